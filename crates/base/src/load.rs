@@ -17,6 +17,8 @@ named! {
         Write = "write",
         /// A durable write: the write and its flush, timed as one.
         Commit = "commit",
+        /// Reads and writes in a fixed proportion, see [`LoadSpec::read_pct`].
+        Mixed = "mixed",
     }
 }
 
@@ -66,6 +68,9 @@ pub struct LoadSpec {
     /// The engine that submitted it: `psync`, `uring`, `null` or `sim`.
     pub engine: String,
     pub op: Op,
+    /// How many of 100 operations are reads, for [`Op::Mixed`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_pct: Option<u32>,
     /// The order of the blocks.
     pub access: Access,
     /// Bytes an operation.

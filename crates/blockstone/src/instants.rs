@@ -56,6 +56,9 @@ mod tests {
         let text = local(1_795_489_200_123_000_000, true);
         let parsed: Timestamp = text.parse().unwrap();
         assert_eq!(parsed.as_nanosecond(), 1_795_489_200_123_000_000);
-        assert_eq!(local(1_795_489_200_123_000_000, false).len(), "2026-11-24T03:00:00+00:00".len());
+        assert_eq!(
+            local(1_795_489_200_123_000_000, false).len(),
+            "2026-11-24T03:00:00+00:00".len()
+        );
     }
 }

@@ -2,23 +2,29 @@
 
 use anyhow::{Result, anyhow, bail};
 use blockstone_base::units::{Nanos, format_span};
-use blockstone_view::{Condition, Focus, History, Interval, registry};
+use blockstone_record::{Recording, TICKS};
+use blockstone_view::{Condition, Focus, History, registry};
+
+/// The history of a part of a recording, and the interval that it is.
+pub fn read(
+    recording: &Recording,
+    from: Option<Nanos>,
+    to: Option<Nanos>,
+) -> Result<Option<(History, (u64, u64))>> {
+    let ticks = recording.instants(TICKS)?;
+    let Some(span_ns) = edges(&ticks, from, to)? else { return Ok(None) };
+    Ok(Some((History::read_part(recording, ticks, span_ns)?, span_ns)))
+}
 
 /// From one instant to another, both counted from the first tick: without them, from the first tick
 /// to the last. An instant is the tick next to it. None when there are no two ticks.
-pub fn window(
-    history: &History,
-    from: Option<Nanos>,
-    to: Option<Nanos>,
-) -> Result<Option<Interval<'_>>> {
-    let (Some(first), Some(last)) = (history.ticks().next(), history.ticks().next_back()) else {
-        return Ok(None);
-    };
+pub fn edges(ticks: &[u64], from: Option<Nanos>, to: Option<Nanos>) -> Result<Option<(u64, u64)>> {
+    let (Some(&first), Some(&last)) = (ticks.first(), ticks.last()) else { return Ok(None) };
     let at = |time: Option<Nanos>, default: u64| match time {
         None => default,
         Some(time) => {
             let meant = first.saturating_add(time.get());
-            history.ticks().min_by_key(|tick| tick.abs_diff(meant)).unwrap_or(default)
+            ticks.iter().copied().min_by_key(|tick| tick.abs_diff(meant)).unwrap_or(default)
         }
     };
     let (from_ns, to_ns) = (at(from, first), at(to, last));
@@ -31,11 +37,11 @@ pub fn window(
             format_span(last - first)
         );
     }
-    Ok((from_ns < to_ns).then(|| history.interval(from_ns, to_ns)))
+    Ok((from_ns < to_ns).then_some((from_ns, to_ns)))
 }
 
 /// The interval, or why there is none.
-pub fn some(interval: Option<Interval<'_>>) -> Result<Interval<'_>> {
+pub fn some<T>(interval: Option<T>) -> Result<T> {
     interval.ok_or_else(|| {
         anyhow!("show an interval: fewer than two samples were recorded\nhint: it ended too early")
     })

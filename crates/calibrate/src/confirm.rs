@@ -151,6 +151,7 @@ mod tests {
             load: LoadSpec {
                 engine: "uring".into(),
                 op: Op::Read,
+                read_pct: None,
                 access: Access::Random,
                 block_bytes: 8192,
                 workers: 1,

@@ -65,6 +65,12 @@ pub enum CalibrateError {
         path.display()
     )]
     NothingToPrecondition { path: PathBuf },
+    #[error(
+        "mix reads and writes on {}: it is only read\n\
+         hint: name a directory, or an empty device twice (--destroy)",
+        path.display()
+    )]
+    NothingToMix { path: PathBuf },
     #[error(transparent)]
     Capability(#[from] blockstone_measure::capability::UnknownCapability),
     #[error(

@@ -10,10 +10,12 @@ use crate::settings::{Settings, Thoroughness};
 
 mod budget;
 mod flushes;
+mod mixes;
 mod preconditioning;
 
 pub use budget::{Budget, budget};
 pub use flushes::{ROUNDS as FLUSH_ROUNDS, SIZES as FLUSH_SIZES};
+pub use mixes::mixes;
 pub use preconditioning::{ROUNDS_MAX, fill, pass, round};
 
 /// Large requests, as CALIBRATE_IO, Orion and a database's multiblock reads use them.
@@ -158,6 +160,7 @@ pub fn layout(settings: &Settings, span: Bytes, direct: bool, uring: bool) -> Lo
     LoadSpec {
         engine: if uring { "uring" } else { "psync" }.into(),
         op: Op::Write,
+        read_pct: None,
         access: Access::Sequential,
         block_bytes: LARGE.get(),
         workers: 1,
@@ -233,6 +236,7 @@ impl Planner<'_> {
         LoadSpec {
             engine: engine.into(),
             op: Op::Read,
+            read_pct: None,
             access: Access::Random,
             block_bytes: self.settings.block.get(),
             workers: if blocking { in_flight } else { 1 },
@@ -316,6 +320,7 @@ impl Planner<'_> {
         let label = format!("commit/{method_name}/{kind}/{}/x{committers}", short_size(bytes));
         let load = LoadSpec {
             op: Op::Commit,
+            read_pct: None,
             access,
             block_bytes: bytes,
             sync: Some(method),
@@ -473,6 +478,7 @@ pub(crate) mod tests {
             read_only: false,
             keep: false,
             matrix: false,
+            mixes: Vec::new(),
             open_loop: None,
             precondition: None,
             link_mb_per_s: None,

@@ -122,6 +122,10 @@ fn check_subject(settings: &Settings, target: &StorageTarget) -> Result<(), Cali
     if settings.precondition.is_some() && (!laid_out || settings.read_only) {
         return Err(CalibrateError::NothingToPrecondition { path });
     }
+    let written = laid_out || matches!(settings.subject, Subject::TestFile(_));
+    if !settings.mixes.is_empty() && (!written || settings.read_only) {
+        return Err(CalibrateError::NothingToMix { path });
+    }
     Ok(())
 }
 

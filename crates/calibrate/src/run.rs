@@ -99,6 +99,7 @@ impl Prepared<'_> {
             read_only: Some(settings.read_only),
             keep: Some(settings.keep),
             matrix: Some(settings.matrix),
+            mixes_read_pct: Some(settings.mixes.clone()).filter(|mixes| !mixes.is_empty()),
             thoroughness: Some(settings.thoroughness.name().to_owned()),
             size_bytes: Some(self.facts.span),
             asked_size_bytes: Some(settings.size),
@@ -134,8 +135,8 @@ struct Run<'a> {
     /// Of the layout's first write: a block with the same id and a lower sequence is not from this
     /// run.
     oldest_sequence: u64,
-    /// How long preconditioning took, and the layout of a size given with `--size`; added to the
-    /// time limit.
+    /// How long preconditioning took, the layout of a size given with `--size`, and mixes; added
+    /// to the time limit.
     unlimited: Nanos,
     /// When preconditioning must end, once its first pass has written all of the file.
     filled_until: Option<Nanos>,
@@ -193,7 +194,11 @@ impl Run<'_> {
             return self.flushes(step, file, &content);
         }
         let medium = file.map_or(Medium::Nothing, Medium::File);
+        let begin = self.session.elapsed();
         let held = self.hold(step, &Backing { medium, content });
+        if step.group == Group::Mix {
+            self.unlimited_since(begin);
+        }
         if let Some(append) = &append {
             self.session.forget_pages(append.0.path());
         }
@@ -225,14 +230,15 @@ impl Run<'_> {
         self.session.recorder().manifest().capabilities.push(named("all-phases", capability));
     }
 
-    /// Whether the step would exceed the time limit, which excludes preconditioning and the layout
-    /// of a size given with `--size`. When phases take longer than planned, confirmations keep
-    /// their time because the headlines come from them, and reference points because drift is
-    /// computed from them.
+    /// Whether the step would exceed the time limit, which excludes preconditioning, mixes and the
+    /// layout of a size given with `--size`. When phases take longer than planned, confirmations
+    /// keep their time because the headlines come from them, and reference points because drift
+    /// is computed from them.
     fn out_of_time(&self, step: &Step) -> bool {
         let settings = self.prepared.settings;
         let limit = plan::budget(settings.thoroughness).run;
         let confirmations = match step.group {
+            Group::Mix => return false,
             Group::Confirm | Group::Reference => 0,
             _ => plan::confirm_limit(settings.thoroughness).get(),
         };
@@ -373,8 +379,10 @@ impl Run<'_> {
             let file = plan::commit_file(step.load.access, self.prepared.facts.has_log);
             Step { file, ..step }
         });
-        let headlines = [max_iops, knee, max_mbps, max_write_iops, max_commits];
-        let headlines: Vec<Step> = headlines.into_iter().flatten().collect();
+        let headlines = [max_iops.clone(), knee, max_mbps, max_write_iops, max_commits];
+        let mixes = max_iops.iter().flat_map(|headline| plan::mixes(settings, headline));
+        let mixes: Vec<Step> = mixes.collect();
+        let headlines: Vec<Step> = headlines.into_iter().flatten().chain(mixes).collect();
         for step in plan::spaced(settings, &headlines) {
             self.take(&step, log)?;
         }

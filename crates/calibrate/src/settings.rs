@@ -76,6 +76,8 @@ pub struct Settings {
     pub keep: bool,
     /// Measure small and large reads together.
     pub matrix: bool,
+    /// Mixes of random reads and writes to measure: how many of 100 operations are reads.
+    pub mixes: Vec<u32>,
     /// Also measure at a fixed rate.
     pub open_loop: Option<OpenLoop>,
     pub precondition: Option<Preconditioning>,

@@ -25,6 +25,7 @@ fn every_window_has_its_edges_in_every_series() {
         read_only: false,
         keep: false,
         matrix: false,
+        mixes: Vec::new(),
         open_loop: None,
         precondition: None,
         link_mb_per_s: None,

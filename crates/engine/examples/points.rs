@@ -34,6 +34,7 @@ fn main() -> Result<(), Failure> {
     let spec = LoadSpec {
         engine: engine.clone(),
         op,
+        read_pct: None,
         access: Access::Random,
         block_bytes: 8192,
         workers,

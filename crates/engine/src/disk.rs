@@ -31,6 +31,8 @@ pub struct SimSpec {
     pub seed: u64,
     /// How long a read or write takes once it is being served.
     pub service: Distribution,
+    /// How long a write takes instead; none as long as a read.
+    pub write_service: Option<Distribution>,
     /// How long a flush takes; a durable write takes both.
     pub flush: Distribution,
     /// Requests served at once; others wait in order of arrival.
@@ -146,6 +148,7 @@ impl SimSpec {
             size_bytes,
             seed,
             service: Distribution::Constant { ns: 100_000.0 },
+            write_service: None,
             flush: Distribution::Constant { ns: 500_000.0 },
             parallelism: 8,
             faults: Faults::default(),
@@ -306,11 +309,11 @@ impl State {
     /// When a request that arrives at `now_ns` is done.
     fn serve(&mut self, op: RequestOp, now_ns: u64) -> u64 {
         let rng = &mut self.latency_rng;
+        let writes = self.spec.write_service.as_ref().unwrap_or(&self.spec.service);
         let service_ns = match op {
-            RequestOp::Read | RequestOp::Write => self.spec.service.sample_ns(rng),
-            RequestOp::WriteDsync => {
-                self.spec.service.sample_ns(rng) + self.spec.flush.sample_ns(rng)
-            }
+            RequestOp::Read => self.spec.service.sample_ns(rng),
+            RequestOp::Write => writes.sample_ns(rng),
+            RequestOp::WriteDsync => writes.sample_ns(rng) + self.spec.flush.sample_ns(rng),
             RequestOp::Fdatasync | RequestOp::Fsync => self.spec.flush.sample_ns(rng),
         };
         let server = self.servers_free_ns.iter_mut().min().expect("a disk has a server");

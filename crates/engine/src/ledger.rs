@@ -275,6 +275,7 @@ mod tests {
         let spec = LoadSpec {
             engine: "null".into(),
             op: Op::Read,
+            read_pct: None,
             access: Access::Random,
             block_bytes: 512,
             workers: 1,

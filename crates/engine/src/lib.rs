@@ -15,6 +15,7 @@
 //! let spec = LoadSpec {
 //!     engine: "null".into(),
 //!     op: Op::Read,
+//!     read_pct: None,
 //!     access: Access::Random,
 //!     block_bytes: 8192,
 //!     workers: 2,
@@ -38,6 +39,7 @@ mod engine;
 mod ledger;
 mod load;
 pub mod null;
+mod operations;
 pub mod pacing;
 mod pattern;
 pub mod psync;

@@ -78,6 +78,12 @@ impl Load {
                 "set the sync method for commits only",
             ),
             (
+                (spec.op == Op::Mixed) != spec.read_pct.is_some_and(|pct| (1..100).contains(&pct)),
+                "mixed operations need a share of reads between 1 and 99, and nothing else may \
+                 have one",
+                "set the share of reads for mixed operations only",
+            ),
+            (
                 spec.access == Access::Random && self.length == Length::Once,
                 "random access does not visit every block once",
                 "use sequential access, or a number of operations",

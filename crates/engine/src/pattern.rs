@@ -129,6 +129,7 @@ mod tests {
         LoadSpec {
             engine: "null".into(),
             op: Op::Write,
+            read_pct: None,
             access: Access::Random,
             block_bytes: 512,
             workers: 1,

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender};
 
-use blockstone_base::load::{Op, SyncMethod};
 use blockstone_base::{Capability, LatencyHistogram};
 use blockstone_sys::clock;
 
 use crate::engine::{Engine, EngineError, Setup};
 use crate::ledger::{BEFORE, Ledger, OPEN, Page, Station, Totals};
 use crate::load::Load;
+use crate::operations::Operations;
 use crate::pacing::{Alarm, Schedule};
 use crate::pattern::Pattern;
 use crate::request::{Completion, Request, RequestOp, Wait};
@@ -76,6 +76,7 @@ struct Flight {
     submitted_ns: u64,
     /// By how much the worker submitted it later than it could have.
     late_ns: u64,
+    op: RequestOp,
     syncing: bool,
 }
 
@@ -88,8 +89,7 @@ struct Loop<'a, E> {
     pattern: Pattern,
     schedule: Option<Schedule>,
     alarm: Alarm,
-    first: RequestOp,
-    then: Option<RequestOp>,
+    operations: Operations,
     active: bool,
     flights: Vec<Flight>,
     free: Vec<usize>,
@@ -97,7 +97,7 @@ struct Loop<'a, E> {
     free_since_ns: u64,
     filled: Vec<usize>,
     totals: Totals,
-    operations: u64,
+    started: u64,
     failures_in_a_row: u32,
     exhausted: bool,
     /// The state of the ledger's window when this last looked.
@@ -110,15 +110,6 @@ struct Loop<'a, E> {
 impl<'a, E: Engine> Loop<'a, E> {
     fn new(engine: E, index: u32, load: &'a Load, ledger: &'a Ledger) -> Self {
         let spec = &load.spec;
-        let (first, then) = match (spec.op, spec.sync) {
-            (Op::Read, _) => (RequestOp::Read, None),
-            (Op::Commit, Some(SyncMethod::Dsync)) => (RequestOp::WriteDsync, None),
-            (Op::Commit, Some(SyncMethod::Fdatasync)) => {
-                (RequestOp::Write, Some(RequestOp::Fdatasync))
-            }
-            (Op::Commit, Some(SyncMethod::Fsync)) => (RequestOp::Write, Some(RequestOp::Fsync)),
-            (Op::Write | Op::Commit, _) => (RequestOp::Write, None),
-        };
         let depth = spec.depth_per_worker as usize;
         let now_ns = engine.now_ns();
         Self {
@@ -130,15 +121,14 @@ impl<'a, E: Engine> Loop<'a, E> {
             pattern: Pattern::new(spec, load.length, index, &ledger.append_cursor),
             schedule: Schedule::new(spec.pacing, index, spec.workers, spec.seed, now_ns),
             alarm: Alarm::default(),
-            first,
-            then,
+            operations: Operations::new(spec, index),
             active: load.content.is_active(),
             flights: vec![Flight::default(); depth],
             free: (0..depth).rev().collect(),
             free_since_ns: 0,
             filled: Vec::with_capacity(depth),
             totals: Totals::default(),
-            operations: 0,
+            started: 0,
             failures_in_a_row: 0,
             exhausted: false,
             window: BEFORE,
@@ -199,18 +189,19 @@ impl<'a, E: Engine> Loop<'a, E> {
             }
             self.free.pop();
             let due_ns = self.schedule.as_mut().map_or(0, Schedule::take);
-            self.flights[slot] = Flight { offset_bytes, due_ns, ..Flight::default() };
+            let op = self.operations.first(self.started);
+            self.flights[slot] = Flight { offset_bytes, due_ns, op, ..Flight::default() };
             let len_bytes = self.load.spec.block_bytes as u32;
-            if self.active && self.first != RequestOp::Read {
+            if self.active && op != RequestOp::Read {
                 let workers = u64::from(self.load.spec.workers);
-                let number = self.operations * workers + u64::from(self.index);
+                let number = self.started * workers + u64::from(self.index);
                 let sequence = self.load.first_sequence + number;
                 let data = &mut self.engine.buffer(slot)[..len_bytes as usize];
                 self.load.content.prepare(offset_bytes, sequence, data);
                 self.now_is_stale = true;
             }
-            self.operations += 1;
-            self.engine.submit(Request { op: self.first, offset_bytes, len_bytes, slot })?;
+            self.started += 1;
+            self.engine.submit(Request { op, offset_bytes, len_bytes, slot })?;
             self.filled.push(slot);
         }
         Ok(())
@@ -327,7 +318,7 @@ impl<'a, E: Engine> Loop<'a, E> {
             self.fail(completion, flight);
             return Ok(());
         }
-        if let (Some(op), false) = (self.then, flight.syncing) {
+        if let (Some(op), false) = (self.operations.then, flight.syncing) {
             self.flights[slot].syncing = true;
             return self.engine.submit(Request { op, offset_bytes: 0, len_bytes: 0, slot });
         }
@@ -345,7 +336,7 @@ impl<'a, E: Engine> Loop<'a, E> {
         self.totals.lag_ns_max = self.totals.lag_ns_max.max(lag_ns);
         self.totals.late_ns_sum += flight.late_ns;
         self.totals.spin_ns_sum += self.alarm.take_spun_ns();
-        if self.active && self.first == RequestOp::Read {
+        if self.active && flight.op == RequestOp::Read {
             self.verify(slot, flight.offset_bytes);
         }
         self.release(slot, completion.completed_ns);
@@ -379,7 +370,7 @@ impl<'a, E: Engine> Loop<'a, E> {
         self.failures_in_a_row += 1;
         self.release(completion.slot, completion.completed_ns);
         self.now_is_stale = true;
-        let op = if flight.syncing { self.then.unwrap_or(self.first) } else { self.first };
+        let op = self.operations.then.filter(|_| flight.syncing).unwrap_or(flight.op);
         let cause = match completion.result {
             Err(errno) => std::io::Error::from_raw_os_error(errno).to_string(),
             Ok(bytes) => format!("only {bytes} bytes were transferred"),

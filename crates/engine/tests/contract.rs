@@ -42,6 +42,7 @@ fn spec(entry: &Entry, op: Op, access: Access, workers: u32) -> LoadSpec {
     LoadSpec {
         engine: entry.name.into(),
         op,
+        read_pct: None,
         access,
         block_bytes: BLOCK,
         workers,
@@ -237,6 +238,8 @@ fn contradictions_are_refused_before_anything_runs() {
     refused(LoadSpec { span_bytes: 4096, ..base.clone() }, Length::Endless);
     refused(LoadSpec { op: Op::Commit, ..base.clone() }, Length::Endless);
     refused(LoadSpec { access: Access::Append, ..base.clone() }, Length::Endless);
+    refused(LoadSpec { op: Op::Mixed, ..base.clone() }, Length::Endless);
+    refused(LoadSpec { read_pct: Some(70), ..base.clone() }, Length::Endless);
     let pacing = Pacing::Open { rate_per_s: 0.0, poisson: true };
     refused(LoadSpec { pacing, ..base.clone() }, Length::Endless);
     refused(base.clone(), Length::Once);

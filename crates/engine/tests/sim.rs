@@ -22,6 +22,7 @@ fn spec(workers: u32, depth_per_worker: u32, pacing: Pacing) -> LoadSpec {
     LoadSpec {
         engine: "sim".into(),
         op: Op::Read,
+        read_pct: None,
         access: Access::Random,
         block_bytes: BLOCK,
         workers,
@@ -339,4 +340,30 @@ fn a_closed_loop_has_as_many_unfinished_operations_as_were_in_flight() {
     assert!((2..=16).contains(&unfinished.count()), "{}", unfinished.count());
     let windowed = outcome.histograms.iter().filter(|h| h.windowed).map(|h| h.latency.count());
     assert!(windowed.sum::<u64>() + unfinished.count() <= outcome.totals.completed_ops);
+}
+
+/// A device that serves one request after the other serves a mix in the time that its reads and
+/// writes take alone: 1 ÷ (r/R + w/W).
+#[test]
+fn a_mix_takes_the_time_of_its_reads_and_of_its_writes() {
+    let disk = || SimSpec {
+        write_service: Some(Distribution::LogNormal { median_ns: 250_000.0, sigma: 0.3 }),
+        parallelism: 2,
+        ..lognormal(3)
+    };
+    let rate = |op, read_pct| {
+        let spec = LoadSpec { op, read_pct, ..spec(4, 4, Pacing::Closed) };
+        let outcome = run(spec, disk(), 5_000);
+        assert_eq!(outcome.totals.completed_ops, 20_000);
+        // Sixteen are in flight at all times: Little's law.
+        16.0 * 20_000.0 / outcome.totals.latency_ns_sum as f64 * 1e9
+    };
+    let (reads, writes) = (rate(Op::Read, None), rate(Op::Write, None));
+    assert!(reads > 1.5 * writes, "{reads} {writes}");
+    for pct in [20, 50, 70] {
+        let share = f64::from(pct) / 100.0;
+        let formula = 1.0 / (share / reads + (1.0 - share) / writes);
+        let mixed = rate(Op::Mixed, Some(pct));
+        assert!((mixed / formula - 1.0).abs() < 0.03, "{pct} %: {mixed} of {formula}");
+    }
 }

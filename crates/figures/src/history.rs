@@ -2,6 +2,7 @@
 
 pub(crate) mod interval;
 pub(crate) mod latencies;
+mod part;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -9,12 +10,10 @@ use blockstone_base::LatencyHistogram;
 use blockstone_base::column::{Cell, Kind, Unmeasured};
 use blockstone_base::histogram::Buckets;
 use blockstone_record::manifest::{Imported, Phase, ProbeInfo};
-use blockstone_record::{HistogramRow, LatencyClock, RecordError, Recording};
+use blockstone_record::{HistogramRow, LatencyClock, RecordError, Recording, Series, TICKS};
 
 use interval::Interval;
 use latencies::{Bucket, Latencies};
-/// The probe whose instants are those of the ticks: it looks at every one, and always tells.
-const TICKS: &str = "host";
 const SECOND_NS: u64 = 1_000_000_000;
 const PAGE_NS: u64 = 50_000_000;
 
@@ -108,19 +107,22 @@ impl History {
         history.imported.clone_from(&recording.manifest.imported);
         let names: Vec<String> = history.probes.iter().map(|p| p.info.probe.clone()).collect();
         for name in names {
-            let series = recording.series(&name)?;
-            let width = series.columns().len();
-            // Rows come by phase first; time is what counts here.
-            let mut rows: Vec<_> = series.rows().collect();
-            rows.sort_by_key(|row| row.t_ns);
-            for row in rows {
-                let cells = (0..width).map(|column| row.cell(column)).collect();
-                let (t_ns, phase) = (row.t_ns, row.phase);
-                history.push_row(&name, row.object, Row { t_ns, phase, cells });
-            }
+            history.push_series(&name, &recording.series(&name)?);
         }
         recording.each_histogram(|row| history.push_histogram(row))?;
         Ok(history)
+    }
+
+    fn push_series(&mut self, probe: &str, series: &Series) {
+        let width = series.columns().len();
+        // Rows come by phase first; time is what counts here.
+        let mut rows: Vec<_> = series.rows().collect();
+        rows.sort_by_key(|row| row.t_ns);
+        for row in rows {
+            let cells = (0..width).map(|column| row.cell(column)).collect();
+            let (t_ns, phase) = (row.t_ns, row.phase);
+            self.push_row(probe, row.object, Row { t_ns, phase, cells });
+        }
     }
 
     fn push_histogram(&mut self, row: HistogramRow) {

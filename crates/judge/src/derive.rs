@@ -185,12 +185,12 @@ fn cpu(windows: &[&Window]) -> CpuCost {
 }
 
 fn evidence(load: &LoadSpec, windows: &[&Window]) -> Evidence {
-    let [bytes, ios, busy] = direction(load.op);
+    let [bytes, ios, busy] = columns(load.op);
     let count = |get: &dyn Fn(&Window) -> Grown| -> Option<u64> {
         windows.iter().map(|window| get(window)).sum::<Grown>().ok()
     };
     let top =
-        |column: &'static str| count(&|w| w.devices.first().ok_or(Missing::Unknown)?.1.get(column));
+        |columns: &[&str]| count(&|w| w.devices.first().ok_or(Missing::Unknown)?.1.sum(columns));
     let most = |column: &'static str| {
         count(&|w| {
             let counted = w.devices.iter().filter_map(|(_, device)| device.get(column).ok());
@@ -201,10 +201,10 @@ fn evidence(load: &LoadSpec, windows: &[&Window]) -> Evidence {
     let device_ios = top(ios);
     Evidence {
         completed_bytes: sum(|w| w.completed_bytes() + w.background_bytes()),
-        process_bytes: count(&|w| w.process.get(bytes)),
+        process_bytes: count(&|w| w.process.sum(bytes)),
         process_overcharged: windows
             .iter()
-            .any(|w| w.process.get(bytes) == Err(Missing::NoEvidence)),
+            .any(|w| w.process.sum(bytes) == Err(Missing::NoEvidence)),
         added_pages: count(&|w| w.added_pages),
         device_bytes: top(bytes),
         device_ios,
@@ -219,12 +219,15 @@ fn evidence(load: &LoadSpec, windows: &[&Window]) -> Evidence {
     }
 }
 
-/// The columns of bytes, requests and request time in an operation's direction; `process` and
-/// `block` call the bytes the same.
-pub const fn direction(op: Op) -> [&'static str; 3] {
+/// The columns of bytes, requests and request time in an operation's direction, or in both;
+/// `process` and `block` call the bytes the same.
+pub const fn columns(op: Op) -> [&'static [&'static str]; 3] {
     match op {
-        Op::Read => ["read_bytes", "read_ios", "read_ns"],
-        Op::Write | Op::Commit => ["write_bytes", "write_ios", "write_ns"],
+        Op::Read => [&["read_bytes"], &["read_ios"], &["read_ns"]],
+        Op::Write | Op::Commit => [&["write_bytes"], &["write_ios"], &["write_ns"]],
+        Op::Mixed => {
+            [&["read_bytes", "write_bytes"], &["read_ios", "write_ios"], &["read_ns", "write_ns"]]
+        }
     }
 }
 
@@ -233,10 +236,10 @@ fn total(windows: &[&Window], get: impl Fn(&Window) -> Grown) -> Known {
     windows.iter().map(|window| get(window)).sum::<Grown>().map(|sum| sum as f64)
 }
 
-/// The growth of a counter of the named device in a window.
-pub fn device(window: &Window, name: &str, column: &str) -> Grown {
+/// The growth of counters of the named device in a window, summed.
+pub fn device(window: &Window, name: &str, columns: &[&str]) -> Grown {
     let device = window.devices.iter().find(|(device, _)| device == name);
-    device.ok_or(Missing::Unknown)?.1.get(column)
+    device.ok_or(Missing::Unknown)?.1.sum(columns)
 }
 
 #[cfg(test)]

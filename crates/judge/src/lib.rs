@@ -26,6 +26,7 @@ pub mod derive;
 pub mod findings;
 pub mod flushes;
 pub mod grid;
+pub mod mixes;
 mod page;
 pub mod precondition;
 pub mod rules;

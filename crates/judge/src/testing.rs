@@ -316,8 +316,10 @@ fn counters(window: &mut Window, load: &LoadSpec, behaviour: &Behaviour) {
     let each = |ns: f64| (ns * ops) as u64;
     let (user_ns, system_ns) = (each(behaviour.cpu_ns.0), each(behaviour.cpu_ns.1));
     let physical = load.engine != "null";
-    let read_bytes = if physical && load.op == Op::Read { bytes } else { 0 };
-    let write_bytes = if physical && load.op != Op::Read { bytes } else { 0 };
+    let read_pct = load.read_pct.unwrap_or(if load.op == Op::Read { 100 } else { 0 });
+    let reads_of = |all: u64| all * u64::from(read_pct) / 100;
+    let bytes = if physical { bytes } else { 0 };
+    let (read_bytes, write_bytes) = (reads_of(bytes), bytes - reads_of(bytes));
     window.process = Growth::from_iter([
         ("cpu_user_ns", user_ns),
         ("cpu_system_ns", system_ns),
@@ -340,11 +342,8 @@ fn counters(window: &mut Window, load: &LoadSpec, behaviour: &Behaviour) {
     ]);
     let requests = if physical { (ops * behaviour.requests_per_op) as u64 } else { 0 };
     let busy_ns = (requests as f64 * behaviour.device_ns) as u64;
-    let (reads, writes) = if load.op == Op::Read {
-        ((requests, busy_ns), (0, 0))
-    } else {
-        ((0, 0), (requests, busy_ns))
-    };
+    let reads = (reads_of(requests), reads_of(busy_ns));
+    let writes = (requests - reads.0, busy_ns - reads.1);
     let device = Growth::from_iter([
         ("read_ios", reads.0),
         ("read_bytes", read_bytes),

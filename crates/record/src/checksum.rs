@@ -4,6 +4,9 @@
 //! the file, the footer too, with its own digits taken as zeros. It is verified before anything
 //! else looks at a file: an altered byte must neither change a number nor mislead the decoder.
 //!
+//! A large file is not read for its checksum. Its footer has one for itself, with both checksums
+//! taken as zeros, and one for each row group, which is verified when that group is read.
+//!
 //! JSON documents that hold counts carry one in the same way, under the key `checksum`.
 
 use std::fs::File;
@@ -11,7 +14,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::Path;
 
-use xxhash_rust::xxh3::Xxh3Default;
+use blockstone_base::units::Bytes;
+use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use crate::error::RecordError;
 
@@ -19,6 +23,8 @@ use crate::error::RecordError;
 pub(crate) const PLACEHOLDER: &str = "xxh3-64:0000000000000000";
 const MARK: &[u8] = b"xxh3-64:";
 const DIGITS: usize = 16;
+/// Files above this are verified group by group.
+pub(crate) const LARGE: Bytes = Bytes::mib(64);
 
 /// Each end of a Parquet file; before the last one the footer's length in four bytes.
 const MAGIC: &[u8; 4] = b"PAR1";
@@ -28,12 +34,37 @@ const TAIL: u64 = 8;
 pub(crate) struct Summing<'a> {
     out: &'a mut (dyn Write + Send),
     hash: Xxh3Default,
+    /// Of the bytes of this row group so far, and those before.
+    group: Xxh3Default,
+    written: u64,
+    groups: Vec<GroupSum>,
     held: Option<Vec<u8>>,
+}
+
+/// The checksum of a row group and of what stands between it and the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GroupSum {
+    /// Where in the file it ends.
+    pub end: u64,
+    pub sum: u64,
 }
 
 impl<'a> Summing<'a> {
     pub fn new(out: &'a mut (dyn Write + Send)) -> Self {
-        Self { out, hash: Xxh3Default::new(), held: None }
+        let (hash, group) = (Xxh3Default::new(), Xxh3Default::new());
+        Self { out, hash, group, written: 0, groups: Vec::new(), held: None }
+    }
+
+    /// The bytes since the last call were a row group.
+    pub fn end_group(&mut self) {
+        let sum = std::mem::take(&mut self.group).digest();
+        self.groups.push(GroupSum { end: self.written, sum });
+    }
+
+    /// The checksums of all row groups, for the footer.
+    pub fn groups(&self) -> String {
+        let each = self.groups.iter().map(|GroupSum { end, sum }| format!("{end}:{sum:016x}"));
+        each.collect::<Vec<_>>().join(",")
     }
 
     /// From here on bytes belong to the footer.
@@ -41,13 +72,19 @@ impl<'a> Summing<'a> {
         self.held = Some(Vec::new());
     }
 
-    /// Fills the checksum into the footer and passes it on.
+    /// Fills the checksums into the footer and passes it on.
     pub fn release(&mut self) -> io::Result<()> {
         let mut footer = self.held.take().unwrap_or_default();
-        let digits = digits(&footer)
+        let of_file = digits(&footer)
             .ok_or_else(|| io::Error::other("the footer has no place for its checksum"))?;
+        if let Some(of_footer) = digits_before(&footer, &of_file) {
+            // Indexes of pages stand before it.
+            let start = footer_start(&footer).unwrap_or(0);
+            let own = hexadecimal(xxh3_64(&footer[start..]));
+            footer[of_footer].copy_from_slice(own.as_bytes());
+        }
         self.hash.update(&footer);
-        footer[digits].copy_from_slice(hexadecimal(&self.hash).as_bytes());
+        footer[of_file].copy_from_slice(hexadecimal(self.hash.digest()).as_bytes());
         self.out.write_all(&footer)
     }
 }
@@ -59,6 +96,8 @@ impl Write for Summing<'_> {
         }
         let written = self.out.write(buffer)?;
         self.hash.update(&buffer[..written]);
+        self.group.update(&buffer[..written]);
+        self.written += written as u64;
         Ok(written)
     }
 
@@ -67,8 +106,17 @@ impl Write for Summing<'_> {
     }
 }
 
-/// Checks that `file`, at `path`, is a whole, unaltered Parquet file of Blockstone's.
-pub(crate) fn verify(mut file: &File, path: &Path) -> Result<(), RecordError> {
+/// What was verified of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verified {
+    Whole,
+    /// Its footer, which has the checksums of the row groups.
+    Footer,
+}
+
+/// Checks that `file`, at `path`, is a whole, unaltered Parquet file of Blockstone's; of one above
+/// `large` the footer alone, if it has the checksums of the row groups.
+pub(crate) fn verify(mut file: &File, path: &Path, large: Bytes) -> Result<Verified, RecordError> {
     let error = || RecordError::io("read", path);
     let len = file.metadata().map_err(error())?.len();
     let not_whole = || RecordError::damaged(path, "it is truncated or not a Parquet file");
@@ -76,26 +124,60 @@ pub(crate) fn verify(mut file: &File, path: &Path) -> Result<(), RecordError> {
     file.seek(SeekFrom::Start(tail_at)).map_err(error())?;
     let mut tail = [0; TAIL as usize];
     file.read_exact(&mut tail).map_err(error())?;
-    let [a, b, c, d, magic @ ..] = tail;
-    let footer_at = tail_at.checked_sub(u64::from(u32::from_le_bytes([a, b, c, d])));
-    let Some(footer_at) = footer_at.filter(|_| &magic == MAGIC) else { return Err(not_whole()) };
+    let footer_at = footer_len(tail).and_then(|len| tail_at.checked_sub(len));
+    let Some(footer_at) = footer_at else { return Err(not_whole()) };
 
     file.seek(SeekFrom::Start(footer_at)).map_err(error())?;
     let mut footer = Vec::new();
     file.read_to_end(&mut footer).map_err(error())?;
-    let Some(digits) = digits(&footer) else {
+    let Some(of_file) = digits(&footer) else {
         let why = "it is a Parquet file, but not written by Blockstone".to_owned();
         return Err(RecordError::Foreign { path: path.to_owned(), why });
     };
-    let expected = footer[digits.clone()].to_vec();
-    footer[digits].fill(b'0');
+    let altered = || RecordError::damaged(path, "its checksum does not match its content");
+    let expected = footer[of_file.clone()].to_vec();
+    footer[of_file.clone()].fill(b'0');
+    let of_footer = digits_before(&footer, &of_file).filter(|_| len > large.get());
+    if let Some(of_footer) = of_footer {
+        let expected = footer[of_footer.clone()].to_vec();
+        footer[of_footer].fill(b'0');
+        let is_sound = hexadecimal(xxh3_64(&footer)).as_bytes() == expected;
+        return if is_sound { Ok(Verified::Footer) } else { Err(altered()) };
+    }
 
     file.rewind().map_err(error())?;
     let mut sink = io::sink();
     let mut sum = Summing::new(&mut sink);
     io::copy(&mut file.take(footer_at), &mut sum).map_err(error())?;
     sum.hash.update(&footer);
-    if hexadecimal(&sum.hash).as_bytes() != expected {
+    if hexadecimal(sum.hash.digest()).as_bytes() != expected {
+        return Err(altered());
+    }
+    Ok(Verified::Whole)
+}
+
+/// Reads the checksums of row groups from a footer.
+pub(crate) fn parse_groups(text: &str) -> Option<Vec<GroupSum>> {
+    let group = |text: &str| {
+        let (end, sum) = text.split_once(':')?;
+        Some(GroupSum { end: end.parse().ok()?, sum: u64::from_str_radix(sum, 16).ok()? })
+    };
+    text.split(',').filter(|text| !text.is_empty()).map(group).collect()
+}
+
+/// Checks the row group that ends where `group` says and begins at `from`.
+pub(crate) fn verify_group(
+    mut file: &File,
+    path: &Path,
+    from: u64,
+    group: GroupSum,
+) -> Result<(), RecordError> {
+    let error = || RecordError::io("read", path);
+    file.seek(SeekFrom::Start(from)).map_err(error())?;
+    let mut sink = io::sink();
+    let mut sum = Summing::new(&mut sink);
+    io::copy(&mut file.take(group.end.saturating_sub(from)), &mut sum).map_err(error())?;
+    if sum.hash.digest() != group.sum {
         return Err(RecordError::damaged(path, "its checksum does not match its content"));
     }
     Ok(())
@@ -115,7 +197,7 @@ pub(crate) fn seal(document: &mut [u8]) -> bool {
     document[digits.clone()].fill(b'0');
     let mut hash = Xxh3Default::new();
     hash.update(document);
-    document[digits].copy_from_slice(hexadecimal(&hash).as_bytes());
+    document[digits].copy_from_slice(hexadecimal(hash.digest()).as_bytes());
     true
 }
 
@@ -132,6 +214,23 @@ fn digits(footer: &[u8]) -> Option<Range<usize>> {
     (start + DIGITS <= footer.len()).then_some(start..start + DIGITS)
 }
 
-fn hexadecimal(hash: &Xxh3Default) -> String {
-    format!("{:016x}", hash.digest())
+/// The footer's length, as the end of a Parquet file says it.
+fn footer_len(tail: [u8; TAIL as usize]) -> Option<u64> {
+    let [a, b, c, d, magic @ ..] = tail;
+    (&magic == MAGIC).then(|| u32::from_le_bytes([a, b, c, d]).into())
+}
+
+/// Where in the end of a file its footer begins.
+fn footer_start(end: &[u8]) -> Option<usize> {
+    let len = footer_len(*end.last_chunk()?)?;
+    end.len().checked_sub(TAIL as usize)?.checked_sub(usize::try_from(len).ok()?)
+}
+
+/// The digits of the mark before.
+fn digits_before(footer: &[u8], digits: &Range<usize>) -> Option<Range<usize>> {
+    self::digits(&footer[..digits.start - MARK.len()])
+}
+
+fn hexadecimal(sum: u64) -> String {
+    format!("{sum:016x}")
 }

@@ -188,6 +188,8 @@ pub enum Group {
     CacheMap,
     /// Small and large reads together.
     Matrix,
+    /// Random reads and writes in a fixed proportion, and either alone with as many in flight.
+    Mix,
     /// Random reads at a given rate, whatever the device does.
     OpenLoop,
     /// Cached against direct sequential reads.

@@ -67,6 +67,8 @@ parameters! {
         read_only: bool,
         keep: bool,
         matrix: bool,
+        /// Of each mix of random reads and writes, how many of 100 are reads.
+        mixes_read_pct: Vec<u32>,
         thoroughness: String,
         /// The part of the file that is visited.
         size_bytes: Bytes,

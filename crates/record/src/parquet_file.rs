@@ -10,23 +10,28 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
+use blockstone_base::units::Bytes;
 use blockstone_sys::held;
 use parquet::basic::{Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{KeyValue, ParquetMetaData};
+use parquet::file::metadata::{ColumnChunkMetaData, KeyValue, ParquetMetaData};
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::statistics::Statistics;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type as SchemaType};
 
 use crate::bounds::{self, BoundedFile, BoundedPages, Budget};
-use crate::checksum::{self, PLACEHOLDER, Summing};
+use crate::checksum::{self, GroupSum, PLACEHOLDER, Summing, Verified};
 use crate::error::RecordError;
 use crate::table::{Data, Field, Numbers, Table, Texts, Type};
 
 pub(crate) const KEY_CHECKSUM: &str = "blockstone.checksum";
+/// The checksum of the footer alone, and those of the row groups with their ends.
+const KEY_FOOTER: &str = "blockstone.footer";
+const KEY_GROUPS: &str = "blockstone.groups";
 /// Footer key of a series' columns: the manifest's `ColumnInfo`s, as JSON.
 pub(crate) const KEY_COLUMNS: &str = "blockstone.columns";
 
@@ -46,9 +51,7 @@ impl<'a> Writer<'a> {
         fields: &[Field],
         meta: Meta,
     ) -> Result<Self, RecordError> {
-        let checksum = (KEY_CHECKSUM.to_owned(), PLACEHOLDER.to_owned());
-        let pairs = meta.into_iter().chain([checksum]);
-        let pairs = pairs.map(|(key, value)| KeyValue::new(key, value)).collect();
+        let pairs = meta.into_iter().map(|(key, value)| KeyValue::new(key, value)).collect();
         let mut properties = WriterProperties::builder()
             .set_created_by(format!("blockstone {}", env!("CARGO_PKG_VERSION")))
             .set_offset_index_disabled(true)
@@ -81,13 +84,23 @@ impl<'a> Writer<'a> {
             column.close()?;
         }
         group.close()?;
+        self.inner.flush()?;
+        self.inner.inner_mut().end_group();
         Ok(())
     }
 
-    /// Writes the footer with the checksum in it.
+    /// Writes the footer with the checksums in it.
     pub fn finish(mut self) -> Result<(), RecordError> {
         let error = |e| RecordError::io("write", self.path)(e);
         self.inner.flush().map_err(error)?;
+        let groups = self.inner.inner_mut().groups();
+        // In this order: the last one counts for the whole file.
+        for (key, value) in
+            [(KEY_GROUPS, groups.as_str()), (KEY_FOOTER, PLACEHOLDER), (KEY_CHECKSUM, PLACEHOLDER)]
+        {
+            let pair = KeyValue::new(key.to_owned(), value.to_owned());
+            self.inner.append_key_value_metadata(pair);
+        }
         self.inner.inner_mut().hold();
         self.inner.finish().map_err(|e| wrap("write", self.path, e))?;
         self.inner.inner_mut().release().map_err(error)
@@ -99,6 +112,8 @@ pub(crate) struct Reader {
     pub meta: Meta,
     inner: SerializedFileReader<BoundedFile>,
     file_bytes: u64,
+    /// Where each group is still to be verified.
+    unverified: Option<(File, Vec<GroupSum>)>,
 }
 
 impl Reader {
@@ -108,7 +123,13 @@ impl Reader {
 
     /// Reads `file`, which `path` names in errors.
     pub fn of(file: File, path: &Path) -> Result<Self, RecordError> {
-        checksum::verify(&file, path)?;
+        Self::of_large(file, path, checksum::LARGE)
+    }
+
+    /// The same; above this size, groups are verified when they are read.
+    pub fn of_large(file: File, path: &Path, large: Bytes) -> Result<Self, RecordError> {
+        let verified = checksum::verify(&file, path, large)?;
+        let again = file.try_clone().map_err(RecordError::io("read", path))?;
         let file_bytes = file.metadata().map_err(RecordError::io("read", path))?.len();
         let opened = shielded(|| {
             let inner = SerializedFileReader::new(BoundedFile::new(file, file_bytes))?;
@@ -121,7 +142,28 @@ impl Reader {
             .flatten()
             .map(|pair| (pair.key.clone(), pair.value.clone().unwrap_or_default()))
             .collect();
-        Ok(Self { meta, inner, file_bytes })
+        let mut reader = Self { meta, inner, file_bytes, unverified: None };
+        if verified == Verified::Footer {
+            let sums = checksum::parse_groups(reader.get(KEY_GROUPS).unwrap_or_default());
+            let sums = sums.filter(|sums| sums.len() == reader.groups());
+            let none = || RecordError::damaged(path, "its row groups have no checksums");
+            reader.unverified = Some((again, sums.ok_or_else(none)?));
+        }
+        Ok(reader)
+    }
+
+    /// Checks a group of a file of which only the footer was verified.
+    fn verify(&self, group: usize, path: &Path) -> Result<(), RecordError> {
+        let Some((file, sums)) = &self.unverified else { return Ok(()) };
+        let from = group.checked_sub(1).map_or(0, |before| sums[before].end);
+        let within = |chunk: &ColumnChunkMetaData| {
+            let (start, len) = chunk.byte_range();
+            start >= from && start.saturating_add(len) <= sums[group].end
+        };
+        if !self.inner.metadata().row_group(group).columns().iter().all(within) {
+            return Err(RecordError::damaged(path, "its row groups are not where they should be"));
+        }
+        checksum::verify_group(file, path, from, sums[group])
     }
 
     pub fn get(&self, key: &str) -> Option<&str> {
@@ -137,12 +179,36 @@ impl Reader {
         self.inner.metadata().num_row_groups()
     }
 
+    /// The least and the greatest number in a column of a group, as the writer noted it.
+    pub fn range(&self, group: usize, column: &str) -> Option<(i64, i64)> {
+        let group = self.inner.metadata().row_group(group);
+        let chunk = group.columns().iter().find(|chunk| chunk.column_descr().name() == column)?;
+        match chunk.statistics()? {
+            Statistics::Int64(noted) => Some((*noted.min_opt()?, *noted.max_opt()?)),
+            Statistics::Int32(noted) => {
+                Some(((*noted.min_opt()?).into(), (*noted.max_opt()?).into()))
+            }
+            _ => None,
+        }
+    }
+
     /// Reads the rows of some groups, as [`Reader::read`] does those of all.
     pub fn read_groups(&self, path: &Path, groups: Range<usize>) -> Result<Table, RecordError> {
+        self.read_columns(path, groups, |_| true)
+    }
+
+    /// The same of the columns that are wanted.
+    pub fn read_columns(
+        &self,
+        path: &Path,
+        groups: Range<usize>,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Table, RecordError> {
+        groups.clone().try_for_each(|group| self.verify(group, path))?;
         let metadata = self.inner.metadata();
         let mut budget = Budget::new(self.file_bytes);
         let mut table = Table::new(Vec::new());
-        for (index, field) in fields(metadata) {
+        for (index, field) in fields(metadata).into_iter().filter(|(_, f)| wanted(&f.name)) {
             let mut data = Data::new(field.kind);
             for group in groups.clone() {
                 shielded(|| {
@@ -188,8 +254,15 @@ impl Reader {
             (ColumnReader::ByteArrayColumnReader(reader), Data::Text(texts)) => {
                 let (values, present) = read_all(reader, nullable)?;
                 let mut values = values.iter();
+                let mut last: Option<&ByteArray> = None;
                 for present in present {
                     let value = if present { values.next() } else { None };
+                    // Rows of one object lie side by side.
+                    if value.is_some() && value == last {
+                        texts.push_again();
+                        continue;
+                    }
+                    last = value;
                     let value = value.map(ByteArray::as_utf8).transpose()?;
                     if let Some(new) = value.filter(|text| texts.code(text).is_none()) {
                         budget.take_bytes(new.len())?;

@@ -11,7 +11,8 @@ use jiff::Timestamp;
 
 use crate::disk::{Disk, System, create_dir_on, publish};
 use crate::error::RecordError;
-use crate::manifest::{End, FORMAT, Figure, MANIFEST, Manifest, ProbeInfo};
+use crate::levels::{self, Level, TICKS};
+use crate::manifest::{ColumnInfo, End, FORMAT, Figure, MANIFEST, Manifest, ProbeInfo};
 use crate::parquet_file::{KEY_COLUMNS, Meta};
 use crate::recording::parse_manifest;
 use crate::rows::{self, EVENTS, HISTOGRAMS, HistogramRow};
@@ -215,9 +216,7 @@ impl Recorder {
     /// still be written; what is on disk stays readable. The error is the first thing that could
     /// not be written.
     pub fn close(mut self, end: End) -> Result<(), RecordError> {
-        let written = self
-            .end_segment()
-            .and_then(|()| self.each_table(|open, disk, meta| open.compact(disk, meta)));
+        let written = self.compact();
         self.manifest.end = match &written {
             Ok(()) => end,
             Err(error) => End::Failed { error: error.to_string() },
@@ -228,22 +227,44 @@ impl Recorder {
         written.and(saved)
     }
 
+    fn compact(&mut self) -> Result<(), RecordError> {
+        self.end_segment()?;
+        let ticks = self.series.iter().find(|series| series.probe == TICKS);
+        let ticks = ticks.map(|series| series.open.instants(self.disk.as_ref())).transpose()?;
+        self.each_table(|open, disk, meta| open.compact(disk, meta))?;
+        for (level, edges) in (1..).zip(levels::edges(&ticks.unwrap_or_default())) {
+            self.each_series(|open, disk, meta, columns| {
+                open.write_level(disk, level, (columns, &edges), meta)
+            })?;
+        }
+        Ok(())
+    }
+
     /// Does the same to every table and returns the first error.
     fn each_table(
         &mut self,
         mut act: impl FnMut(&mut Open, &dyn Disk, &Meta) -> Result<(), RecordError>,
     ) -> Result<(), RecordError> {
-        let mut result = Ok(());
-        for series in &mut self.series {
-            let infos = &mut self.manifest.probes.iter();
-            let columns = infos.find(|info| info.probe == series.probe).map(|info| &info.columns);
-            let json = serde_json::to_string(&columns)
-                .map_err(|e| RecordError::rejected(series.open.files.table(), e.to_string()))?;
-            let meta = vec![(KEY_COLUMNS.to_owned(), json)];
-            result = result.and(act(&mut series.open, self.disk.as_ref(), &meta));
-        }
+        let mut result = self.each_series(|open, disk, meta, _| act(open, disk, meta));
         for open in [&mut self.histograms, &mut self.events] {
             result = result.and(act(open, self.disk.as_ref(), &Meta::new()));
+        }
+        result
+    }
+
+    fn each_series(
+        &mut self,
+        mut act: impl FnMut(&mut Open, &dyn Disk, &Meta, &[ColumnInfo]) -> Result<(), RecordError>,
+    ) -> Result<(), RecordError> {
+        let mut result = Ok(());
+        for series in &mut self.series {
+            let mut infos = self.manifest.probes.iter();
+            let columns = infos.find(|info| info.probe == series.probe);
+            let columns = columns.map_or(&[][..], |info| &info.columns);
+            let json = serde_json::to_string(columns)
+                .map_err(|e| RecordError::rejected(series.open.files.table(), e.to_string()))?;
+            let meta = vec![(KEY_COLUMNS.to_owned(), json)];
+            result = result.and(act(&mut series.open, self.disk.as_ref(), &meta, columns));
         }
         result
     }
@@ -284,6 +305,21 @@ impl Open {
 
     fn compact(&mut self, disk: &dyn Disk, meta: &Meta) -> Result<(), RecordError> {
         self.files.compact(disk, self.next - 1, &self.buffer.fields, meta)
+    }
+
+    fn instants(&self, disk: &dyn Disk) -> Result<Vec<u64>, RecordError> {
+        self.files.instants(disk, self.next - 1)
+    }
+
+    fn write_level(
+        &self,
+        disk: &dyn Disk,
+        level: Level,
+        edges: (&[ColumnInfo], &[u64]),
+        meta: &Meta,
+    ) -> Result<(), RecordError> {
+        let (finer, files) = (self.files.level(level - 1), self.files.level(level));
+        files.write_level(disk, &finer, edges, &self.buffer.fields, meta)
     }
 }
 

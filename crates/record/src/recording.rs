@@ -4,6 +4,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -11,11 +12,13 @@ use blockstone_base::units::Bytes;
 use blockstone_sys::held;
 
 use crate::error::RecordError;
-use crate::manifest::{ColumnInfo, End, MANIFEST, Manifest};
+use crate::levels::{self, Level};
+use crate::manifest::{ColumnInfo, End, MANIFEST, Manifest, ProbeInfo};
 use crate::parquet_file::{KEY_COLUMNS, Reader};
-use crate::rows::{self, EVENTS, Event, HISTOGRAMS, HistogramRow, LatencyClock};
+use crate::rows::{self, EVENTS, Event, HISTOGRAMS, HistogramRow, LatencyClock, SECOND};
 use crate::segments::{Found, TableFiles, check_format};
 use crate::series::Series;
+use crate::table::{T_NS, Table};
 
 /// How often a table is looked for again when its segments vanish: a recorder that closes removes
 /// them once, after the file that replaces them is there.
@@ -61,50 +64,110 @@ impl Recording {
 
     /// The rows of a probe. Fails when the probe was not recorded, and when a file is damaged.
     pub fn series(&self, probe: &str) -> Result<Series, RecordError> {
-        let probes = &self.manifest.probes;
-        let Some(info) = probes.iter().find(|info| info.probe == probe) else {
-            let known = probes.iter().map(|info| info.probe.clone()).collect();
-            return Err(RecordError::UnknownProbe { probe: probe.to_owned(), known });
-        };
+        let info = self.info(probe)?;
         let files = self.series_files(probe);
         let mut parts = self.each_file(&files, |path, reader| {
-            let columns = reader.get(KEY_COLUMNS).unwrap_or_default();
-            let columns: Vec<ColumnInfo> = serde_json::from_str(columns)
-                .map_err(|e| RecordError::damaged(path, format!("its columns: {e}")))?;
-            let table = reader.read(path)?;
-            Ok((path.to_owned(), columns, table))
+            check_columns(path, &reader, &info.columns)?;
+            Ok((path.to_owned(), reader.read(path)?))
         })?;
-        let Some((path, columns, mut table)) = parts.pop() else {
+        let Some((path, mut table)) = parts.pop() else {
             return Ok(Series::empty(info.columns.clone()));
         };
-        for (path, _, part) in &parts {
+        for (path, part) in &parts {
             if part.fields != table.fields {
                 return Err(RecordError::damaged(path, "its columns differ from other segments'"));
             }
             table.append(part);
         }
-        let same = |a: &ColumnInfo, b: &ColumnInfo| a.name == b.name && a.kind == b.kind;
-        if columns.len() != info.columns.len()
-            || !columns.iter().zip(&info.columns).all(|(a, b)| same(a, b))
-        {
-            return Err(RecordError::damaged(&path, "its columns are not those of the manifest"));
+        Series::new(info.columns.clone(), table).map_err(|why| RecordError::damaged(&path, why))
+    }
+
+    /// The instants of a series, ascending, each once; none if it was not recorded.
+    pub fn instants(&self, probe: &str) -> Result<Vec<u64>, RecordError> {
+        if !self.manifest.probes.iter().any(|info| info.probe == probe) {
+            return Ok(Vec::new());
         }
-        Series::new(columns, table).map_err(|why| RecordError::damaged(&path, why))
+        let parts = self.each_file(&self.series_files(probe), |path, reader| {
+            let groups = 0..reader.groups();
+            let table = reader.read_columns(path, groups, |column| column == T_NS)?;
+            Ok(table.instants().collect::<Vec<u64>>())
+        })?;
+        let mut instants = parts.concat();
+        instants.sort_unstable();
+        instants.dedup();
+        Ok(instants)
+    }
+
+    /// The coarsest level of a series that there is.
+    pub fn coarsest(&self, probe: &str) -> Level {
+        let files = self.series_files(probe);
+        let is_there = |level: &Level| files.level(*level).compacted().is_file();
+        (1..Level::BITS).take_while(is_there).last().unwrap_or(0)
+    }
+
+    /// The rows of a probe within a part of its time, in pieces: the rows of an object are in the
+    /// order of time within each piece, and from piece to piece.
+    pub fn part(&self, probe: &str, part: &Part<'_>) -> Result<Vec<Series>, RecordError> {
+        let columns = &self.info(probe)?.columns;
+        let files = self.series_files(probe).level(part.level);
+        let pieces = self.each_file(&files, |path, reader| {
+            check_columns(path, &reader, columns)?;
+            let met = (0..reader.groups()).filter(|&group| {
+                reader.range(group, T_NS).is_none_or(|(first, last)| part.meets(first, last))
+            });
+            let read = |group| {
+                let mut table = reader.read_groups(path, group..group + 1)?;
+                table.sort();
+                let rows = part.rows(&table, columns);
+                Series::new(columns.clone(), table.picked(&rows))
+                    .map_err(|why| RecordError::damaged(path, why))
+            };
+            met.map(read).collect::<Result<Vec<Series>, RecordError>>()
+        })?;
+        Ok(pieces.into_iter().flatten().collect())
     }
 
     /// Hands on the latencies one by one, in the order in which they were recorded.
-    pub fn each_histogram(&self, mut each: impl FnMut(HistogramRow)) -> Result<(), RecordError> {
+    pub fn each_histogram(&self, each: impl FnMut(HistogramRow)) -> Result<(), RecordError> {
+        self.each_histogram_within(0..=u32::MAX, each)
+    }
+
+    /// Those of some seconds.
+    pub fn each_histogram_within(
+        &self,
+        seconds: RangeInclusive<u32>,
+        mut each: impl FnMut(HistogramRow),
+    ) -> Result<(), RecordError> {
         let files = self.plain_files(HISTOGRAMS);
-        let tables =
-            self.each_file(&files, |path, reader| Ok((path.to_owned(), reader.read(path)?)))?;
+        let (first, last) = (i64::from(*seconds.start()), i64::from(*seconds.end()));
+        // A file stays readable when a recorder removes it, but there may be thousands of segments.
+        let found = self.each_file(&files, |path, reader| {
+            let small = reader.groups() < 2;
+            let table = small.then(|| reader.read(path)).transpose()?;
+            Ok((path.to_owned(), table.map_or(Rows::InFile(reader), Rows::Read)))
+        })?;
         let mut kinds = Kinds::default();
         let mut counted = |row: HistogramRow| {
             kinds.add(&row)?;
-            each(row);
+            if seconds.contains(&row.second) {
+                each(row);
+            }
             Ok(())
         };
-        for (path, table) in tables {
-            match rows::histograms(&table, &path, &mut counted) {
+        for (path, found) in found {
+            let read = match found {
+                Rows::Read(table) => rows::histograms(&table, &path, &mut counted),
+                Rows::InFile(reader) => (0..reader.groups())
+                    .filter(|&group| {
+                        let noted = reader.range(group, SECOND);
+                        noted.is_none_or(|(least, most)| least <= last && most >= first)
+                    })
+                    .try_for_each(|group| {
+                        let table = reader.read_groups(&path, group..group + 1)?;
+                        rows::histograms(&table, &path, &mut counted)
+                    }),
+            };
+            match read {
                 Err(error) if !self.is_finished() => self.warn(&error),
                 read => read?,
             }
@@ -127,6 +190,14 @@ impl Recording {
         Ok(parts.into_iter().flatten().collect())
     }
 
+    fn info(&self, probe: &str) -> Result<&ProbeInfo, RecordError> {
+        let probes = &self.manifest.probes;
+        probes.iter().find(|info| info.probe == probe).ok_or_else(|| {
+            let known = probes.iter().map(|info| info.probe.clone()).collect();
+            RecordError::UnknownProbe { probe: probe.to_owned(), known }
+        })
+    }
+
     fn is_finished(&self) -> bool {
         matches!(self.manifest.end, End::Complete | End::Interrupted { .. })
     }
@@ -135,7 +206,7 @@ impl Recording {
     fn each_file<T>(
         &self,
         files: &TableFiles,
-        read: impl Fn(&Path, &Reader) -> Result<T, RecordError>,
+        read: impl Fn(&Path, Reader) -> Result<T, RecordError>,
     ) -> Result<Vec<T>, RecordError> {
         let mut result = self.try_each_file(files, &read);
         for _ in 1..LOOKS {
@@ -150,9 +221,9 @@ impl Recording {
     fn try_each_file<T>(
         &self,
         files: &TableFiles,
-        read: impl Fn(&Path, &Reader) -> Result<T, RecordError>,
+        read: impl Fn(&Path, Reader) -> Result<T, RecordError>,
     ) -> Result<Vec<T>, RecordError> {
-        let read = |path: &Path| read(path, &files.open(path)?);
+        let read = |path: &Path| read(path, files.open(path)?);
         let segments = match files.find()? {
             Found::Compacted(path) => return Ok(vec![read(&path)?]),
             Found::Segments(segments) => segments,
@@ -189,6 +260,54 @@ impl Recording {
 
     fn plain_files(&self, table: &str) -> TableFiles {
         TableFiles::plain(&self.dir, &self.manifest.id, table)
+    }
+}
+
+/// Latencies as found: a segment's, or a file that is read group by group.
+enum Rows {
+    Read(Table),
+    InFile(Reader),
+}
+
+/// A part of a recording's time, from one instant to another, both included, and how finely it is
+/// read.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    pub from_ns: u64,
+    pub to_ns: u64,
+    pub level: Level,
+    /// Only the rows that decide intervals between two of these, ascending; none for all rows.
+    pub edges: Option<&'a [u64]>,
+}
+
+impl Part<'_> {
+    fn meets(&self, first: i64, last: i64) -> bool {
+        i64::try_from(self.from_ns).is_ok_and(|from| last >= from)
+            && i64::try_from(self.to_ns).ok().is_none_or(|to| first <= to)
+    }
+
+    fn rows(&self, table: &Table, columns: &[ColumnInfo]) -> Vec<u32> {
+        let mut rows = match self.edges {
+            Some(edges) => levels::decisive(table, columns, edges),
+            None => (0..table.len() as u32).collect(),
+        };
+        let within = self.from_ns..=self.to_ns;
+        let within: Vec<bool> = table.instants().map(|t_ns| within.contains(&t_ns)).collect();
+        rows.retain(|&row| within[row as usize]);
+        rows
+    }
+}
+
+/// Checks that a file's columns are those of the manifest.
+fn check_columns(path: &Path, reader: &Reader, known: &[ColumnInfo]) -> Result<(), RecordError> {
+    let columns = reader.get(KEY_COLUMNS).unwrap_or_default();
+    let columns: Vec<ColumnInfo> = serde_json::from_str(columns)
+        .map_err(|e| RecordError::damaged(path, format!("its columns: {e}")))?;
+    let same = |a: &ColumnInfo, b: &ColumnInfo| a.name == b.name && a.kind == b.kind;
+    if columns.len() == known.len() && columns.iter().zip(known).all(|(a, b)| same(a, b)) {
+        Ok(())
+    } else {
+        Err(RecordError::damaged(path, "its columns are not those of the manifest"))
     }
 }
 

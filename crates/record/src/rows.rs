@@ -63,6 +63,7 @@ pub struct Event {
     pub detail: String,
 }
 
+pub(crate) const SECOND: &str = "second";
 const PAGE: &str = "page";
 pub(crate) const HISTOGRAMS: &str = "histograms";
 /// Of one row, so that the sums of all rows stay exact in 64 bits.
@@ -72,7 +73,7 @@ pub(crate) const EVENTS: &str = "events";
 pub(crate) fn histogram_fields() -> Vec<Field> {
     vec![
         Field::new(PHASE, Type::Index),
-        Field::new("second", Type::Index),
+        Field::new(SECOND, Type::Index),
         Field::new("op", Type::Text),
         Field::new("role", Type::Text),
         Field::new("windowed", Type::Flag),
@@ -141,7 +142,7 @@ pub(crate) fn histograms(
     each: &mut dyn FnMut(HistogramRow) -> Result<(), &'static str>,
 ) -> Result<(), RecordError> {
     let cells = Cells::new(table, path);
-    let (phases, seconds) = (cells.index(PHASE)?, cells.index("second")?);
+    let (phases, seconds) = (cells.index(PHASE)?, cells.index(SECOND)?);
     let (ops, roles, clocks) = (cells.text("op")?, cells.text("role")?, cells.text("clock")?);
     let (counts, sums) = (cells.number("count")?, cells.number("sum_ns")?);
     let beyond = cells.number("beyond")?;
@@ -151,7 +152,9 @@ pub(crate) fn histograms(
     let pages = cells.numbers(PAGE).ok();
     let damaged = |row: usize, why: String| RecordError::damaged(path, format!("row {row}: {why}"));
     (0..table.len()).try_for_each(|row| {
-        let op = [Op::Read, Op::Write, Op::Commit].into_iter().find(|op| op.name() == ops[row]);
+        let op = [Op::Read, Op::Write, Op::Commit, Op::Mixed]
+            .into_iter()
+            .find(|op| op.name() == ops[row]);
         let clock = LatencyClock::ALL.into_iter().find(|clock| clock.name() == clocks[row]);
         let (Some(op), Some(clock)) = (op, clock) else {
             return Err(damaged(row, format!("unknown {} or {}", ops[row], clocks[row])));

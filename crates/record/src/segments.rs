@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use crate::disk::{Disk, publish};
 use crate::error::RecordError;
-use crate::manifest::FORMAT;
+use crate::levels::{self, Level};
+use crate::manifest::{ColumnInfo, FORMAT};
 use crate::parquet_file::{Meta, Reader, Writer};
 use crate::table::{Field, Table};
 
@@ -22,6 +23,9 @@ const GROUP_ROWS: usize = 122_880;
 const KEY_FORMAT: &str = "blockstone.format";
 const KEY_RECORDING: &str = "blockstone.recording";
 const KEY_TABLE: &str = "blockstone.table";
+
+/// Takes the rows of a table into a file.
+type Take<'a> = dyn FnMut(&Table) -> Result<(), RecordError> + 'a;
 
 #[derive(Clone, Debug)]
 pub(crate) struct TableFiles {
@@ -58,6 +62,17 @@ impl TableFiles {
 
     pub fn compacted(&self) -> PathBuf {
         self.dir.join(format!("{}.parquet", self.stem))
+    }
+
+    /// The files of a level of this series; at 0 of the series itself.
+    pub fn level(&self, level: Level) -> Self {
+        if level == 0 {
+            return self.clone();
+        }
+        let [stem, table] = [&self.stem, &self.table];
+        let every = levels::ticks_of(level);
+        let (stem, table) = (format!("{stem}.every{every}"), format!("{table}.every{every}"));
+        Self { stem, table, ..self.clone() }
     }
 
     pub fn segment(&self, number: u32) -> PathBuf {
@@ -134,30 +149,79 @@ impl TableFiles {
         meta: &Meta,
     ) -> Result<(), RecordError> {
         let segments: Vec<PathBuf> = (1..=count).map(|number| self.segment(number)).collect();
-        let path = self.compacted();
-        publish(disk, &path, |out| {
-            let mut writer = Writer::new(out, &path, fields, self.meta(meta))?;
-            let mut pending = Table::new(fields.to_vec());
-            for segment in &segments {
-                let file = disk.open(segment).map_err(RecordError::io("open", segment))?;
-                let reader = self.checked(Reader::of(file, segment)?, segment)?;
-                pending.append(&reader.read(segment)?);
-                if pending.len() >= GROUP_ROWS {
-                    pending.sort();
-                    writer.write(&pending)?;
-                    pending.clear();
-                }
-            }
-            if !pending.is_empty() {
-                pending.sort();
-                writer.write(&pending)?;
-            }
-            writer.finish()
+        self.write_groups(disk, fields, meta, |write| {
+            segments.iter().try_for_each(|segment| write(&self.read_segment(disk, segment)?))
         })?;
         for segment in &segments {
             disk.remove(segment).map_err(RecordError::io("remove", segment))?;
         }
         Ok(())
+    }
+
+    /// Writes a level of this series from `finer`, its compacted file or the level below.
+    pub fn write_level(
+        &self,
+        disk: &dyn Disk,
+        finer: &Self,
+        (columns, edges): (&[ColumnInfo], &[u64]),
+        fields: &[Field],
+        meta: &Meta,
+    ) -> Result<(), RecordError> {
+        let path = finer.compacted();
+        let file = disk.open(&path).map_err(RecordError::io("open", &path))?;
+        let reader = finer.checked(Reader::of(file, &path)?, &path)?;
+        self.write_groups(disk, fields, meta, |write| {
+            (0..reader.groups()).try_for_each(|group| {
+                let table = reader.read_groups(&path, group..group + 1)?;
+                write(&table.picked(&levels::decisive(&table, columns, edges)))
+            })
+        })
+    }
+
+    /// The instants of a series that has no compacted file yet, ascending.
+    pub fn instants(&self, disk: &dyn Disk, count: u32) -> Result<Vec<u64>, RecordError> {
+        let mut instants = Vec::new();
+        for segment in (1..=count).map(|number| self.segment(number)) {
+            instants.extend(self.read_segment(disk, &segment)?.instants());
+        }
+        instants.sort_unstable();
+        instants.dedup();
+        Ok(instants)
+    }
+
+    fn read_segment(&self, disk: &dyn Disk, segment: &Path) -> Result<Table, RecordError> {
+        let file = disk.open(segment).map_err(RecordError::io("open", segment))?;
+        self.checked(Reader::of(file, segment)?, segment)?.read(segment)
+    }
+
+    /// Writes the compacted file from the tables that `each` hands on, in sorted groups of about
+    /// [`GROUP_ROWS`].
+    fn write_groups(
+        &self,
+        disk: &dyn Disk,
+        fields: &[Field],
+        meta: &Meta,
+        each: impl FnOnce(&mut Take<'_>) -> Result<(), RecordError>,
+    ) -> Result<(), RecordError> {
+        let path = self.compacted();
+        publish(disk, &path, |out| {
+            let mut writer = Writer::new(out, &path, fields, self.meta(meta))?;
+            let mut pending = Table::new(fields.to_vec());
+            each(&mut |table| {
+                pending.append(table);
+                if pending.len() >= GROUP_ROWS {
+                    pending.sort();
+                    writer.write(&pending)?;
+                    pending.clear();
+                }
+                Ok(())
+            })?;
+            if !pending.is_empty() {
+                pending.sort();
+                writer.write(&pending)?;
+            }
+            writer.finish()
+        })
     }
 
     fn meta(&self, more: &Meta) -> Meta {

@@ -64,6 +64,11 @@ impl Texts {
         self.codes.push(code);
     }
 
+    /// Adds the text of the last row once more.
+    pub fn push_again(&mut self) {
+        self.codes.extend(self.codes.last().copied());
+    }
+
     pub fn get(&self, row: usize) -> Option<&str> {
         self.words.get(self.codes[row] as usize).map(String::as_str)
     }
@@ -181,19 +186,24 @@ impl Data {
         }
     }
 
-    fn reorder(&mut self, order: &[u32]) {
-        fn pick<T: Clone>(values: &[T], order: &[u32]) -> Vec<T> {
-            order.iter().map(|&row| values[row as usize].clone()).collect()
+    /// The cells of these rows, in this order.
+    fn picked(&self, rows: &[u32]) -> Self {
+        fn pick<T: Clone>(values: &[T], rows: &[u32]) -> Vec<T> {
+            rows.iter().map(|&row| values[row as usize].clone()).collect()
         }
         match self {
-            Self::Number(numbers) => {
-                numbers.values = pick(&numbers.values, order);
-                numbers.valid = pick(&numbers.valid, order);
-            }
-            Self::Index(values) => *values = pick(values, order),
-            Self::Flag(values) => *values = pick(values, order),
-            Self::Text(texts) => texts.codes = pick(&texts.codes, order),
-            Self::Bytes(values) => *values = pick(values, order),
+            Self::Number(numbers) => Self::Number(Numbers {
+                values: pick(&numbers.values, rows),
+                valid: pick(&numbers.valid, rows),
+            }),
+            Self::Index(values) => Self::Index(pick(values, rows)),
+            Self::Flag(values) => Self::Flag(pick(values, rows)),
+            Self::Text(texts) => Self::Text(Texts {
+                codes: pick(&texts.codes, rows),
+                words: texts.words.clone(),
+                code_of: texts.code_of.clone(),
+            }),
+            Self::Bytes(values) => Self::Bytes(pick(values, rows)),
         }
     }
 }
@@ -232,8 +242,23 @@ impl Table {
         }
     }
 
+    /// The table of some rows.
+    pub fn picked(&self, rows: &[u32]) -> Self {
+        let columns = self.columns.iter().map(|column| column.picked(rows)).collect();
+        Self { fields: self.fields.clone(), columns }
+    }
+
     pub fn clear(&mut self) {
         self.columns = self.fields.iter().map(|field| Data::new(field.kind)).collect();
+    }
+
+    /// When each row of a series was read.
+    pub fn instants(&self) -> impl Iterator<Item = u64> {
+        let instants = match self.column(T_NS) {
+            Some(Data::Number(numbers)) => numbers.values.as_slice(),
+            _ => &[],
+        };
+        instants.iter().map(|&t| u64::try_from(t).unwrap_or(0))
     }
 
     pub fn column(&self, name: &str) -> Option<&Data> {
@@ -261,7 +286,7 @@ impl Table {
         }
         order.sort_by_key(|&row| key(row));
         for column in &mut self.columns {
-            column.reorder(&order);
+            *column = column.picked(&order);
         }
     }
 }

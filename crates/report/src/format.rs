@@ -163,6 +163,10 @@ pub fn block_size(bytes: u64) -> String {
 
 /// A load as a database engineer says it: `16 blocking readers`, `uring, 64 in flight`.
 pub fn load(load: &LoadSpec) -> String {
+    if let Some(read_pct) = load.read_pct {
+        let (writes, in_flight) = (100_u32.saturating_sub(read_pct), load.in_flight());
+        return format!("{}, {read_pct}:{writes}, {in_flight} in flight", load.engine);
+    }
     if load.engine != "psync" {
         return format!("{}, {} in flight", load.engine, load.in_flight());
     }
@@ -173,6 +177,7 @@ pub fn load(load: &LoadSpec) -> String {
         (Op::Read, _) => format!("sequential {block} stream"),
         (Op::Write, _) => "blocking writer".to_owned(),
         (Op::Commit, _) => "committer".to_owned(),
+        (Op::Mixed, _) => "reader and writer".to_owned(),
     };
     let plural = if load.workers == 1 { "" } else { "s" };
     format!("{} {one}{plural}", load.workers)

@@ -119,6 +119,7 @@ impl Plan {
             let load = LoadSpec {
                 engine: target.to_owned(),
                 op: Op::Read,
+                read_pct: None,
                 access: Access::Sequential,
                 block_bytes: u64::from(multiblock) * spec.block.get(),
                 workers: parallel,

@@ -16,8 +16,9 @@ use crate::buffer::Arena;
 use crate::clock;
 use crate::file::BlockFile;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transfer {
+    #[default]
     Read,
     Write,
     /// Write from the slot, complete when durable (`RWF_DSYNC`).

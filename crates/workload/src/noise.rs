@@ -83,6 +83,7 @@ impl NoiseSpec {
         LoadSpec {
             engine: "psync".to_owned(),
             op: Op::Commit,
+            read_pct: None,
             access: Access::Sequential,
             block_bytes: WRITE.get(),
             workers: writers,

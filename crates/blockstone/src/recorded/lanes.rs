@@ -177,6 +177,7 @@ fn group(group: Group) -> &'static str {
         Group::FlushSlope => "flushes",
         Group::CacheMap => "cache map",
         Group::Matrix => "matrix",
+        Group::Mix => "mixes",
         Group::OpenLoop => "fixed rate",
         Group::CachedRead => "cached reads",
         Group::Confirm => "confirm",

@@ -60,6 +60,7 @@ fn settings(args: &CalibrateArgs, global: &Global) -> Result<Settings> {
         read_only: args.read_only,
         keep: args.keep,
         matrix: args.matrix,
+        mixes: mixes(&args.mix)?,
         open_loop: args
             .rate
             .map(|rate_per_s| OpenLoop { rate_per_s, poisson: args.arrivals == Arrivals::Poisson }),
@@ -70,6 +71,16 @@ fn settings(args: &CalibrateArgs, global: &Global) -> Result<Settings> {
         recording: recordings::new_dir("calibrate", out, &global.runs_dir, &[subject.path()])?,
         subject,
     })
+}
+
+/// The mixes as they were named, each once.
+fn mixes(asked: &[u32]) -> Result<Vec<u32>> {
+    let twice = asked.iter().enumerate().find(|(at, pct)| asked[..*at].contains(pct));
+    if let Some((_, read_pct)) = twice {
+        let mix = format!("{read_pct}:{}", 100 - read_pct);
+        bail!("mix reads and writes: {mix} is named twice\nhint: name each mix once");
+    }
+    Ok(asked.to_vec())
 }
 
 fn preconditioning(args: &PreconditionArgs) -> Option<Preconditioning> {

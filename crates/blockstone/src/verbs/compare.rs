@@ -10,7 +10,6 @@ use blockstone_figures::compare::{Comparison, Recorded, Source};
 use blockstone_record::Recording;
 use blockstone_report::Report;
 use blockstone_report::render::json::schema::Document;
-use blockstone_view::History;
 use clap::{Args, FromArgMatches};
 
 use super::report::WATCH;
@@ -102,10 +101,11 @@ fn layers(set: &[Named]) -> Result<Layers> {
     let (mut sources, mut db_times) = (Vec::new(), Vec::new());
     for named in set {
         let (Named { recording, part }, name) = (named, named.name());
-        let history = History::read(recording)?;
-        let Some(interval) = interval::window(&history, part.from, part.to)? else {
+        let Some((history, (from_ns, to_ns))) = interval::read(recording, part.from, part.to)?
+        else {
             bail!("compare {name}: fewer than two samples were recorded\nhint: it ended too early");
         };
+        let interval = history.interval(from_ns, to_ns);
         let recorded = Recorded::of(name, &recording.manifest);
         sources.push(blockstone_view::compare::source(recorded, &interval));
         db_times.extend(report::layers::db_time(&interval));

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use blockstone_base::units::Nanos;
 use blockstone_probe::Roles;
-use blockstone_record::{End, Recording, out_run_dir};
+use blockstone_record::{End, Recording, TICKS, out_run_dir};
 use blockstone_report::Report;
 use blockstone_report::render::json::schema::Document;
 use blockstone_screen::{State, show};
@@ -26,6 +26,7 @@ use clap::{Args, FromArgMatches};
 use crate::exit::Exit;
 use crate::finish::finish;
 use crate::interrupt::Interrupt;
+use crate::password::PasswordFile;
 use crate::printer::{Printer, Reader};
 use crate::verb::{Context, Global, Verb};
 use crate::{instants, interval, recordings};
@@ -49,6 +50,9 @@ pub const VERB: Verb = Verb {
     report: Some(|recording, _| report_of(&recording, &Part::default())),
     ..Verb::PLAIN
 };
+
+/// Ticks of a recording that are read at once to be printed as lines.
+const PIECE_TICKS: usize = 600;
 
 /// How much of the past the screen can go back to.
 const KEEP: Nanos = Nanos::millis(600_000);
@@ -162,6 +166,8 @@ fn draws() -> bool {
 }
 
 fn settings(args: &WatchArgs, global: &Global) -> Result<Settings> {
+    let password = PasswordFile { password_file: args.password_file.clone() };
+    password.read_for(args.db.as_deref())?;
     let record = args.record.as_deref().map(destination).transpose()?;
     let missing = args.pid.iter().find(|pid| !Path::new(&format!("/proc/{pid}")).exists());
     if let Some(pid) = missing {
@@ -244,27 +250,41 @@ fn replay(name: &str, args: &WatchArgs, context: &Context) -> Result<Exit> {
         let part = Part { from: args.from, to: args.to, views: &args.view, only: &args.only };
         return finish(&report_of(&recording, &part)?, context);
     }
-    let history = History::read(&recording)?;
+    let (history, _) = interval::some(interval::read(&recording, args.from, args.to)?)?;
     let manifest = &recording.manifest;
     let by = manifest.imported.as_ref().map(|i| format!(" · imported from {}", i.told_by()));
-    let title =
-        format!("{} {}{}", manifest.host.hostname, recording.dir.display(), by.unwrap_or_default());
+    let shown = match recording.instants(TICKS)?.len() / history.ticks().count().max(1) {
+        0 | 1 => String::new(),
+        joined => format!(" · one in {joined} ticks is shown, all in a part (--from, --to)"),
+    };
+    let by = by.unwrap_or_default();
+    let title = format!("{} {}{by}{shown}", manifest.host.hostname, recording.dir.display());
     let mut recorded = Recorded { history, title, interrupt: Interrupt::install()? };
     show(&mut recorded, State::at_view(args.view.first().map(String::as_str)))?;
     Ok(Exit::Done)
 }
 
-/// Every interval of a recording, or of a part of it, as lines.
+/// Every interval of a recording, or of a part of it, as lines. It is read piece by piece: a piece
+/// has the last tick of the one before it.
 fn replay_lines(recording: &Recording, args: &WatchArgs, context: &Context) -> Result<Exit> {
-    let history = History::read(recording)?;
-    let whole = interval::some(interval::window(&history, args.from, args.to)?)?;
-    let mut log = Log::new(args, &history, context.printer)?;
-    let within = |tick: &u64| (whole.from_ns..=whole.to_ns).contains(tick);
-    let ticks: Vec<u64> = history.ticks().filter(within).collect();
-    for pair in ticks.windows(2) {
-        let instant_ns = instants::of_recording(&recording.manifest, pair[1]);
-        if log.tick(instant_ns, &history.interval(pair[0], pair[1]))? == Reader::Gone {
-            break;
+    let ticks = recording.instants(TICKS)?;
+    let (from_ns, to_ns) = interval::some(interval::edges(&ticks, args.from, args.to)?)?;
+    let begin = ticks.partition_point(|tick| *tick < from_ns);
+    let end = ticks.partition_point(|tick| *tick <= to_ns);
+    let mut log = None;
+    for first in (begin..end.saturating_sub(1)).step_by(PIECE_TICKS) {
+        let piece = &ticks[first..end.min(first + PIECE_TICKS + 1)];
+        let span_ns = (piece[0], piece[piece.len() - 1]);
+        let history = History::read_part(recording, ticks.clone(), span_ns)?;
+        let log = match &mut log {
+            Some(log) => log,
+            None => log.insert(Log::new(args, &history, context.printer)?),
+        };
+        for pair in piece.windows(2) {
+            let instant_ns = instants::of_recording(&recording.manifest, pair[1]);
+            if log.tick(instant_ns, &history.interval(pair[0], pair[1]))? == Reader::Gone {
+                return Ok(Exit::Done);
+            }
         }
     }
     Ok(Exit::Done)
@@ -282,9 +302,10 @@ pub struct Part<'a> {
 
 /// The report of what every layer did in a part of any recording's time.
 pub fn report_of(recording: &Recording, part: &Part<'_>) -> Result<Report> {
-    let history = History::read(recording)?;
     let focus = interval::focus(part.views, part.only)?;
-    let interval = interval::some(interval::window(&history, part.from, part.to)?)?;
+    let (history, (from_ns, to_ns)) =
+        interval::some(interval::read(recording, part.from, part.to)?)?;
+    let interval = history.interval(from_ns, to_ns);
     let interval = focus.as_ref().map_or(interval, |focus| interval.only(focus));
     let manifest = Some(&recording.manifest);
     let watched = Watched { manifest, recording: recording.dir.display().to_string(), interval };

@@ -13,6 +13,7 @@ mod grid;
 mod interruptions;
 mod known_devices;
 mod lies;
+mod mixes;
 mod preconditioning;
 mod reduce;
 mod redundancy;

@@ -50,6 +50,21 @@ fn what_was_written_before_it_is_said_and_drawn() {
 }
 
 #[test]
+fn a_mix_stands_beside_what_follows_from_reads_and_writes_alone() {
+    let fixture = Fixture::mixed();
+    expect("mixed.txt", &screen(&fixture, PLAIN));
+    let report = blockstone_cli::reports::calibration(&fixture.recording, &fixture.findings);
+    let document = report.unwrap().document;
+    let mixes = document["mixes"].as_array().unwrap();
+    assert_eq!(mixes.len(), 1, "{mixes:#?}");
+    assert_eq!((&mixes[0]["read_pct"], &mixes[0]["in_flight"]), (&70.into(), &16.into()));
+    let number = |key: &str| mixes[0][key].as_f64().unwrap();
+    // 1 ÷ (0.7 ÷ 79,300 + 0.3 ÷ 99,100), and 79,300 ÷ 0.7.
+    assert!((number("formula_iops") - 84_357.0).abs() < 1.0, "{mixes:#?}");
+    assert!((number("separate_iops") - 113_286.0).abs() < 1.0, "{mixes:#?}");
+}
+
+#[test]
 fn colours_change_nothing_but_the_emphasis() {
     let plain = screen(&Fixture::clean(), PLAIN);
     let colored = screen(&Fixture::clean(), COLOR);

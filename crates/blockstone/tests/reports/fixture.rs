@@ -100,6 +100,15 @@ impl Fixture {
         fixture
     }
 
+    /// With random reads and writes together.
+    pub fn mixed() -> Self {
+        let mut fixture = Self::clean();
+        let rates = [("mix/100:0", 79_300.0), ("mix/0:100", 99_100.0), ("mix/70:30", 84_800.0)];
+        let points = &mut fixture.findings.points;
+        points.extend(rates.map(|(label, rate)| point(label, rate)));
+        fixture
+    }
+
     fn ended(end: End, phases: usize) -> Self {
         let dir = tempfile::Builder::new().prefix("blockstone-report-").tempdir().unwrap();
         let path = dir.path().join("20261121-205700-calibrate-k3v9qz");

@@ -7,7 +7,7 @@ use blockstone_base::load::Op;
 use blockstone_judge::grid::{Grid, Plan};
 use blockstone_probe::{block, host};
 use blockstone_record::testing::{self, RecordingBuilder, SECOND_NS};
-use blockstone_record::{LatencyClock, Recording, read_manifest};
+use blockstone_record::{LatencyClock, Recording, TICKS, read_manifest};
 use blockstone_view::{History, registry};
 
 use super::seal;
@@ -143,6 +143,15 @@ pub fn judge(input: &[u8]) -> bool {
     let run = with("judge", MANIFEST, input);
     let Ok(recording) = Recording::open(&run) else { return false };
     let judged = blockstone_judge::find(&recording).is_ok();
+    let ticks = recording.instants(TICKS).unwrap_or_default();
+    if let (Some(&first), Some(&last)) = (ticks.first(), ticks.last())
+        && let Ok(part) = History::read_part(&recording, ticks, (first, last))
+    {
+        let interval = part.interval(first, last);
+        for view in registry::ALL {
+            drop(view.table(&interval));
+        }
+    }
     let Ok(history) = History::read(&recording) else { return false };
     if let Some(interval) = history.whole() {
         for view in registry::ALL {

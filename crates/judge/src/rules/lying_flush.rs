@@ -207,7 +207,7 @@ fn flushes(case: &Case, device: &BlockDevice) -> Option<(u64, u64)> {
         if !flushing || load.in_flight() != 1 {
             continue;
         }
-        let flushes = derive::device(window, &device.name, "flush_ios").ok()?;
+        let flushes = derive::device(window, &device.name, &["flush_ios"]).ok()?;
         let (all_flushes, all_commits) = sums.unwrap_or((0, 0));
         sums = Some((all_flushes + flushes, all_commits + window.completed_ops()));
     }

@@ -170,7 +170,7 @@ fn beneath_loop(case: &Case, point: &Point) -> Option<(u64, String)> {
     let devices = case.devices();
     let at = devices.iter().position(|device| device.kind == DeviceKind::Loop)?;
     let beneath = devices.get(at + 1)?;
-    let [bytes, ..] = derive::direction(point.load.op);
+    let [bytes, ..] = derive::columns(point.load.op);
     let of = |window: &Window| derive::device(window, &beneath.name, bytes);
     let sum = case.windows_of(&point.label).into_iter().map(of).sum::<Grown>().ok()?;
     Some((sum, moved(point, &format!("{} beneath {}", beneath.name, devices[at].name))))
@@ -181,6 +181,7 @@ fn moved(point: &Point, device: &str) -> String {
     match point.load.op {
         Op::Read => format!("read from {device}"),
         Op::Write | Op::Commit => format!("written to {device}"),
+        Op::Mixed => format!("moved by {device}"),
     }
 }
 

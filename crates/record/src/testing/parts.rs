@@ -187,6 +187,7 @@ pub fn load(op: Op) -> LoadSpec {
     LoadSpec {
         engine: "psync".to_owned(),
         op,
+        read_pct: None,
         access: Access::Random,
         block_bytes: 8192,
         workers: 1,
@@ -260,6 +261,7 @@ pub fn point(label: &str) -> Phase {
             background = Some(self::large(number(streams))).filter(|load| load.workers > 0);
             (Group::Matrix, at(&read, "uring", &small.replace('s', "d")))
         }
+        ["mix", share] => (Group::Mix, LoadSpec { workers: 16, ..mixed(&read, share) }),
         ["open-loop", .., rate] => {
             let rate_per_s = f64::from(number(rate.trim_start_matches('r')));
             let pacing = Pacing::Open { rate_per_s, poisson: true };
@@ -281,6 +283,16 @@ fn at(load: &LoadSpec, engine: &str, n: &str) -> LoadSpec {
     let count = number(&n[1..]);
     let (workers, depth_per_worker) = if n.starts_with('x') { (count, 1) } else { (1, count) };
     LoadSpec { engine: engine.to_owned(), workers, depth_per_worker, ..load.clone() }
+}
+
+/// The load of `70:30`.
+fn mixed(read: &LoadSpec, share: &str) -> LoadSpec {
+    let read_pct = number(share.split(':').next().unwrap());
+    match read_pct {
+        100 => read.clone(),
+        0 => load(Op::Write),
+        _ => LoadSpec { read_pct: Some(read_pct), ..load(Op::Mixed) },
+    }
 }
 
 fn access(order: &str) -> Access {

@@ -1,9 +1,14 @@
 //! Files that are truncated, altered, missing, mixed up or from another version.
 
-use std::fs;
+use std::fs::{self, File};
+use std::ops::Range;
 use std::path::Path;
 
+use blockstone_base::units::Bytes;
+
 use super::{CPU, DISK, manifest, record_run, record_tick};
+use crate::parquet_file::{Reader, Writer};
+use crate::table::{Field, Table, Type, Value};
 use crate::{RecordError, Recorder, Recording};
 
 /// Opens and reads everything.
@@ -166,4 +171,44 @@ fn manifests_are_refused_or_tolerated_by_their_format() {
     fs::remove_file(&path).unwrap();
     assert_refused(&dir, "run", "no manifest.json");
     assert_refused(&parent.path().join("nowhere"), "nowhere", "No such file");
+}
+
+/// Each bit of a file of several groups, altered, when only its footer is verified on opening: what
+/// is read is what was written, or an error.
+#[test]
+fn a_large_file_is_verified_group_by_group() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("large.parquet");
+    let mut table = Table::new(vec![Field::new("t_ns", Type::Number)]);
+    let mut out = Vec::new();
+    let mut writer = Writer::new(&mut out, &path, &table.fields, Vec::new()).unwrap();
+    for group in 0..3 {
+        table.clear();
+        (0..50).for_each(|row| table.push([Value::Number(group * 1000 + row * row)]));
+        writer.write(&table).unwrap();
+    }
+    writer.finish().unwrap();
+    let read = |content: &[u8], groups: Range<usize>| {
+        fs::write(&path, content).unwrap();
+        let reader = Reader::of_large(File::open(&path).unwrap(), &path, Bytes(0))?;
+        reader.read_groups(&path, groups)
+    };
+    let sound = read(&out, 0..3).unwrap();
+    assert_eq!(sound.len(), 150);
+    let second = read(&out, 1..2).unwrap();
+    let (mut refused, mut refused_second) = (0, 0);
+    for place in 0..out.len() {
+        let mut altered = out.clone();
+        altered[place] ^= 1 << (place % 8);
+        match read(&altered, 0..3) {
+            Ok(table) => assert!(table == sound, "byte {place}"),
+            Err(_) => refused += 1,
+        }
+        match read(&altered, 1..2) {
+            Ok(table) => assert!(table == second, "byte {place}"),
+            Err(_) => refused_second += 1,
+        }
+    }
+    assert!(refused > out.len() * 8 / 10, "{refused} of {}", out.len());
+    assert!(refused_second < refused, "the first group is not read for the second");
 }

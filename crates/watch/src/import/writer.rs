@@ -16,8 +16,8 @@ use super::{Import, Snapshot};
 use crate::recorder::{PHASE, whole_phase};
 use crate::settings::Destination;
 
-/// Instants after which rows go to disk.
-const SEGMENT: u64 = 10_000;
+/// Rows after which they go to disk: some 20 MB in memory.
+const SEGMENT: usize = 100_000;
 
 /// What a file contains, found before anything is written.
 #[derive(Clone, Debug, Default)]
@@ -83,7 +83,7 @@ pub struct Writer<'a> {
     has_host: bool,
     /// What the rows of this instant are about.
     objects: Vec<(&'static str, String)>,
-    instants: u64,
+    rows: usize,
 }
 
 impl<'a> Writer<'a> {
@@ -123,7 +123,7 @@ impl<'a> Writer<'a> {
             }
         }
         let objects = Vec::new();
-        Ok(Self { contents, recorder, at_ns: None, has_host: false, objects, instants: 0 })
+        Ok(Self { contents, recorder, at_ns: None, has_host: false, objects, rows: 0 })
     }
 
     pub fn add(&mut self, snapshot: Snapshot) -> Result<(), RecordError> {
@@ -135,6 +135,7 @@ impl<'a> Writer<'a> {
         let t_ns = snapshot.at_ns - self.contents.first_ns;
         for reading in snapshot.readings {
             self.has_host |= reading.probe == host::SCHEMA.probe;
+            self.rows += 1;
             self.recorder.row(reading.probe, t_ns, PHASE, &reading.object, &reading.cells)?;
             self.objects.push((reading.probe, reading.object));
         }
@@ -169,8 +170,8 @@ impl<'a> Writer<'a> {
             let cells = empty_row(&host::SCHEMA);
             self.recorder.row(host::SCHEMA.probe, t_ns, PHASE, "", &cells)?;
         }
-        self.instants += 1;
-        if self.instants.is_multiple_of(SEGMENT) {
+        if self.rows >= SEGMENT {
+            self.rows = 0;
             self.recorder.end_segment()?;
         }
         Ok(())

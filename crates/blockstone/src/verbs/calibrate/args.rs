@@ -18,6 +18,7 @@ Examples:
   blockstone calibrate /dev/sdb --destroy /dev/sdb   an empty device, read and written
   blockstone calibrate --precondition /dev/sdb --destroy /dev/sdb
                                                      a flash drive in its steady state
+  blockstone calibrate --mix 70:30,50:50 /data       also random reads and writes together
   blockstone calibrate --json . | jq .summary.max_iops")]
 pub struct CalibrateArgs {
     /// A directory, a file (which is only read) or a block device
@@ -43,6 +44,11 @@ pub struct CalibrateArgs {
     /// Also measure small and large reads together, as Orion's matrix does (adds about 20 s)
     #[arg(long, help_heading = "Measurement")]
     pub matrix: bool,
+    /// Also measure these mixes of random reads and writes, and either alone, with as many in
+    /// flight as at `max_iops` (adds up to 9 s for each, and 18 s)
+    #[arg(long, value_name = "READS:WRITES", value_delimiter = ',', value_parser = mix,
+          conflicts_with = "read_only", help_heading = "Measurement")]
+    pub mix: Vec<u32>,
     /// Also measure random reads started at this fixed rate per second, even if the storage cannot
     /// keep up
     #[arg(long, value_name = "IOPS", value_parser = positive, help_heading = "Measurement")]
@@ -111,6 +117,18 @@ fn round(text: &str) -> Result<Nanos, String> {
     let length: Nanos = text.parse().map_err(|error| format!("{error}"))?;
     let bounds = Nanos::millis(1_000)..=Nanos::millis(3_600_000);
     bounds.contains(&length).then_some(length).ok_or_else(|| "it is not between 1s and 1h".into())
+}
+
+/// How many of 100 operations are reads, of `70:30`.
+fn mix(text: &str) -> Result<u32, String> {
+    let (reads, writes) = text.split_once(':').ok_or("it has no colon: write 70:30")?;
+    let part = |text: &str| text.parse::<u32>().map_err(|error| format!("{text}: {error}"));
+    let (reads, writes) = (part(reads)?, part(writes)?);
+    if reads.checked_add(writes) != Some(100) {
+        return Err("its parts do not add up to 100".into());
+    }
+    let both = reads > 0 && writes > 0;
+    both.then_some(reads).ok_or_else(|| "reads and writes alone are measured beside any mix".into())
 }
 
 /// Gaps between operations at a fixed rate.

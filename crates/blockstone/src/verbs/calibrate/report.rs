@@ -1,6 +1,7 @@
 //! What a calibration reports: how fast the storage is, at what latency, and whether to believe it.
 
 mod charts;
+mod mixes;
 mod precondition;
 mod select;
 mod tables;
@@ -65,6 +66,8 @@ pub struct CalibrateDocument<'a> {
     drift_ratio: Option<f64>,
     /// How long flushes take by what was written before them; null where that was not measured.
     flush_slope: Option<&'a FlushSlope>,
+    /// Mixes of random reads and writes; empty without `--mix`.
+    mixes: Vec<mixes::MixDocument>,
     /// What was written before anything was measured; null without `--precondition`.
     precondition: Option<&'a Precondition>,
     /// The file that was read and written.
@@ -83,6 +86,7 @@ pub fn report(recording: &Recording, findings: &Findings) -> Result<Report> {
             points: &findings.points,
             drift_ratio: findings.drift_ratio,
             flush_slope: findings.flush_slope.as_ref(),
+            mixes: mixes::documents(findings),
             precondition: findings.precondition.as_ref(),
             file: manifest.file.as_ref(),
         }),
@@ -127,6 +131,7 @@ fn sections(recording: &Recording, findings: &Findings) -> Result<Vec<Section>> 
     let preconditioned = findings.precondition.as_ref();
     let mut sections = vec![
         Section::of("random-reads", tables::concurrency(findings)),
+        Section::of("mixes", mixes::table(findings)),
         Section::of("given-rate", tables::open_loop(findings)),
         page(
             "reads",

@@ -142,7 +142,7 @@ pub fn within_sight(case: &Case, ladder: &Ladder) -> Option<String> {
 fn limits<'a>(case: &'a Case, ladder: &'a Ladder) -> impl Iterator<Item = (&'a CgroupCap, f64)> {
     let (ios, bytes) = match ladder.op {
         Op::Read => (CapKind::ReadIops, CapKind::ReadBytesPerS),
-        Op::Write | Op::Commit => (CapKind::WriteIops, CapKind::WriteBytesPerS),
+        Op::Write | Op::Commit | Op::Mixed => (CapKind::WriteIops, CapKind::WriteBytesPerS),
     };
     let pieces = requests_per_op(ladder.top()).unwrap_or(1.0).max(1.0);
     case.manifest.target.caps.iter().flat_map(move |cap| {
