@@ -17,8 +17,8 @@ pub fn local(ns: i128, exact: bool) -> String {
 pub fn of_recording(manifest: &Manifest, t_ns: u64) -> Option<i128> {
     let begun: Timestamp = manifest.started_at.parse().ok()?;
     // A clock that was set in between shows another time from the next reading on.
-    let readings = manifest.clocks.iter().filter(|reading| reading.t_ns <= t_ns);
-    let set_ns = match (manifest.clocks.first(), readings.last()) {
+    let mut readings = manifest.clocks.iter().filter(|reading| reading.t_ns <= t_ns);
+    let set_ns = match (manifest.clocks.first(), readings.next_back()) {
         (Some(first), Some(last)) => {
             i128::from(last.realtime_offset_ns) - i128::from(first.realtime_offset_ns)
         }

@@ -94,19 +94,20 @@ impl Lines {
     /// The names of the tables above their columns, then those of the columns.
     fn headings(&self, tables: &[Table]) -> [String; 2] {
         let (time, widths) = &self.widths;
-        let mut names = format!("{:time$}", "#");
+        let mut names = vec![format!("{:time$}", "#")];
         for (table, widths) in tables.iter().zip(widths) {
             let width = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);
             let name = format::short(&table.name, width);
             let dashes = "-".repeat(width.saturating_sub(visible_width(&name) + 1));
             let name = format!("{name} {dashes}");
-            names.push_str(&format!("  {:width$}", name.trim_end()));
+            names.push(format!("{:width$}", name.trim_end()));
         }
         let row: Vec<Vec<String>> = tables
             .iter()
             .map(|table| table.columns.iter().map(|it| word(&it.heading).into_owned()).collect())
             .collect();
-        [names, self.line(TIME, tables, &row)].map(|line| self.style.dim(line.trim_end()))
+        [names.join("  "), self.line(TIME, tables, &row)]
+            .map(|line| self.style.dim(line.trim_end()))
     }
 
     fn line(&self, instant: &str, tables: &[Table], row: &[Vec<String>]) -> String {
@@ -139,9 +140,8 @@ fn word(text: &str) -> Cow<'_, str> {
 const fn usual(measure: Measure) -> usize {
     match measure {
         Measure::Text | Measure::Share => 4,
-        Measure::Count | Measure::OfRow | Measure::Ratio | Measure::ToOne => 6,
-        Measure::Nanoseconds => 6,
         Measure::Bytes | Measure::BytesPerS => 8,
+        _ => 6,
     }
 }
 
