@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::{Ended, names, watch};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The lines without headings.
 fn data(text: &str) -> Vec<&str> {
