@@ -17,6 +17,7 @@ mod interrupt;
 mod interval;
 mod layers;
 mod part;
+mod password;
 mod printer;
 mod progress;
 mod recorded;

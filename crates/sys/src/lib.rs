@@ -44,6 +44,7 @@ pub mod process;
 pub mod processors;
 pub mod ring;
 pub mod scratch;
+pub mod secret;
 pub mod survey;
 #[cfg(test)]
 mod tree;

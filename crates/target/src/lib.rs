@@ -45,6 +45,7 @@ pub use spec::{Kept, Place, RedoStress, Redundancy, TargetSpec, TornProtection};
 pub use sql::Member;
 pub use sql::error::SqlError;
 pub use sql::host::without_password;
+pub use sql::password;
 pub use sql::patience::hang_up;
 pub use sql::server::SCRATCH;
 pub use target::{

@@ -6,32 +6,31 @@
 //! visited. The clustered index follows the places; a second index finds a row by its key, and the
 //! neighbours have none.
 
+pub mod address;
 pub mod answer;
 pub mod counters;
 mod programs;
 mod session;
 
-use std::net::IpAddr;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 use blockstone_base::units::Bytes;
 use blockstone_sys::account;
-use blockstone_sys::peer::Peer;
-use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable;
-use mysql::{Conn, Opts, OptsBuilder, Value};
+use mysql::{Conn, Value};
 
 use crate::spec::TargetSpec;
 use crate::sql::content::{COLUMN_BYTES, COLUMNS, Content, ROW_BYTES};
 use crate::sql::error::{DriverError, During, FREE_SPACE, SqlError};
-use crate::sql::host::{NAME_HINT, ServerAddress, resolve, without_password};
+use crate::sql::host::ServerAddress;
 use crate::sql::server::{self, Owned};
 use crate::sql::{
     Chunk, Database, Member, Prepared, SCHEMA, Table, Texts, Watcher, columns, table_name, with,
 };
 use crate::target::{Demand, Description, TargetError};
+pub use address::Address;
+use address::MARK;
 pub use programs::FAMILY;
 use programs::Programs;
 use session::Session;
@@ -43,8 +42,6 @@ const UPDATE: &str = include_str!("../sql/mariadb/update.sql");
 const SCAN: &str = include_str!("../sql/mariadb/scan.sql");
 const VERIFY: &str = include_str!("../sql/mariadb/verify.sql");
 
-/// A table by which the schema is known as a run's.
-const MARK: &str = "made_by_a_run";
 /// The oldest versions that are supported, of either product.
 pub const MARIADB_MIN: (u16, u16) = (10, 11);
 const MYSQL_MIN: (u16, u16) = (8, 0);
@@ -59,9 +56,6 @@ const PAIRS: u64 = 8;
 const STATEMENTS: u64 = 64;
 /// A fresh server with its redo log, and the index of the rows.
 const ASIDE: u64 = 400 << 20;
-/// How long a connection may take, and how long the network may be silent.
-const PATIENCE: Duration = Duration::from_secs(10);
-const SILENCE_MS: u32 = 30_000;
 
 /// The settings of a session before its first statement.
 const PIN: [&str; 2] = [
@@ -80,138 +74,6 @@ pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
         Err(SqlError::unsuitable("InnoDB", why, "--block-size is 8K, 16K or 32K"))?;
     }
     server::demand(spec, &FAMILY, page + page / 8, ASIDE)
-}
-
-#[derive(Clone, Debug)]
-pub struct Address {
-    pub name: String,
-    opts: Opts,
-    local: bool,
-}
-
-impl Address {
-    /// The same, for a client that calls itself `application`.
-    pub fn named(self, application: &str) -> Self {
-        let attributes = [("program_name".to_owned(), application.to_owned())];
-        let opts = OptsBuilder::from_opts(self.opts.clone());
-        let opts = opts.connect_attrs(Some(attributes.into_iter().collect()));
-        Self { opts: opts.into(), ..self }
-    }
-}
-
-impl ServerAddress for Address {
-    type Connection = Conn;
-
-    fn parse(rest: &str) -> Result<Self, SqlError> {
-        let name = format!("mysql:{}", without_password(rest));
-        let refuse = |why: String| SqlError::Address {
-            address: name.clone(),
-            why,
-            hint: "mysql://user@host, mysql://user@localhost?socket=/run/mysqld/mysqld.sock, or \
-                   mariadb:scratch",
-        };
-        let given = Opts::from_url(&format!("mysql:{rest}")).map_err(|e| refuse(e.to_string()))?;
-        let password = std::env::var("MYSQL_PWD").ok();
-        let password = given.get_pass().map(str::to_owned).or(password);
-        let mut opts = OptsBuilder::from_opts(given.clone()).pass(password);
-        let mut local = true;
-        if given.get_socket().is_none() {
-            let host = given.get_ip_or_hostname().into_owned();
-            let address = resolve(&host).map_err(|why| SqlError::Connect {
-                server: name.clone(),
-                why,
-                hint: NAME_HINT.to_owned(),
-            })?;
-            local = address.is_loopback();
-            opts = opts.ip_or_hostname(Some(address.to_string()));
-        }
-        Ok(Self { opts: usual(opts).into(), name, local })
-    }
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn is_local(&self) -> bool {
-        self.local
-    }
-
-    fn peers(&self) -> Vec<Peer> {
-        if let Some(socket) = self.opts.get_socket() {
-            return Path::new(socket)
-                .file_name()
-                .map(|name| Peer::Local(name.to_owned()))
-                .into_iter()
-                .collect();
-        }
-        let address = self.opts.get_ip_or_hostname().parse::<IpAddr>();
-        address.map(|ip| Peer::Net((ip, self.opts.get_tcp_port()).into())).into_iter().collect()
-    }
-
-    fn dial(&self) -> Result<Conn, SqlError> {
-        Conn::new(self.opts.clone()).map_err(|error| {
-            let hint = match &error {
-                mysql::Error::MySqlError(said) if said.code == 1045 => {
-                    "give the password in the address or in MYSQL_PWD"
-                }
-                mysql::Error::MySqlError(said) if said.code == 1040 => {
-                    "raise max_connections of the server, or ask for fewer sessions"
-                }
-                mysql::Error::MySqlError(_) => {
-                    "check that this user may connect from here without TLS"
-                }
-                mysql::Error::DriverError(_) => {
-                    "check that the server is running and listens there"
-                }
-                _ => "check that what listens there is MariaDB or MySQL, and its log",
-            };
-            let (server, hint) = (self.name.clone(), hint.to_owned());
-            SqlError::Connect { server, why: error.said(), hint }
-        })
-    }
-
-    fn data_directory(link: &mut Conn) -> Option<PathBuf> {
-        answer::first::<String>(link, "SELECT @@datadir").ok().flatten().map(PathBuf::from)
-    }
-
-    fn take(&self, owner: &mut Conn) -> Result<(), SqlError> {
-        let taken = answer::first(owner, "SELECT GET_LOCK('blockstone', 0)");
-        let taken: Option<u32> = taken.during("take the lock of a run")?;
-        if taken == Some(1) {
-            return Ok(());
-        }
-        Err(SqlError::unsuitable(&self.name, "another run uses it", "wait for its end"))
-    }
-
-    fn found_schema(owner: &mut Conn) -> Result<Option<bool>, SqlError> {
-        const LOOK: &str = "look for leftovers of a run";
-        let ask = "SELECT 1 FROM information_schema.schemata WHERE schema_name = ?";
-        let found: Option<u32> = answer::executed(owner, ask, (SCHEMA,)).during(LOOK)?;
-        if found.is_none() {
-            return Ok(None);
-        }
-        let ask = "SELECT count(*), coalesce(sum(table_name = ?), 0) FROM information_schema.tables
-            WHERE table_schema = ?";
-        let known: Option<(u64, u64)> =
-            answer::executed(owner, ask, (MARK, SCHEMA)).during(LOOK)?;
-        // Killed between the first two statements, a run leaves an empty schema.
-        Ok(known.map(|(tables, marks)| tables == 0 || marks > 0))
-    }
-
-    fn drop_schema(owner: &mut Conn) -> Result<(), SqlError> {
-        let drop = format!("DROP DATABASE IF EXISTS {SCHEMA}");
-        owner.query_drop(drop).during("remove the schema blockstone")
-    }
-}
-
-/// What every connection is like: rows that match are counted, not only those that change.
-fn usual(opts: OptsBuilder) -> OptsBuilder {
-    opts.prefer_socket(false)
-        .db_name(None::<String>)
-        .tcp_connect_timeout(Some(PATIENCE))
-        .tcp_user_timeout_ms(Some(SILENCE_MS))
-        .additional_capabilities(CapabilityFlags::CLIENT_FOUND_ROWS)
-        .stmt_cache_size(0)
 }
 
 #[derive(Debug)]
@@ -484,6 +346,7 @@ impl DriverError for mysql::Error {
             }
             // The driver's own text has the name of its type around it.
             Self::DriverError(error) => error.to_string(),
+            Self::TlsError(error) => error.to_string(),
             Self::IoError(error) => error.to_string(),
             Self::UrlError(error) => error.to_string(),
             Self::CodecError(error) => error.to_string(),
@@ -511,41 +374,5 @@ impl DriverError for mysql::Error {
 
     fn is_conflict(&self) -> bool {
         matches!(self, Self::MySqlError(said) if AGAIN.contains(&said.code))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::Write;
-
-    use super::*;
-
-    /// The error of connecting to what answers `answer` and closes.
-    fn refused_by(answer: &'static [u8]) -> String {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let server = std::thread::spawn(move || {
-            let (mut stream, _) = listener.accept().unwrap();
-            stream.write_all(answer).unwrap();
-        });
-        let address = Address::parse(&format!("//me@127.0.0.1:{port}")).unwrap();
-        let error = address.connect().map(drop).unwrap_err().to_string();
-        server.join().unwrap();
-        error
-    }
-
-    #[test]
-    fn a_server_that_cannot_be_reached_is_named_in_plain_words() {
-        let closed = Address::parse("//me@127.0.0.1:1").unwrap().connect().map(drop);
-        let errors = [
-            closed.unwrap_err().to_string(),
-            refused_by(b""),
-            refused_by(b"HTTP/1.1 400 Bad Request\r\n\r\n"),
-        ];
-        for error in errors {
-            assert!(error.starts_with("connect to mysql://me@127.0.0.1:"), "{error}");
-            assert!(error.contains("\nhint: check that"), "{error}");
-            assert!(!error.contains(['{', '}']), "{error}");
-        }
     }
 }

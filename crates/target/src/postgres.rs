@@ -8,6 +8,7 @@ pub mod address;
 mod cluster;
 mod counters;
 mod session;
+mod tls;
 pub mod views;
 
 use std::io::Write;

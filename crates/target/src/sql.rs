@@ -9,6 +9,8 @@ pub mod content;
 pub mod error;
 pub mod host;
 pub mod load;
+pub mod parameters;
+pub mod password;
 pub mod patience;
 pub mod private;
 pub mod processes;
@@ -16,6 +18,7 @@ pub mod scratch;
 pub mod server;
 pub mod session;
 pub mod target;
+pub mod tls;
 pub mod waits;
 pub mod watch;
 

@@ -79,6 +79,8 @@ needs! {
     PostgresVersions "postgres-versions" ["curl", "libarchive-tools"]
     /// The programs of a MariaDB server, without the package that starts one.
     Mariadb "mariadb" ["mariadb-server-core", "mariadb-client-core"]
+    /// The tool that makes certificates.
+    Openssl "openssl" ["openssl"]
     Iostat "iostat" ["sysstat"]
     Collectl "collectl" ["collectl"]
     /// A Prometheus server, to scrape a watch.
@@ -154,6 +156,7 @@ impl Need {
             Self::Fio
             | Self::Duperemove
             | Self::Chromium
+            | Self::Openssl
             | Self::Iostat
             | Self::Collectl
             | Self::Fincore

@@ -68,6 +68,8 @@ fn skip(account: &mut Account, why: &str) {
 #[derive(Debug, Default)]
 struct Rules {
     licences: Vec<Licensee>,
+    /// Of packages, as `name@version`, that name only a file.
+    clarified: BTreeMap<String, String>,
     registries: BTreeSet<String>,
     /// `name@version`.
     doubled: BTreeSet<String>,
@@ -94,7 +96,19 @@ impl Rules {
                 _ => bail!("deny.toml: an entry of bans.skip needs crate and reason: {entry:?}"),
             })
             .collect::<Result<_>>()?;
+        let clarified = table["licenses"].get("clarify").and_then(toml::Value::as_array);
+        let clarified = clarified
+            .into_iter()
+            .flatten()
+            .map(|entry| match (entry.get("crate"), entry.get("expression")) {
+                (Some(toml::Value::String(name)), Some(toml::Value::String(expression))) => {
+                    Ok((name.clone(), expression.clone()))
+                }
+                _ => bail!("deny.toml: an entry of licenses.clarify needs crate and expression"),
+            })
+            .collect::<Result<_>>()?;
         Ok(Self {
+            clarified,
             licences: texts("licenses", "allow")?.iter().map(licence).collect::<Result<_>>()?,
             registries: texts("sources", "allow-registry")?.into_iter().collect(),
             doubled,
@@ -141,7 +155,7 @@ fn findings(rules: &Rules, packages: &[Package]) -> Vec<String> {
         if !rules.registries.contains(registry) {
             found.push(format!("{name} {version} comes from `{source}`, which is not allowed"));
         }
-        match licence {
+        match licence.as_ref().or_else(|| rules.clarified.get(&format!("{name}@{version}"))) {
             None => found.push(format!("{name} {version} names no licence")),
             Some(licence) if !is_allowed(rules, licence) => {
                 found.push(format!("{name} {version} has the licence {licence}, not allowed"));
@@ -179,6 +193,7 @@ mod tests {
     const TEXT: &str = r#"
         [licenses]
         allow = ["MIT", "Apache-2.0", "Unicode-3.0"]
+        clarify = [{ crate = "g@1.0.0", expression = "MIT" }]
         [sources]
         allow-registry = ["https://github.com/rust-lang/crates.io-index"]
         [bans]
@@ -217,6 +232,7 @@ mod tests {
             ..package("d", "1.0.0", "MIT")
         });
         bad.push(Package { licence: None, ..package("e", "1.0.0", "") });
+        bad.push(Package { licence: None, ..package("g", "1.0.0", "") });
         bad.push(package("f", "1.0.0", "AGPL-3.0-only"));
         let found = findings(&rules, &bad);
         let said =

@@ -64,6 +64,7 @@ fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
         return matrix::run(args, context);
     }
     let printer = context.printer;
+    args.instance.password.read_for([args.instance.target.as_str()])?;
     let settings = settings(args, &context.global, printer)?;
     let mut progress = Progress::start(printer)?;
     let prepared = blockstone_run::prepare(&settings)?;

@@ -5,6 +5,7 @@ use blockstone_target::{registry, without_password};
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
+use crate::password::PasswordFile;
 use crate::printer::Printer;
 use crate::verb::Verb;
 
@@ -12,6 +13,8 @@ use crate::verb::Verb;
 struct Teardown {
     /// The server, as in `run --target`: `postgres://user@host/db`, `mysql://user@host`
     target: String,
+    #[command(flatten)]
+    password: PasswordFile,
     /// Drop the schema; name the server here again
     #[arg(long, value_name = "TARGET")]
     destroy: Option<String>,
@@ -42,6 +45,7 @@ fn run(args: &Teardown, printer: Printer) -> Result<Exit> {
              hint: name the server twice: blockstone teardown {shown} --destroy {shown}"
         );
     }
+    args.password.read_for([target.as_str()])?;
     if remove(address)? {
         printer.note(&format!("removed the schema blockstone from {shown}"));
     } else {

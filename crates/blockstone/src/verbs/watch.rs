@@ -25,6 +25,7 @@ use clap::{Args, FromArgMatches};
 use crate::exit::Exit;
 use crate::finish::finish;
 use crate::interrupt::Interrupt;
+use crate::password::PasswordFile;
 use crate::printer::Printer;
 use crate::verb::{Context, Global, Verb};
 use crate::{interval, recordings};
@@ -153,6 +154,8 @@ fn draws() -> bool {
 }
 
 fn settings(args: &WatchArgs, global: &Global) -> Result<Settings> {
+    let password = PasswordFile { password_file: args.password_file.clone() };
+    password.read_for(args.db.as_deref())?;
     let record = args.record.as_deref().map(destination).transpose()?;
     let missing = args.pid.iter().find(|pid| !Path::new(&format!("/proc/{pid}")).exists());
     if let Some(pid) = missing {

@@ -2,7 +2,9 @@
 //! a role, or whoever names a file or wrote a recording.
 
 mod databases;
+mod passwords;
 mod servers;
+mod tls;
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;

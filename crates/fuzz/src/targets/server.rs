@@ -80,7 +80,7 @@ thread_local! {
 }
 
 /// Watches a server that gives these answers; whether the monitor was content with all of them.
-fn watch(input: &[u8], scheme: &str, serve: Serve) -> bool {
+fn watch(input: &[u8], scheme: &str, plain: &str, serve: Serve) -> bool {
     let text = String::from_utf8_lossy(input);
     let answers = read(&text);
     LISTENER.with(|listener| {
@@ -91,7 +91,7 @@ fn watch(input: &[u8], scheme: &str, serve: Serve) -> bool {
                 // The monitor may have left.
                 let _ = stream.set_nodelay(true).and_then(|()| serve(stream, &answers));
             });
-            look(&format!("{scheme}://me@{address}"))
+            look(&format!("{scheme}://me@{address}/?{plain}"))
         })
     })
 }
@@ -116,11 +116,11 @@ fn fits(reading: &Reading, series: &[&Schema]) -> bool {
 }
 
 pub fn postgres(input: &[u8]) -> bool {
-    watch(input, "postgres", postgres::serve)
+    watch(input, "postgres", "sslmode=disable", postgres::serve)
 }
 
 pub fn mysql(input: &[u8]) -> bool {
-    watch(input, "mysql", mysql::serve)
+    watch(input, "mysql", "ssl-mode=DISABLED", mysql::serve)
 }
 
 #[cfg(test)]

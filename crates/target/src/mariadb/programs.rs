@@ -6,7 +6,7 @@ use std::process::Command;
 use blockstone_sys::child::Signal;
 use mysql::OptsBuilder;
 
-use super::{Address, usual};
+use super::Address;
 use crate::family::{Family, OptionValue, TargetOption};
 use crate::spec::TargetSpec;
 use crate::sql::error::SqlError;
@@ -88,9 +88,7 @@ impl Recipe for Programs {
 
     fn address(home: &Home) -> Address {
         let socket = format!("{}/{SOCKET}", home.short());
-        let opts =
-            OptsBuilder::new().user(Some("root")).pass(Some(home.password())).socket(Some(socket));
-        let name = format!("mariadb:{SCRATCH}");
-        Address { name, opts: usual(opts).into(), local: true }
+        let opts = OptsBuilder::new().user(Some("root")).pass(Some(home.password()));
+        Address::private(format!("mariadb:{SCRATCH}"), socket, opts)
     }
 }

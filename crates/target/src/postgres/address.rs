@@ -3,17 +3,21 @@
 use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use blockstone_sys::peer::Peer;
 use postgres::config::{Host, SslMode};
 use postgres::error::SqlState;
-use postgres::{Client, Config, NoTls};
+use postgres::{Client, Config};
 
+use super::tls::Connector;
 use super::views::value;
 use crate::sql::error::{DriverError, During, SCHEMA, SqlError};
 use crate::sql::host::{NAME_HINT, ServerAddress, resolve, without_password};
+use crate::sql::parameters::{self, Taken};
+use crate::sql::password;
+use crate::sql::tls::{self, Mode, Tls};
 
 /// The comment by which a schema is known as a run's.
 pub const MARK: &str = "made by blockstone run; may be removed";
@@ -23,7 +27,13 @@ const OWN_NAMES_ONLY: &str = "SET search_path = pg_catalog, pg_temp";
 /// Held by a run for as long as it lives.
 const LOCK: i64 = 0x626c_6f63_6b73_746f;
 
+/// Parameters of an address that the driver does not know, as libpq names them.
+const PARAMETERS: [&str; 4] = ["sslmode", "sslrootcert", "sslcert", "sslkey"];
 const PORT: u16 = 5432;
+const USUAL_DIRS: [&str; 3] = ["/run/postgresql", "/var/run/postgresql", "/tmp"];
+/// What the driver says where the server wants a password.
+const NO_PASSWORD: &str = "password missing";
+const PASSWORDS: &str = "give the password in PGPASSWORD, in ~/.pgpass or with --password-file";
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long the network may be silent before a connection counts as lost.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -33,11 +43,102 @@ pub struct Address {
     pub name: String,
     pub config: Config,
     pub local: bool,
+    pub tls: Connector,
+    /// Whether a connection without TLS will do where one with it cannot be made.
+    pub plain_will_do: bool,
+    /// Why there is a list of passwords that was not read.
+    pub unread: Option<String>,
+}
+
+/// What the address says of TLS, else the environment, else the files where libpq looks.
+fn wanted_tls(taken: &Taken, is_local: bool) -> Result<Tls, String> {
+    let asked = |name: &str| {
+        let given = parameters::value(taken, name).map(str::to_owned);
+        let given = given.or_else(|| std::env::var(format!("PG{}", name.to_uppercase())).ok());
+        given.filter(|value| !value.is_empty())
+    };
+    let mode = match asked("sslmode").as_deref() {
+        None => None,
+        Some("disable") => Some(Mode::Disable),
+        Some("allow" | "prefer") => Some(Mode::Prefer),
+        Some("require") => Some(Mode::Require),
+        Some("verify-ca") => Some(Mode::VerifyCa),
+        Some("verify-full") => Some(Mode::VerifyFull),
+        Some(other) => {
+            let known = "disable, prefer, require, verify-ca and verify-full";
+            return Err(format!("sslmode is {other}; there are {known}"));
+        }
+    };
+    let mut mode = Mode::settled(mode, is_local);
+    let roots = match asked("sslrootcert").as_deref() {
+        // Anybody has a certificate of those, for a name of their own.
+        Some("system") if mode != Mode::Disable => {
+            mode = Mode::VerifyFull;
+            None
+        }
+        Some("system") => None,
+        Some(path) => Some(PathBuf::from(path)),
+        None => in_home("root.crt"),
+    };
+    if mode == Mode::Require && roots.is_some() {
+        mode = Mode::VerifyCa;
+    }
+    let file = |name: &str, usual| asked(name).map(PathBuf::from).or_else(|| in_home(usual));
+    let identity = file("sslcert", "postgresql.crt").zip(file("sslkey", "postgresql.key"));
+    Ok(Tls { mode, roots, identity })
+}
+
+/// Adds the password that the address does not have, unless there is none; says why there is a
+/// list of passwords that was not read.
+fn add_password(config: &mut Config) -> Option<String> {
+    if config.get_password().is_some() {
+        return None;
+    }
+    let user = config.get_user().unwrap_or_default();
+    let host = match config.get_hosts().first() {
+        Some(Host::Tcp(name)) => name.clone(),
+        // Where libpq looks for the socket without being told.
+        Some(Host::Unix(dir)) if USUAL_DIRS.iter().any(|usual| dir == Path::new(usual)) => {
+            "localhost".to_owned()
+        }
+        Some(Host::Unix(dir)) => dir.to_string_lossy().into_owned(),
+        None => String::new(),
+    };
+    let port = config.get_ports().first().copied().unwrap_or(PORT);
+    let database = config.get_dbname().unwrap_or(user);
+    let server = password::Server { host: &host, port, database, user };
+    let found = match password::given("PGPASSWORD") {
+        Some(password) => Ok(Some(password)),
+        None => password::of_postgres(&server),
+    };
+    match found {
+        Ok(found) => {
+            if let Some(password) = found {
+                config.password(password);
+            }
+            None
+        }
+        Err(why) => Some(why),
+    }
+}
+
+/// A file of the user's for clients of PostgreSQL, if it is there.
+fn in_home(name: &str) -> Option<PathBuf> {
+    let path = Path::new(&std::env::var_os("HOME")?).join(".postgresql").join(name);
+    path.is_file().then_some(path)
 }
 
 /// What the driver says, without its own words around.
 pub fn cause(error: &postgres::Error) -> String {
     error.source().map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+/// What the driver says where a server has no TLS.
+const NOT_OFFERED: &str = "server does not support TLS";
+
+/// Whether TLS was not offered, or could not be agreed on.
+fn is_about_tls(error: &postgres::Error) -> bool {
+    error.to_string().starts_with("error performing TLS handshake")
 }
 
 /// Whether the connection was made and then ended, or brought what is not the protocol.
@@ -54,6 +155,12 @@ fn is_no_answer(error: &postgres::Error) -> bool {
     error.as_db_error().is_none() && cause.is_none_or(|cause| ENDED.contains(&cause.kind()))
 }
 
+impl Address {
+    fn password_hint(&self) -> String {
+        self.unread.as_ref().map_or(PASSWORDS.to_owned(), |why| format!("{PASSWORDS}; {why}"))
+    }
+}
+
 impl ServerAddress for Address {
     type Connection = Client;
 
@@ -68,20 +175,15 @@ impl ServerAddress for Address {
         if !rest.starts_with("//") {
             return Err(refuse("it is no URL: `//` must follow `postgres:`".to_owned()));
         }
-        let mut config: Config = text.parse().map_err(|error| refuse(cause(&error)))?;
+        let (known, taken) = parameters::take(&text, &PARAMETERS);
+        let mut config: Config = known.parse().map_err(|error| refuse(cause(&error)))?;
         if config.get_user().is_none() {
             let from =
                 ["PGUSER", "USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
             config.user(&from.ok_or_else(|| refuse("it names no user".to_owned()))?);
         }
-        if let (None, Ok(password)) = (config.get_password(), std::env::var("PGPASSWORD")) {
-            config.password(password);
-        }
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             config.host_path("/run/postgresql");
-        }
-        if config.get_ssl_mode() == SslMode::Require {
-            return Err(refuse("connections with TLS are not supported".to_owned()));
         }
         let mut local = true;
         if config.get_hostaddrs().is_empty() {
@@ -97,10 +199,35 @@ impl ServerAddress for Address {
                 }
             }
         } else {
-            local = config.get_hostaddrs().iter().all(IpAddr::is_loopback);
+            let addresses = config.get_hostaddrs().to_vec();
+            local = addresses.iter().all(IpAddr::is_loopback);
+            if config.get_hosts().is_empty() {
+                for address in addresses {
+                    config.host(&address.to_string());
+                }
+            }
         }
+        let unread = add_password(&mut config);
+        let wanted = wanted_tls(&taken, local).map_err(refuse)?;
+        let over_network = !config.get_hostaddrs().is_empty();
+        let client = if over_network { wanted.client() } else { Ok(None) };
+        let tls = Connector(client.map_err(|why| {
+            SqlError::Connect {
+            server: without_password(&text),
+            why,
+            hint: "see sslrootcert, sslcert and sslkey in the address, or PGSSLROOTCERT, PGSSLCERT \
+                   and PGSSLKEY in the environment"
+                .to_owned(),
+        }
+        })?);
+        let plain_will_do = over_network && wanted.mode == Mode::Prefer;
+        config.ssl_mode(match &tls.0 {
+            None => SslMode::Disable,
+            Some(_) if plain_will_do => SslMode::Prefer,
+            Some(_) => SslMode::Require,
+        });
         config.connect_timeout(PATIENCE).tcp_user_timeout(SILENCE).application_name("blockstone");
-        Ok(Self { name: without_password(&text), config, local })
+        Ok(Self { name: without_password(&text), config, local, tls, plain_will_do, unread })
     }
 
     fn name(&self) -> &str {
@@ -128,10 +255,10 @@ impl ServerAddress for Address {
         const OTHERWISE: &str = "check that the server is running and listens there; see \
                                  listen_addresses and port";
         let hints = [
-            (SqlState::INVALID_PASSWORD, "give the password in the address or in PGPASSWORD"),
+            (SqlState::INVALID_PASSWORD, PASSWORDS),
             (
                 SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
-                "see pg_hba.conf of the server: it must allow this user from here without TLS",
+                "see pg_hba.conf of the server: it must allow this user from here",
             ),
             (
                 SqlState::TOO_MANY_CONNECTIONS,
@@ -146,21 +273,36 @@ impl ServerAddress for Address {
                 "the server starts, stops or recovers; wait until it is ready",
             ),
         ];
-        let connected = self.config.connect(NoTls).and_then(|mut client| {
+        let mut connected = self.config.connect(self.tls.clone());
+        if self.plain_will_do && connected.as_ref().is_err_and(is_about_tls) {
+            connected = self.config.clone().ssl_mode(SslMode::Disable).connect(self.tls.clone());
+        }
+        let connected = connected.and_then(|mut client| {
             client.batch_execute(OWN_NAMES_ONLY)?;
             Ok(client)
         });
         connected.map_err(|error| {
             let known = hints.into_iter().find(|(code, _)| error.code() == Some(code));
             let (why, hint) = match known {
-                Some((_, hint)) => (error.said(), hint),
+                Some((_, PASSWORDS)) => (error.said(), self.password_hint()),
+                Some((_, hint)) => (error.said(), hint.to_owned()),
+                None if error.said() == NO_PASSWORD => {
+                    ("the server asks for a password".to_owned(), self.password_hint())
+                }
+                None if is_about_tls(&error) => match error.said() {
+                    said if said == NOT_OFFERED => {
+                        ("it does not offer TLS".to_owned(), tls::missing_hint("sslmode=disable"))
+                    }
+                    said => (format!("TLS failed: {said}"), tls::refused_hint("sslrootcert")),
+                },
                 None if is_no_answer(&error) => (
                     format!("what listens there does not answer as PostgreSQL ({})", error.said()),
-                    "check host and port, and that they are those of a PostgreSQL server",
+                    "check host and port, and that they are those of a PostgreSQL server"
+                        .to_owned(),
                 ),
-                None => (error.said(), OTHERWISE),
+                None => (error.said(), OTHERWISE.to_owned()),
             };
-            SqlError::Connect { server: self.name.clone(), why, hint: hint.to_owned() }
+            SqlError::Connect { server: self.name.clone(), why, hint }
         })
     }
 
@@ -209,7 +351,7 @@ mod tests {
         assert!(address.local);
         assert_eq!(address.config.get_dbname(), Some("bench"));
         assert!(Address::parse("//me@localhost/bench").unwrap().local);
-        for wrong in ["//me@h:port/d", "//me@127.0.0.1/d?sslmode=require"] {
+        for wrong in ["//me@h:port/d", "//me@127.0.0.1/d?sslmode=verify-some"] {
             let error = Address::parse(wrong).unwrap_err().to_string();
             assert!(error.contains("\nhint: "), "{error}");
         }

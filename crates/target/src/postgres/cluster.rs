@@ -5,8 +5,10 @@ use std::process::Command;
 
 use blockstone_sys::child::Signal;
 use postgres::Config;
+use postgres::config::SslMode;
 
 use super::address::Address;
+use super::tls::Connector;
 use crate::spec::TargetSpec;
 use crate::sql::error::SqlError;
 use crate::sql::private::Recipe;
@@ -69,6 +71,9 @@ impl Recipe for Cluster {
         let mut config = Config::new();
         config.host_path(home.short()).user(NAME).password(home.password());
         config.dbname("postgres").application_name("blockstone");
-        Address { name: format!("postgres:{SCRATCH}"), config, local: true }
+        config.ssl_mode(SslMode::Disable);
+        let name = format!("postgres:{SCRATCH}");
+        let tls = Connector(None);
+        Address { name, config, local: true, tls, plain_will_do: false, unread: None }
     }
 }

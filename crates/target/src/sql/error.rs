@@ -14,6 +14,8 @@ pub enum SqlError {
         why: String,
         hint: &'static str,
     },
+    #[error("read the password in {}: {why}\nhint: {hint}", path.display())]
+    Password { path: PathBuf, why: String, hint: &'static str },
     #[error("connect to {server}: {why}\nhint: {hint}")]
     Connect { server: String, why: String, hint: String },
     #[error(

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
 
 mod server;
+mod tls;
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

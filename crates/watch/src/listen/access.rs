@@ -2,17 +2,15 @@
 //! token.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
 use std::net::IpAddr;
 use std::path::Path;
 
+use blockstone_base::units::Bytes;
+use blockstone_sys::secret::{self, Owner};
 use ctutils::CtEq;
 use hyper::header::{AUTHORIZATION, HOST, HeaderValue};
 use hyper::http::uri::Authority;
 use hyper::{HeaderMap, Uri};
-use rustix::fs::{FileType, Mode, OFlags, fstat, open};
-use rustix::process::geteuid;
 
 use crate::WatchError;
 
@@ -97,24 +95,9 @@ impl Token {
     /// Reads it from a file that nobody else may read.
     pub fn read(path: &Path) -> Result<Self, WatchError> {
         let failed = |why: String| WatchError::Token { path: path.to_owned(), why };
-        // Opening a pipe does not wait for a writer.
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = open(path, flags, Mode::empty());
-        let file = file.map_err(|errno| failed(io::Error::from(errno).to_string()))?;
-        let status = fstat(&file).map_err(|errno| failed(io::Error::from(errno).to_string()))?;
-        if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
-            return Err(failed("it is not a regular file".to_owned()));
-        }
-        if status.st_mode & 0o077 != 0 {
-            let mode = status.st_mode & 0o777;
-            return Err(failed(format!("other users may use it (mode {mode:03o})")));
-        }
-        if status.st_uid != 0 && status.st_uid != geteuid().as_raw() {
-            return Err(failed(format!("it belongs to the user {}", status.st_uid)));
-        }
-        let mut text = Vec::new();
-        let mut limited = File::from(file).take(TOKEN_BYTES_MAX as u64 + 1);
-        limited.read_to_end(&mut text).map_err(|error| failed(error.to_string()))?;
+        // With the end of its line.
+        let text = secret::read(path, Bytes(TOKEN_BYTES_MAX as u64 + 2), Owner::Trusted)
+            .map_err(|error| failed(error.to_string()))?;
         let token = text.trim_ascii();
         if !(TOKEN_BYTES_MIN..=TOKEN_BYTES_MAX).contains(&token.len()) {
             let len = token.len();
@@ -234,10 +217,10 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             refused(why);
         }
-        std::fs::write(&path, vec![b'a'; TOKEN_BYTES_MAX + 2]).unwrap();
-        refused("not 4097");
+        std::fs::write(&path, vec![b'a'; TOKEN_BYTES_MAX + 3]).unwrap();
+        refused("larger than");
         std::fs::remove_file(&path).unwrap();
-        rustix::fs::mkfifoat(rustix::fs::CWD, &path, Mode::RUSR).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR).unwrap();
         refused("not a regular file");
     }
 

@@ -40,6 +40,12 @@ const BUNDLED: &[Bundled] = &[
         ),
     },
     Bundled {
+        package: "ring",
+        name: "parts of BoringSSL",
+        licence: "Apache-2.0 AND ISC",
+        text: Text::In("LICENSE-BoringSSL"),
+    },
+    Bundled {
         package: "zstd-sys",
         name: "Zstandard",
         licence: "BSD-3-Clause",

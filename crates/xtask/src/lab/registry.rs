@@ -40,7 +40,7 @@ pub const ALL: &[Entry<Lab>] = &[
     },
     Entry {
         name: "zoo",
-        doc: "Whether storage that deceives is caught: 28 set-ups, and 10 honest ones beside them",
+        doc: "Whether storage that deceives is caught: 29 set-ups, and 11 honest ones beside them",
         needs: &[
             Need::Root,
             Need::Loop,

@@ -11,6 +11,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use super::target::TargetOptions;
 use crate::choice::one_of;
+use crate::password::PasswordFile;
 
 /// Arguments of `run`.
 #[derive(Args, Clone, Debug)]
@@ -133,6 +134,8 @@ pub struct InstanceArgs {
     #[arg(long, default_value = registry::ALL[0].name, value_parser = target,
           long_help = targets())]
     pub target: String,
+    #[command(flatten)]
+    pub password: PasswordFile,
     #[command(flatten)]
     pub of_target: TargetOptions,
     /// Database block size: 4K to 32K

@@ -11,6 +11,7 @@ use blockstone_judge::grid::{Axis, GRID_SCHEMA, Grid, PLAN_FILE, Plan, PlannedCe
 use blockstone_record::{Recording, RunDir};
 use blockstone_report::Report;
 use blockstone_sys::held;
+use blockstone_target::without_password;
 
 use super::args::RunArgs;
 use crate::exit::Exit;
@@ -30,6 +31,10 @@ pub fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
     let combinations = Axis::combinations(&axes);
     let cells: Vec<RunArgs> =
         combinations.iter().map(|values| with(args, &axes, values)).collect::<Result<_>>()?;
+    // From here on they are only shown.
+    let axes: Vec<Axis> = axes.into_iter().map(without_passwords).collect();
+    let combinations = Axis::combinations(&axes);
+    args.instance.password.read_for(cells.iter().map(|cell| cell.instance.target.as_str()))?;
     // All are checked before the first runs.
     for cell in &cells {
         blockstone_run::prepare(&super::settings(cell, global, printer)?)?;
@@ -132,19 +137,24 @@ pub fn report(dir: &Path) -> Result<Report> {
 fn axes(texts: &[String]) -> Result<Vec<Axis>> {
     let axis = |text: &String| {
         let hint = "hint: --matrix update=0,20 sessions=1,8,64 target=instance,postgres:scratch";
+        let shown = without_password(text);
         let (name, values) = text
             .split_once('=')
-            .ok_or_else(|| anyhow!("vary `{text}`: it is not NAME=VALUE,VALUE\n{hint}"))?;
+            .ok_or_else(|| anyhow!("vary `{shown}`: it is not NAME=VALUE,VALUE\n{hint}"))?;
         if !NAMES.contains(&name) {
             bail!("vary `{name}`: unknown setting\nhint: --matrix varies {}", NAMES.join(", "));
         }
         let values: Vec<String> = values.split(',').map(str::to_owned).collect();
         if values.iter().any(String::is_empty) {
-            bail!("vary `{text}`: a value is empty\n{hint}");
+            bail!("vary `{shown}`: a value is empty\n{hint}");
         }
         Ok(Axis { name: name.to_owned(), values })
     };
     texts.iter().map(axis).collect()
+}
+
+fn without_passwords(axis: Axis) -> Axis {
+    Axis { values: axis.values.iter().map(|value| without_password(value)).collect(), ..axis }
 }
 
 /// The arguments at one combination.

@@ -38,6 +38,11 @@ pub struct WatchArgs {
     /// progress: `run:last`
     #[arg(long, value_name = "URL", help_heading = "Sources", conflicts_with = "replay")]
     pub db: Option<String>,
+    /// Take the password of the database from the first line of this file, which nobody else may
+    /// read
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "db",
+          help_heading = "Sources")]
+    pub password_file: Option<PathBuf>,
     /// Time between two samples of the sessions of the database
     #[arg(long, default_value = "100ms", value_name = "TIME", value_parser = interval,
           help_heading = "Sources")]

@@ -10,7 +10,7 @@ use blockstone_testkit::{PostgresServer, Ran, blockstone_binary, require, run};
 
 use super::{Command, Place, STRANGER, holds, refused};
 
-const SMALL: [&str; 8] = ["--schemas", "1", "--threads", "1", "--scale", "1M", "--loops", "1"];
+pub const SMALL: [&str; 8] = ["--schemas", "1", "--threads", "1", "--scale", "1M", "--loops", "1"];
 const SECRET: &str = "s3cr3tpw";
 
 fn on(place: &Place, address: &str) -> Ran {

@@ -10,11 +10,12 @@ use blockstone_testkit::Ran;
 use super::{Place, signal, within};
 
 /// A server on the loopback that does `serve` with each connection.
-fn server(serve: impl Fn(&mut TcpStream) + Send + Copy + 'static) -> u16 {
+pub fn server(serve: impl Fn(&mut TcpStream) + Send + Clone + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
+            let serve = serve.clone();
             std::thread::spawn(move || {
                 let mut stream = stream;
                 serve(&mut stream);
@@ -27,11 +28,19 @@ fn server(serve: impl Fn(&mut TcpStream) + Send + Copy + 'static) -> u16 {
     port
 }
 
+/// What a client of PostgreSQL says first if it wants TLS.
+pub const ASKS_FOR_TLS: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
+
+/// Reads what a client asks for, without TLS.
 fn asked(stream: &mut TcpStream) {
-    let _ = stream.read(&mut [0; 4096]);
+    let mut bytes = [0; 4096];
+    if matches!(stream.read(&mut bytes), Ok(len) if bytes[..len] == ASKS_FOR_TLS) {
+        let _ = stream.write_all(b"N");
+        let _ = stream.read(&mut bytes);
+    }
 }
 
-fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+pub fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     [&[kind][..], &(body.len() as u32 + 4).to_be_bytes(), body].concat()
 }
 
@@ -44,7 +53,7 @@ fn let_in(stream: &mut TcpStream) {
 }
 
 /// Everything that connects to a database, at this address.
-fn all(place: &Place, address: &str) -> Vec<Command> {
+pub fn all(place: &Place, address: &str) -> Vec<Command> {
     let mut run = place.command("run");
     run.args(["--target", address, "--scale", "1M"]);
     let mut watch = place.command("watch");
@@ -55,7 +64,7 @@ fn all(place: &Place, address: &str) -> Vec<Command> {
 }
 
 #[track_caller]
-fn fails_clearly(ran: &Ran) {
+pub fn fails_clearly(ran: &Ran) {
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     let lines: Vec<&str> = ran.stderr.lines().collect();
     assert!(lines.len() == 2 && lines[1].starts_with("hint: "), "{ran:#?}");

@@ -1,0 +1,159 @@
+//! rustls for the driver of PostgreSQL.
+
+use std::convert::Infallible;
+use std::io::{self, Error, ErrorKind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use postgres::Socket;
+use postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use sha2::{Digest, Sha256, Sha384, Sha512};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+/// Makes connections by a configuration; none where the driver is told to do without TLS.
+#[derive(Clone, Debug)]
+pub struct Connector(pub Option<Arc<ClientConfig>>);
+
+/// One that is to be made.
+pub struct Handshake {
+    client: Option<Arc<ClientConfig>>,
+    host: String,
+}
+
+pub struct Secured(TlsStream<Socket>);
+
+impl MakeTlsConnect<Socket> for Connector {
+    type Stream = Secured;
+    type TlsConnect = Handshake;
+    type Error = Infallible;
+
+    fn make_tls_connect(&mut self, host: &str) -> Result<Handshake, Infallible> {
+        Ok(Handshake { client: self.0.clone(), host: host.to_owned() })
+    }
+}
+
+impl TlsConnect<Socket> for Handshake {
+    type Stream = Secured;
+    type Error = Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Secured>> + Send>>;
+
+    fn connect(self, stream: Socket) -> Self::Future {
+        Box::pin(async move {
+            let unfit = |why: String| Error::new(ErrorKind::InvalidInput, why);
+            let client = self.client.ok_or_else(|| unfit("TLS is turned off".to_owned()))?;
+            let name = ServerName::try_from(self.host.clone());
+            let name = name.map_err(|error| unfit(format!("{}: {error}", self.host)))?;
+            Ok(Secured(TlsConnector::from(client).connect(name, stream).await?))
+        })
+    }
+}
+
+impl postgres::tls::TlsStream for Secured {
+    fn channel_binding(&self) -> ChannelBinding {
+        let (_, session) = self.0.get_ref();
+        let shown = session.peer_certificates().and_then(<[_]>::first);
+        match shown.and_then(|certificate| end_point(certificate)) {
+            Some(hash) => ChannelBinding::tls_server_end_point(hash),
+            None => ChannelBinding::none(),
+        }
+    }
+}
+
+/// The hash of a certificate, by which SCRAM ties a password to the connection: that of its own
+/// signature, and none where that has none (RFC 5929).
+fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
+    const RSA: [u8; 8] = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01];
+    const ECDSA: [u8; 7] = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03];
+    let (whole, _) = element(certificate)?;
+    let (_, after) = element(whole)?;
+    let (algorithm, _) = element(after)?;
+    let (name, _) = element(algorithm)?;
+    let rsa = name.strip_prefix(&RSA);
+    let ecdsa = name.strip_prefix(&ECDSA);
+    // MD5 and SHA-1 are raised to SHA-256.
+    match (rsa, ecdsa) {
+        (Some([4 | 5 | 11]), _) | (_, Some([2])) => Some(Sha256::digest(certificate).to_vec()),
+        (Some([12]), _) | (_, Some([3])) => Some(Sha384::digest(certificate).to_vec()),
+        (Some([13]), _) | (_, Some([4])) => Some(Sha512::digest(certificate).to_vec()),
+        _ => None,
+    }
+}
+
+/// What the first element of DER holds, and what follows it.
+fn element(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (&[_, len], rest) = bytes.split_first_chunk()?;
+    let (len, rest) = match len {
+        0..=0x7f => (usize::from(len), rest),
+        0x81..=0x83 => {
+            let (digits, rest) = rest.split_at_checked(usize::from(len - 0x80))?;
+            (digits.iter().fold(0, |len, digit| len << 8 | usize::from(*digit)), rest)
+        }
+        _ => return None,
+    };
+    rest.split_at_checked(len)
+}
+
+impl AsyncRead for Secured {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, into)
+    }
+}
+
+impl AsyncWrite for Secured {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A certificate of nothing but the algorithm of its signature.
+    fn signed_by(algorithm: &[u8]) -> Vec<u8> {
+        let der = |tag: u8, bytes: &[u8]| [&[tag, bytes.len() as u8], bytes].concat();
+        let named = der(0x30, &der(6, algorithm));
+        // A body whose length takes a byte of its own.
+        let body = [&[0x30, 0x81, 0x80][..], &[0; 0x80]].concat();
+        let whole = [body, named, der(3, &[0; 9])].concat();
+        [&[0x30, 0x82, 0, whole.len() as u8], &whole[..]].concat()
+    }
+
+    #[test]
+    fn a_certificate_is_hashed_as_it_was_signed() {
+        let rsa = |last: u8| signed_by(&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, last]);
+        for (last, bytes) in [(5, 32), (11, 32), (12, 48), (13, 64)] {
+            assert_eq!(end_point(&rsa(last)).unwrap().len(), bytes);
+        }
+        assert_eq!(end_point(&rsa(11)).unwrap(), Sha256::digest(rsa(11)).to_vec());
+        let ecdsa = signed_by(&[0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 3]);
+        assert_eq!(end_point(&ecdsa).unwrap().len(), 48);
+        // RSA-PSS names its hash elsewhere; Ed25519 has none.
+        assert_eq!(end_point(&rsa(10)), None);
+        assert_eq!(end_point(&signed_by(&[0x2b, 0x65, 0x70])), None);
+        for len in 0..ecdsa.len() {
+            let _ = end_point(&ecdsa[..len]);
+        }
+    }
+}
