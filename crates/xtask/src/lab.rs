@@ -6,6 +6,7 @@
 mod comparison;
 mod coverage;
 mod durability;
+mod long;
 mod measure;
 mod mutations;
 mod options;

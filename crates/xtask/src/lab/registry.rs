@@ -3,7 +3,8 @@
 use blockstone_testkit::Need;
 
 use super::{
-    Lab, comparison, coverage, durability, mutations, options, reduce, redundancy, verb_cost, zoo,
+    Lab, comparison, coverage, durability, long, mutations, options, reduce, redundancy, verb_cost,
+    zoo,
 };
 use crate::goals::Entry;
 
@@ -53,6 +54,12 @@ pub const ALL: &[Entry<Lab>] = &[
             Need::Postgres,
         ],
         run: zoo::run,
+    },
+    Entry {
+        name: "long",
+        doc: "Whether a recording of any length can be looked at: a week of 50 disks, 200 roles",
+        needs: &[],
+        run: long::run,
     },
     Entry {
         name: "mutations",
