@@ -79,8 +79,11 @@ pub struct LoadSpec {
     pub workers: u32,
     /// Operations in flight a worker.
     pub depth_per_worker: u32,
-    /// Bytes of the file, from its start, that the load visits (the working set).
+    /// Bytes of the file, from its start or `offset_bytes`, that the load visits (the working set).
     pub span_bytes: u64,
+    /// Where they begin.
+    #[serde(default, skip_serializing_if = "at_start")]
+    pub offset_bytes: u64,
     /// How commits are made durable, for [`Op::Commit`].
     pub sync: Option<SyncMethod>,
     /// Whether the page cache was bypassed (`O_DIRECT`).
@@ -89,6 +92,11 @@ pub struct LoadSpec {
     pub pacing: Pacing,
     /// Seed of the block choice and the data.
     pub seed: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn at_start(offset_bytes: &u64) -> bool {
+    *offset_bytes == 0
 }
 
 impl LoadSpec {

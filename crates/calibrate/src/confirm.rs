@@ -157,6 +157,7 @@ mod tests {
                 workers: 1,
                 depth_per_worker: depth,
                 span_bytes: 1 << 30,
+                offset_bytes: 0,
                 sync: None,
                 direct: true,
                 pacing: Pacing::Closed,

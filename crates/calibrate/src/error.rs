@@ -71,6 +71,26 @@ pub enum CalibrateError {
         path.display()
     )]
     NothingToMix { path: PathBuf },
+    #[error(
+        "measure a part of {}: it is a directory\n\
+         hint: --size is the size of its test file; name a file or a device, or omit --span and \
+         --offset",
+        path.display()
+    )]
+    PartOfDirectory { path: PathBuf },
+    #[error(
+        "measure a part of {}: a part is only read\n\
+         hint: add --read-only, or omit --span and --offset",
+        path.display()
+    )]
+    PartWritten { path: PathBuf },
+    #[error("begin at {offset}: it is not a multiple of {unit}\nhint: round it to {unit}")]
+    Offset { offset: Bytes, unit: Bytes },
+    #[error(
+        "read {streams} streams from {span}: each needs a part of its own, together {least}\n\
+         hint: use fewer streams, or a larger file or --span"
+    )]
+    Streams { streams: u32, span: Bytes, least: Bytes },
     #[error(transparent)]
     Capability(#[from] blockstone_measure::capability::UnknownCapability),
     #[error(

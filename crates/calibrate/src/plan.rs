@@ -85,6 +85,8 @@ pub struct Facts {
     /// Whether second files (a redo log, a growing file) can be created.
     pub has_log: bool,
     pub span: Bytes,
+    /// Where it begins; not at the start only where nothing is written.
+    pub offset: Bytes,
     pub direct: bool,
     pub uring: bool,
     /// The smallest unit of direct I/O.
@@ -141,6 +143,7 @@ pub fn overhead(settings: &Settings) -> Step {
         writable: false,
         has_log: false,
         span: Bytes::gib(1),
+        offset: Bytes(0),
         direct: true,
         uring: false,
         least_io: Bytes(512),
@@ -166,6 +169,7 @@ pub fn layout(settings: &Settings, span: Bytes, direct: bool, uring: bool) -> Lo
         workers: 1,
         depth_per_worker: if uring { 4 } else { 1 },
         span_bytes: span.get(),
+        offset_bytes: 0,
         sync: None,
         direct,
         pacing: Pacing::Closed,
@@ -242,6 +246,7 @@ impl Planner<'_> {
             workers: if blocking { in_flight } else { 1 },
             depth_per_worker: if blocking { 1 } else { in_flight },
             span_bytes: self.facts.span.get(),
+            offset_bytes: self.facts.offset.get(),
             sync: None,
             direct: self.facts.direct,
             pacing: Pacing::Closed,
@@ -284,7 +289,11 @@ impl Planner<'_> {
         if self.facts.span < Bytes(LARGE.get() * 8) {
             return Vec::new();
         }
-        let streams: &[u32] = if self.quick() { &[1, 4] } else { &[1, 2, 4, 8] };
+        let streams: &[u32] = match (self.settings.streams.as_slice(), self.quick()) {
+            ([], true) => &[1, 4],
+            ([], false) => &[1, 2, 4, 8],
+            (asked, _) => asked,
+        };
         [("sequential", Access::Sequential), ("random", Access::Random)]
             .into_iter()
             .flat_map(|(name, access)| streams.iter().map(move |&n| (name, access, n)))
@@ -479,6 +488,9 @@ pub(crate) mod tests {
             keep: false,
             matrix: false,
             mixes: Vec::new(),
+            streams: Vec::new(),
+            span: None,
+            offset: Bytes(0),
             open_loop: None,
             precondition: None,
             link_mb_per_s: None,
@@ -493,6 +505,7 @@ pub(crate) mod tests {
         writable: true,
         has_log: true,
         span: Bytes::gib(4),
+        offset: Bytes(0),
         direct: true,
         uring: true,
         least_io: Bytes(512),

@@ -75,12 +75,14 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, CalibrateError> {
         Some(size) => size,
         None => existing_size(settings, &file)?,
     };
+    check_streams(settings, span)?;
     let capabilities = capabilities(&file, &target);
     let facts = Facts {
         ours: file.ours(),
         writable: file.ours() && writes,
         has_log: file.ours() && writes && target.kind != PathKind::BlockDevice,
         span,
+        offset: settings.offset,
         direct: file.direct.is_full(),
         uring: full(&capabilities, "engine-uring"),
         least_io: Bytes(u64::from(target.direct_io.offset_align_bytes.max(512))),
@@ -122,9 +124,37 @@ fn check_subject(settings: &Settings, target: &StorageTarget) -> Result<(), Cali
     if settings.precondition.is_some() && (!laid_out || settings.read_only) {
         return Err(CalibrateError::NothingToPrecondition { path });
     }
+    check_part(settings, target.kind)?;
     let written = laid_out || matches!(settings.subject, Subject::TestFile(_));
     if !settings.mixes.is_empty() && (!written || settings.read_only) {
         return Err(CalibrateError::NothingToMix { path });
+    }
+    Ok(())
+}
+
+/// A part of a file or device is only read: written, the rest would not be known as written by us.
+fn check_part(settings: &Settings, kind: PathKind) -> Result<(), CalibrateError> {
+    let path = settings.subject.path().clone();
+    let whole = settings.span.is_none() && settings.offset == Bytes(0);
+    let only_read = settings.read_only || matches!(settings.subject, Subject::Path(_));
+    if kind == PathKind::Directory && !whole {
+        return Err(CalibrateError::PartOfDirectory { path });
+    }
+    if !whole && !only_read {
+        return Err(CalibrateError::PartWritten { path });
+    }
+    if !settings.offset.get().is_multiple_of(LARGE.get()) {
+        return Err(CalibrateError::Offset { offset: settings.offset, unit: LARGE });
+    }
+    Ok(())
+}
+
+/// Each stream reads a part of its own.
+fn check_streams(settings: &Settings, span: Bytes) -> Result<(), CalibrateError> {
+    let most = settings.streams.iter().copied().max().unwrap_or(0);
+    let least = Bytes(LARGE.get() * u64::from(most).max(8));
+    if most > 0 && span < least {
+        return Err(CalibrateError::Streams { streams: most, span, least });
     }
     Ok(())
 }
@@ -166,6 +196,8 @@ fn directory_size(settings: &Settings, target: &StorageTarget) -> Result<Bytes, 
 fn existing_size(settings: &Settings, file: &TestFile) -> Result<Bytes, CalibrateError> {
     let size = Bytes(file.main().size_bytes()?);
     let block = settings.block;
+    let after = Bytes(size.get().saturating_sub(settings.offset.get()));
+    let size = settings.span.map_or(after, |span| span.min(after));
     let least = Bytes(block.get() * LEAST_BLOCKS);
     if size < least {
         return Err(too_small(settings, size, least));

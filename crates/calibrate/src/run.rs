@@ -99,6 +99,9 @@ impl Prepared<'_> {
             read_only: Some(settings.read_only),
             keep: Some(settings.keep),
             matrix: Some(settings.matrix),
+            asked_span_bytes: settings.span.map(Some),
+            offset_bytes: Some(self.facts.offset).filter(|offset| offset.get() > 0),
+            streams: Some(settings.streams.clone()).filter(|streams| !streams.is_empty()),
             mixes_read_pct: Some(settings.mixes.clone()).filter(|mixes| !mixes.is_empty()),
             thoroughness: Some(settings.thoroughness.name().to_owned()),
             size_bytes: Some(self.facts.span),
@@ -341,9 +344,10 @@ impl Run<'_> {
 
     /// Records the file's extents and a sample of its data before anything is read.
     fn keep_evidence(&mut self) -> Result<(), EarlyEnd> {
-        let (file, span) = (&self.prepared.file, self.prepared.facts.span.get());
+        let (file, facts) = (&self.prepared.file, self.prepared.facts);
+        let visited = facts.offset.get()..facts.offset.get() + facts.span.get();
         let seed = self.prepared.settings.seed;
-        let evidence = evidence::examine(file.path(), file.ours(), span, seed)?;
+        let evidence = evidence::examine(file.path(), file.ours(), visited, seed)?;
         self.session.recorder().manifest().file = Some(evidence);
         Ok(())
     }

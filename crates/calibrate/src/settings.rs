@@ -76,6 +76,12 @@ pub struct Settings {
     pub keep: bool,
     /// Measure small and large reads together.
     pub matrix: bool,
+    /// Numbers of large reads in flight, in order and at random; none for those of the plan.
+    pub streams: Vec<u32>,
+    /// How much of a file or device that is only read is visited; none for all of it.
+    pub span: Option<Bytes>,
+    /// Where that begins.
+    pub offset: Bytes,
     /// Mixes of random reads and writes to measure: how many of 100 operations are reads.
     pub mixes: Vec<u32>,
     /// Also measure at a fixed rate.

@@ -40,6 +40,7 @@ fn main() -> Result<(), Failure> {
         workers,
         depth_per_worker: depth / workers,
         span_bytes,
+        offset_bytes: 0,
         sync: None,
         direct: true,
         pacing: Pacing::Closed,

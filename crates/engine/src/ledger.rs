@@ -281,6 +281,7 @@ mod tests {
             workers: 1,
             depth_per_worker: 1,
             span_bytes: 512,
+            offset_bytes: 0,
             sync: None,
             direct: true,
             pacing: Pacing::Closed,

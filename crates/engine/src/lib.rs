@@ -21,6 +21,7 @@
 //!     workers: 2,
 //!     depth_per_worker: 1,
 //!     span_bytes: 1 << 20,
+//!     offset_bytes: 0,
 //!     sync: None,
 //!     direct: true,
 //!     pacing: Pacing::Closed,

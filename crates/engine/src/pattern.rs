@@ -12,6 +12,7 @@ use crate::load::Length;
 pub(crate) struct Pattern {
     order: Order,
     block_bytes: u64,
+    offset_bytes: u64,
     left: Option<u64>,
 }
 
@@ -59,7 +60,7 @@ impl Pattern {
         };
         // The end of an append is where its cursor meets the span, wherever each worker is then.
         let left = left.filter(|_| spec.access != Access::Append || length != Length::Once);
-        Self { order, block_bytes: spec.block_bytes, left }
+        Self { order, block_bytes: spec.block_bytes, offset_bytes: spec.offset_bytes, left }
     }
 
     /// Byte offset of the next operation, which will use `slot`; none when the work is done.
@@ -87,7 +88,7 @@ impl Pattern {
                 block
             }
         };
-        Some(block * self.block_bytes)
+        Some(self.offset_bytes + block * self.block_bytes)
     }
 }
 
@@ -135,6 +136,7 @@ mod tests {
             workers: 1,
             depth_per_worker: 1,
             span_bytes: 512 * blocks,
+            offset_bytes: 0,
             sync: None,
             direct: true,
             pacing: Pacing::Closed,
@@ -159,6 +161,17 @@ mod tests {
         let all: Vec<u64> = once.concat();
         assert_eq!(all, (0..10).map(|block| block * 512).collect::<Vec<_>>());
         assert_eq!(offsets(Access::Sequential, Length::Endless, 5, 3)[1], [1024, 1536, 1024]);
+    }
+
+    #[test]
+    fn a_span_begins_where_its_offset_is() {
+        for access in [Access::Random, Access::Sequential] {
+            let spec = LoadSpec { access, offset_bytes: 1 << 20, ..random_writes(10) };
+            let mut pattern = Pattern::new(&spec, Length::Endless, 0, &Arc::default());
+            let visited: Vec<u64> = (0..100).filter_map(|_| pattern.next(0)).collect();
+            assert_eq!(visited.iter().min(), Some(&(1 << 20)));
+            assert_eq!(visited.iter().max(), Some(&((1 << 20) + 9 * 512)));
+        }
     }
 
     #[test]

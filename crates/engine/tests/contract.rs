@@ -48,6 +48,7 @@ fn spec(entry: &Entry, op: Op, access: Access, workers: u32) -> LoadSpec {
         workers,
         depth_per_worker: entry.depth_max.min(4),
         span_bytes: SPAN,
+        offset_bytes: 0,
         sync: None,
         direct: false,
         pacing: Pacing::Closed,

@@ -28,6 +28,7 @@ fn spec(workers: u32, depth_per_worker: u32, pacing: Pacing) -> LoadSpec {
         workers,
         depth_per_worker,
         span_bytes: SPAN,
+        offset_bytes: 0,
         sync: None,
         direct: true,
         pacing,

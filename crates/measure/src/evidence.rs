@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -20,18 +21,18 @@ const BLOCKS: u64 = 512;
 /// Bytes of a sampled block: the unit in which arrays deduplicate at the finest.
 const BLOCK_BYTES: u64 = 4096;
 
-/// How the file or device at `path` lies on its device, and what the data in its first `span_bytes`
-/// look like. The page cache keeps nothing of our own file, which later reads must not find there.
+/// How the file or device at `path` lies on its device, and what the data in `visited` look
+/// like. The page cache keeps nothing of our own file, which later reads must not find there.
 pub fn examine(
     path: &Path,
     ours: bool,
-    span_bytes: u64,
+    visited: Range<u64>,
     seed: u64,
 ) -> Result<FileEvidence, FileError> {
     let map = map(path)?;
     let file = BlockFile::open(path, Access::Read, false)?;
     let looked_at = File::open(path).map_err(|e| file.error("open", e))?;
-    let sample = take(&looked_at, span_bytes, seed).map_err(|e| file.error("sample", e))?;
+    let sample = take(&looked_at, visited, seed).map_err(|e| file.error("sample", e))?;
     if ours {
         file.drop_cached()?;
     }
@@ -48,8 +49,8 @@ pub fn map(path: &Path) -> Result<FileMap, FileError> {
 
 /// Reads blocks at seeded places of `file` and measures how far LZ4 shrinks each, how many are
 /// zeros, and how many occur twice. `None` when the file is smaller than one block.
-fn take(file: &File, size_bytes: u64, seed: u64) -> io::Result<Option<DataSample>> {
-    let blocks = size_bytes / BLOCK_BYTES;
+fn take(file: &File, visited: Range<u64>, seed: u64) -> io::Result<Option<DataSample>> {
+    let blocks = visited.end.saturating_sub(visited.start) / BLOCK_BYTES;
     if blocks == 0 {
         return Ok(None);
     }
@@ -60,7 +61,7 @@ fn take(file: &File, size_bytes: u64, seed: u64) -> io::Result<Option<DataSample
     let mut sample =
         DataSample { sampled_bytes: 0, zero_bytes: 0, lz4_bytes: 0, duplicate_bytes: 0 };
     for place in places {
-        file.read_exact_at(&mut block, place * BLOCK_BYTES)?;
+        file.read_exact_at(&mut block, visited.start + place * BLOCK_BYTES)?;
         sample.sampled_bytes += BLOCK_BYTES;
         let packed = lz4_flex::block::compress(&block).len() as u64;
         sample.lz4_bytes += packed.min(BLOCK_BYTES);
@@ -82,7 +83,7 @@ mod tests {
     fn sample_of(bytes: &[u8]) -> DataSample {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
-        take(&file, bytes.len() as u64, 1).unwrap().unwrap()
+        take(&file, 0..bytes.len() as u64, 1).unwrap().unwrap()
     }
 
     #[test]
@@ -105,22 +106,25 @@ mod tests {
     fn what_is_missing_on_the_device_is_seen() {
         let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let path = dir.path().join("sparse");
-        let mut file = File::create(&path).unwrap();
+        let mut file = File::create_new(&path).unwrap();
         let mut half = vec![0; 1 << 20];
         blockstone_base::rng::fill(3, &mut half);
         file.write_all(&half).unwrap();
         file.set_len(2 << 20).unwrap();
-        let seen = examine(&path, true, 2 << 20, 1).unwrap();
+        let seen = examine(&path, true, 0..2 << 20, 1).unwrap();
         assert_eq!((seen.map.size_bytes, seen.map.hole_bytes), (2 << 20, 1 << 20), "{seen:?}");
+        let reread = File::open(&path).unwrap();
+        let of_half = take(&reread, 1 << 20..2 << 20, 1).unwrap().unwrap();
+        assert_eq!(of_half.zero_bytes, of_half.sampled_bytes, "the hole alone: {of_half:?}");
         let sample = seen.sample.unwrap();
         let zeros = sample.zero_bytes * 100 / sample.sampled_bytes;
         assert!((40..60).contains(&zeros), "{zeros} % of {sample:?}");
-        assert!(examine(&dir.path().join("nothing"), true, 1, 1).is_err());
+        assert!(examine(&dir.path().join("nothing"), true, 0..1, 1).is_err());
     }
 
     #[test]
     fn less_than_a_block_gives_no_sample() {
         let file = tempfile::tempfile().unwrap();
-        assert_eq!(take(&file, 100, 1).unwrap(), None);
+        assert_eq!(take(&file, 0..100, 1).unwrap(), None);
     }
 }

@@ -67,6 +67,12 @@ parameters! {
         read_only: bool,
         keep: bool,
         matrix: bool,
+        /// The `--span` given; null without.
+        asked_span_bytes: Option<Bytes>,
+        /// Where the part that is visited begins, if not at the start.
+        offset_bytes: Bytes,
+        /// Numbers of large reads in flight that were asked for.
+        streams: Vec<u32>,
         /// Of each mix of random reads and writes, how many of 100 are reads.
         mixes_read_pct: Vec<u32>,
         thoroughness: String,

@@ -189,7 +189,7 @@ impl Prepared<'_> {
         let seed = self.parameters.seed;
         let look = |path: &Path, ours: bool| {
             let size_bytes = BlockFile::open(path, Access::Read, false)?.size_bytes()?;
-            evidence::examine(path, ours, size_bytes, seed)
+            evidence::examine(path, ours, 0..size_bytes, seed)
         };
         // Files of a database that this user may not read are skipped; their cached pages stay
         // cached.

@@ -125,6 +125,7 @@ impl Plan {
                 workers: parallel,
                 depth_per_worker: self.slots,
                 span_bytes: self.bytes(spec.block).get(),
+                offset_bytes: 0,
                 sync: None,
                 direct: spec.direct,
                 pacing: Pacing::Closed,

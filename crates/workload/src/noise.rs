@@ -89,6 +89,7 @@ impl NoiseSpec {
             workers: writers,
             depth_per_worker: 1,
             span_bytes: u64::from(writers) * self.area.get(),
+            offset_bytes: 0,
             sync: Some(SyncMethod::Dsync),
             direct: self.direct,
             pacing: Pacing::Closed,

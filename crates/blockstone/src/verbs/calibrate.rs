@@ -4,6 +4,7 @@ mod args;
 pub(crate) mod report;
 
 use anyhow::{Result, bail};
+use blockstone_base::units::Bytes;
 use blockstone_calibrate::{OpenLoop, Preconditioning, Settings, Subject, Thoroughness};
 use blockstone_report::render::json::schema::Document;
 use clap::{Args, FromArgMatches};
@@ -60,6 +61,9 @@ fn settings(args: &CalibrateArgs, global: &Global) -> Result<Settings> {
         read_only: args.read_only,
         keep: args.keep,
         matrix: args.matrix,
+        streams: streams(&args.streams)?,
+        span: args.span,
+        offset: args.offset.unwrap_or(Bytes(0)),
         mixes: mixes(&args.mix)?,
         open_loop: args
             .rate
@@ -71,6 +75,19 @@ fn settings(args: &CalibrateArgs, global: &Global) -> Result<Settings> {
         recording: recordings::new_dir("calibrate", out, &global.runs_dir, &[subject.path()])?,
         subject,
     })
+}
+
+/// The numbers of streams as they were named: no more than are planned without, for the time limit.
+fn streams(asked: &[u32]) -> Result<Vec<u32>> {
+    let once = asked.iter().enumerate().all(|(at, streams)| !asked[..at].contains(streams));
+    if !once || asked.len() > 4 {
+        bail!(
+            "read streams: {} numbers are named\n\
+             hint: name up to four different ones, such as --streams 1,2,6",
+            asked.len()
+        );
+    }
+    Ok(asked.to_vec())
 }
 
 /// The mixes as they were named, each once.

@@ -14,6 +14,7 @@ mod interruptions;
 mod known_devices;
 mod lies;
 mod mixes;
+mod parts;
 mod preconditioning;
 mod reduce;
 mod redundancy;

@@ -193,6 +193,7 @@ pub fn load(op: Op) -> LoadSpec {
         workers: 1,
         depth_per_worker: 1,
         span_bytes: FILE_BYTES,
+        offset_bytes: 0,
         sync: (op == Op::Commit).then_some(SyncMethod::Dsync),
         direct: true,
         pacing: Pacing::Closed,

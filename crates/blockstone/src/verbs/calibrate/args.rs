@@ -18,6 +18,8 @@ Examples:
   blockstone calibrate /dev/sdb --destroy /dev/sdb   an empty device, read and written
   blockstone calibrate --precondition /dev/sdb --destroy /dev/sdb
                                                      a flash drive in its steady state
+  blockstone calibrate --read-only --offset 900G --span 100G /dev/sdb
+                                                     a zone of a disk in use
   blockstone calibrate --mix 70:30,50:50 /data       also random reads and writes together
   blockstone calibrate --json . | jq .summary.max_iops")]
 pub struct CalibrateArgs {
@@ -44,6 +46,19 @@ pub struct CalibrateArgs {
     /// Also measure small and large reads together, as Orion's matrix does (adds about 20 s)
     #[arg(long, help_heading = "Measurement")]
     pub matrix: bool,
+    /// Numbers of 1 MiB reads in flight, in order and at random, each reader in a part of its own
+    /// [default: 1,2,4,8; with --quick 1,4]
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', num_args = 1,
+          value_parser = clap::value_parser!(u32).range(1..=256), help_heading = "Measurement")]
+    pub streams: Vec<u32>,
+    /// Measure only this much of a file or device that is only read (short stroking)
+    #[arg(long, value_name = "SIZE", conflicts_with_all = ["size", "file", "destroy"],
+          help_heading = "Measurement")]
+    pub span: Option<Bytes>,
+    /// Measure from this offset of a file or device that is only read (zones of a disk)
+    #[arg(long, value_name = "SIZE", conflicts_with_all = ["size", "file", "destroy"],
+          help_heading = "Measurement")]
+    pub offset: Option<Bytes>,
     /// Also measure these mixes of random reads and writes, and either alone, with as many in
     /// flight as at `max_iops` (adds up to 9 s for each, and 18 s)
     #[arg(long, value_name = "READS:WRITES", value_delimiter = ',', value_parser = mix,

@@ -8,12 +8,14 @@ mod tables;
 
 use anyhow::Result;
 use blockstone_base::table::Measure;
+use blockstone_base::units::Bytes;
 use blockstone_judge::findings::{Findings, Point};
 use blockstone_judge::flushes::FlushSlope;
 use blockstone_judge::precondition::Precondition;
 use blockstone_judge::summary::{ABOUT, NAMES};
 use blockstone_record::Recording;
 use blockstone_record::manifest::{Figure, FileEvidence, Manifest};
+use blockstone_record::parameters::CalibrateParameters;
 use blockstone_report::chart::{Chart, Color};
 use blockstone_report::render::json;
 use blockstone_report::report::Tone;
@@ -130,7 +132,9 @@ fn sections(recording: &Recording, findings: &Findings) -> Result<Vec<Section>> 
     };
     let preconditioned = findings.precondition.as_ref();
     let mut sections = vec![
+        Section::new("part", "Part that was measured").with(part(manifest)),
         Section::of("random-reads", tables::concurrency(findings)),
+        Section::of("streams", tables::streams(manifest, findings)),
         Section::of("mixes", mixes::table(findings)),
         Section::of("given-rate", tables::open_loop(findings)),
         page(
@@ -171,6 +175,17 @@ fn sections(recording: &Recording, findings: &Findings) -> Result<Vec<Section>> 
     ];
     sections.retain(|section| !section.blocks.is_empty());
     Ok(sections)
+}
+
+/// What was measured of a file or device, where that was not all of it.
+fn part(manifest: &Manifest) -> Option<String> {
+    let set = manifest.parameters::<CalibrateParameters>();
+    set.asked_span_bytes.flatten().or(set.offset_bytes)?;
+    let (span, offset) = (set.size_bytes?, set.offset_bytes.unwrap_or(Bytes(0)));
+    Some(format!(
+        "Only {span} from {offset} on were measured. A rotating disk is faster in its outer zones, \
+         where offsets begin, and its arms move less within a part."
+    ))
 }
 
 fn over_time(recording: &Recording) -> Result<Vec<Chart>> {

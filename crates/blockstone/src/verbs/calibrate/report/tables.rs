@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use blockstone_base::Pacing;
+use blockstone_base::load::Access;
 use blockstone_base::row;
 use blockstone_base::stats::Estimate;
 use blockstone_base::table::{
@@ -12,6 +13,7 @@ use blockstone_base::units::three_digits;
 use blockstone_judge::findings::{Findings, Point};
 use blockstone_judge::flushes::FlushSlope;
 use blockstone_record::manifest::{Group, Manifest, Stop};
+use blockstone_record::parameters::CalibrateParameters;
 use blockstone_report::format;
 
 use super::select::{self, MatrixCell};
@@ -64,6 +66,43 @@ fn costs_of(point: &Point) -> [Value; 5] {
         sum(cpu.switches_voluntary_per_io, cpu.switches_involuntary_per_io).into(),
         sum(cpu.user_ns_per_io, cpu.system_ns_per_io).into(),
     ]
+}
+
+const STREAMS: &[Heading] = &[
+    count("streams", "streams", "Readers, each of which waits for one read of 1 MiB."),
+    flow("sequential_bytes_per_s", "in order", "Each reads a part of its own in order."),
+    time("sequential_latency_ns_p50", "p50", "Median latency of such a read."),
+    flow("random_bytes_per_s", "random", "Each reads at random places."),
+    time("random_latency_ns_p50", "p50", "Median latency of such a read."),
+];
+
+/// Large reads by streams, where their numbers were asked for. Two points of which one is condemned
+/// stand in rows of their own.
+pub fn streams(manifest: &Manifest, findings: &Findings) -> Table {
+    let mut table = Table::new("streams", "Streams of 1 MiB reads", STREAMS);
+    let asked = manifest.parameters::<CalibrateParameters>().streams.unwrap_or_default();
+    let points = || select::group(findings, Group::LargeRead);
+    for streams in asked {
+        let of = |random: bool| {
+            let mut found = points().filter(|point| point.load.in_flight() == streams);
+            found.find(|point| (point.load.access == Access::Random) == random)
+        };
+        let pair = [of(false), of(true)];
+        let keys: BTreeSet<&[String]> =
+            pair.iter().flatten().map(|point| &*point.condemned_by).collect();
+        for condemned_by in keys {
+            let cells = pair.map(|point| {
+                let point = point.filter(|point| point.condemned_by == condemned_by);
+                point.map_or_else(<[Value; 2]>::default, |point| {
+                    let p50 = point.latency.ns_p50.without_interval();
+                    [point.mb_per_s.scaled(1e6).into(), p50]
+                })
+            });
+            let cells = [&[streams.into()][..], &cells.concat()].concat();
+            table.push(Row::from(cells).condemned_by(condemned_by));
+        }
+    }
+    table
 }
 
 const OPEN_LOOP: &[Heading] = &[
