@@ -3,12 +3,13 @@
 //! Numbers are delta-encoded, texts dictionary-encoded, nothing is compressed: counters that grow
 //! by little each tick need a byte or two that way, and every reader of Parquet understands it.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Write};
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use blockstone_base::units::Bytes;
 use blockstone_sys::held;
@@ -375,10 +376,27 @@ fn read_all<T: DataType>(
     Ok((values, present))
 }
 
+thread_local! {
+    /// Whether this thread decodes: a panic is an error then, and no message of the program.
+    static DECODES: Cell<bool> = const { Cell::new(false) };
+}
+
 /// What `decode` answers. The library panics on some files that no writer makes.
 fn shielded<T>(decode: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        let report = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !DECODES.get() {
+                report(info);
+            }
+        }));
+    });
+    DECODES.set(true);
     // What a panic leaves half done is dropped with the table that was to hold it.
-    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| {
+    let decoded = catch_unwind(AssertUnwindSafe(decode));
+    DECODES.set(false);
+    decoded.unwrap_or_else(|_| {
         Err(ParquetError::General("its pages contradict themselves".to_owned()))
     })
 }

@@ -26,7 +26,10 @@ pub const VERB: Verb = Verb {
 };
 
 fn run(dir: &Path, printer: Printer) -> Result<Exit> {
-    let named = || format!("write man pages to {}", dir.display());
+    let named = || {
+        let hint = "hint: name a directory in which you may write";
+        format!("write man pages to {}\n{hint}", dir.display())
+    };
     std::fs::create_dir_all(dir).with_context(named)?;
     clap_mangen::generate_to(cli::declarations(), dir).with_context(named)?;
     printer.note(&format!("man pages are in {}", dir.display()));
