@@ -5,6 +5,7 @@ pub(crate) mod latencies;
 mod part;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use blockstone_base::LatencyHistogram;
 use blockstone_base::column::{Cell, Kind, Unmeasured};
@@ -83,7 +84,8 @@ pub(crate) struct Row {
     pub(crate) t_ns: u64,
     /// Index into the phases of the recording; zero where rows come from probes directly.
     pub(crate) phase: i32,
-    pub(crate) cells: Vec<Cell>,
+    /// Shared with the row before, if nothing changed: most objects of a host are idle.
+    pub(crate) cells: Arc<[Cell]>,
 }
 
 impl History {
@@ -120,8 +122,7 @@ impl History {
         rows.sort_by_key(|row| row.t_ns);
         for row in rows {
             let cells = (0..width).map(|column| row.cell(column)).collect();
-            let (t_ns, phase) = (row.t_ns, row.phase);
-            self.push_row(probe, row.object, Row { t_ns, phase, cells });
+            self.push_row(probe, row.object, (row.t_ns, row.phase), cells);
         }
     }
 
@@ -204,23 +205,32 @@ impl History {
 
     /// Adds a row. One of an unknown probe is left out.
     pub fn push(&mut self, probe: &str, t_ns: u64, object: &str, cells: Vec<Cell>) {
-        self.push_row(probe, object, Row { t_ns, phase: 0, cells });
+        self.push_row(probe, object, (t_ns, 0), cells.into());
     }
 
-    fn push_row(&mut self, probe: &str, object: &str, row: Row) {
+    fn push_row(
+        &mut self,
+        probe: &str,
+        object: &str,
+        (t_ns, phase): (u64, i32),
+        cells: Arc<[Cell]>,
+    ) {
         if probe == TICKS {
-            self.ticks.insert(row.t_ns);
+            self.ticks.insert(t_ns);
         }
         let Some(known) = self.probes.iter_mut().find(|known| known.info.probe == probe) else {
             return;
         };
         let Some(track) = known.objects.get_mut(object) else {
+            let row = Row { t_ns, phase, cells };
             known.objects.insert(object.to_owned(), VecDeque::from([row]));
             return;
         };
+        let same = track.back().filter(|last| last.cells == cells);
+        let cells = same.map_or(cells, |last| Arc::clone(&last.cells));
         // A database may answer for a tick after it was sampled once more.
-        let place = track.iter().rev().position(|known| known.t_ns <= row.t_ns);
-        track.insert(track.len() - place.unwrap_or(track.len()), row);
+        let place = track.iter().rev().position(|known| known.t_ns <= t_ns);
+        track.insert(track.len() - place.unwrap_or(track.len()), Row { t_ns, phase, cells });
     }
 
     /// Notes why a column is empty.
@@ -302,12 +312,38 @@ impl History {
         };
         let last = probe.objects.iter().filter_map(|(object, track)| {
             let row = track.back()?;
-            (row.t_ns == *last_ns).then_some((object.as_str(), row.cells.as_slice()))
+            (row.t_ns == *last_ns).then_some((object.as_str(), &*row.cells))
         });
         last.collect()
     }
 
     pub(crate) fn probe(&self, name: &str) -> Option<&Probe> {
         self.probes.iter().find(|probe| probe.info.probe == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_record::testing;
+
+    use super::*;
+
+    #[test]
+    fn an_idle_object_takes_the_memory_of_one_row() {
+        let disk = testing::probe("disk", &[(Kind::Counter, "ios"), (Kind::State, "kind")]);
+        let mut history = History::new(vec![disk]);
+        for t_ns in 0..600 {
+            for (object, ios) in [("idle", 7), ("busy", t_ns as i64)] {
+                let cells = vec![Cell::Value(ios), Cell::Text("disk".to_owned())];
+                history.push("disk", t_ns, object, cells);
+            }
+        }
+        let different = |object: &str| {
+            let track = &history.probe("disk").unwrap().objects[object];
+            track.iter().map(|row| Arc::as_ptr(&row.cells).cast::<Cell>()).collect::<BTreeSet<_>>()
+        };
+        assert_eq!((different("idle").len(), different("busy").len()), (1, 600));
+        assert_eq!(history.interval(3, 599).grown("disk", "busy", "ios"), Ok(596));
+        assert_eq!(history.interval(3, 599).grown("disk", "idle", "ios"), Ok(0));
     }
 }

@@ -317,7 +317,7 @@ impl<'a> Interval<'a> {
     ) -> Option<(Option<&'a [Cell]>, &'a [Cell])> {
         let track = self.history.probe(probe)?.objects.get(object)?;
         let first = track.get(self.within(track).start)?;
-        let first = (first.t_ns <= self.from_ns).then_some(first.cells.as_slice());
+        let first = (first.t_ns <= self.from_ns).then_some(&*first.cells);
         Some((first, self.last(track)?))
     }
 
@@ -419,7 +419,7 @@ impl<'a> Interval<'a> {
 
     fn last(&self, track: &'a Track) -> Option<&'a [Cell]> {
         let mut rows = self.rows_of(track, self.from_ns, self.to_ns);
-        rows.next_back().map(|row| row.cells.as_slice())
+        rows.next_back().map(|row| &*row.cells)
     }
 
     /// Where in a track they are.
