@@ -312,7 +312,14 @@ mod tests {
             let version = words.next().unwrap().trim_start_matches('v');
             packages.insert(name.to_owned());
             let listed = format!("- {name} {version}: {licence}");
-            assert!(lines.contains(listed.as_str()), "`{listed}` is missing");
+            // A package may name a file of its own in place of a licence.
+            let is_listed = match licence {
+                "" => {
+                    lines.iter().any(|line| line.len() > listed.len() && line.starts_with(&listed))
+                }
+                _ => lines.contains(listed.as_str()),
+            };
+            assert!(is_listed, "`{listed}` is missing");
         }
         assert!(packages.len() > 100, "{}", packages.len());
     }
