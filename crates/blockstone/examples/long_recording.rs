@@ -1,5 +1,5 @@
-//! Writes a recording as `watch` would have made it: so many days at one second, of so many disks
-//! and roles of processes.
+//! Writes a made-up recording of `watch`: several days at an interval of one second, with the given
+//! number of disks and process roles.
 //!
 //! `long_recording DIR DAYS DISKS ROLES`
 

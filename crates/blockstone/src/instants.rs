@@ -15,7 +15,7 @@ pub fn local(ns: i128, exact: bool) -> String {
 /// What the wall clock of the recorded machine showed at an instant of the recording, in
 /// nanoseconds since 1970. None if the manifest does not say when it began.
 pub fn of_recording(manifest: &Manifest, t_ns: u64) -> Option<i128> {
-    let begun: Timestamp = manifest.started_at.parse().ok()?;
+    let started: Timestamp = manifest.started_at.parse().ok()?;
     // A clock that was set in between shows another time from the next reading on.
     let mut readings = manifest.clocks.iter().filter(|reading| reading.t_ns <= t_ns);
     let set_ns = match (manifest.clocks.first(), readings.next_back()) {
@@ -24,7 +24,7 @@ pub fn of_recording(manifest: &Manifest, t_ns: u64) -> Option<i128> {
         }
         _ => 0,
     };
-    Some(begun.as_nanosecond() + i128::from(t_ns) + set_ns)
+    Some(started.as_nanosecond() + i128::from(t_ns) + set_ns)
 }
 
 #[cfg(test)]

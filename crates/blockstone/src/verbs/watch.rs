@@ -126,7 +126,7 @@ fn attend(
         show(&mut live, State::at_view(args.view.first().map(String::as_str)))?;
         return Ok(None);
     }
-    // What records or listens is silent unless it is told to speak.
+    // With --record or --listen, lines are printed only if --lines is given.
     let is_silent = args.once || args.record.is_some() || args.listen.is_some();
     let log = (args.lines || !is_silent).then(|| Log::new(args, watch.history(), printer));
     let mut log = log.transpose()?;

@@ -81,7 +81,7 @@ impl Start<'_> {
         } else {
             command.args(["--signal=KILL", &LIMIT_S.to_string()]);
         }
-        let begun = Instant::now();
+        let started = Instant::now();
         let child = command
             .arg(self.binary)
             .args(arguments)
@@ -94,7 +94,7 @@ impl Start<'_> {
             .stderr(File::create(&err)?)
             .spawn()?;
         let ended = process::wait(child)?;
-        let took = begun.elapsed();
+        let took = started.elapsed();
         // `timeout` hands a signal that ended its child on, as a code or by ending itself.
         let is_own = |code: &i32| *code < 128 || *code == INTERRUPTED && self.measures;
         Ok(Ended {

@@ -31,11 +31,11 @@ fn time(line: &str) -> Timestamp {
 fn reads(mut child: Child, lines: usize) -> (Ended, Option<i32>) {
     let out = BufReader::new(child.stdout.take().unwrap());
     assert_eq!(out.lines().take(lines).map_while(Result::ok).count(), lines);
-    let begun = Instant::now();
+    let started = Instant::now();
     let code = loop {
         match child.try_wait().unwrap() {
             Some(status) => break status.code(),
-            None if begun.elapsed() > PATIENCE => break None,
+            None if started.elapsed() > PATIENCE => break None,
             None => std::thread::sleep(Duration::from_millis(50)),
         }
     };
@@ -44,7 +44,7 @@ fn reads(mut child: Child, lines: usize) -> (Ended, Option<i32>) {
 
 #[test]
 fn each_line_begins_with_its_time_and_has_a_cell_for_each_heading() {
-    let begun = Timestamp::now();
+    let started = Timestamp::now();
     // Without a terminal no option is needed.
     for arguments in [&["--lines"][..], &[]] {
         let times = ["--for", "1s", "--interval", "200ms", "--no-bpf"];
@@ -57,7 +57,7 @@ fn each_line_begins_with_its_time_and_has_a_cell_for_each_heading() {
         assert!(lines.is_sorted_by_key(|line| time(line)), "{}", ran.stdout);
         let (first, last) = (time(lines[0]), time(lines[4]));
         // The time is written to the millisecond.
-        assert!(first.as_millisecond() >= begun.as_millisecond(), "{}", ran.stdout);
+        assert!(first.as_millisecond() >= started.as_millisecond(), "{}", ran.stdout);
         assert!(last <= Timestamp::now());
         for line in &lines {
             let count = |line: &str| line.split_whitespace().count();
