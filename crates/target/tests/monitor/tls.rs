@@ -18,8 +18,8 @@ struct Certificates {
 }
 
 impl Certificates {
-    /// An authority, the certificates that it issued to a server called `localhost` and to a client
-    /// called `client`, and another authority.
+    /// An authority, the certificates that it issued to a server called `localhost`, one of which
+    /// ended a day ago, and to a client called `client`, and another authority.
     fn make(product: Product) -> Self {
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         let dir = tempfile::Builder::new().permissions(open).tempdir_in("/var/tmp").unwrap();
@@ -38,10 +38,12 @@ impl Certificates {
                 "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes",
                 &["-subj", "/CN=NAME", "-keyout", "NAME.key", "-out", "NAME.csr"].map(word),
             );
-            made.openssl(
-                "x509 -req -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile names",
-                &["-in", "NAME.csr", "-out", "NAME.pem"].map(word),
-            );
+            for (days, file) in [("2", "NAME.pem"), ("-1", "NAME-expired.pem")] {
+                made.openssl(
+                    "x509 -req -CA ca.pem -CAkey ca.key -CAcreateserial -extfile names",
+                    &["-in", "NAME.csr", "-days", days, "-out", file].map(word),
+                );
+            }
         }
         let users: &[&str] = if product == MARIADB { &["mysql", "nobody"] } else { &["postgres"] };
         let user = child::user(Path::new("/"), users).unwrap();
@@ -186,6 +188,35 @@ fn mariadb_is_believed_by_its_certificate() {
     let own = "ssl-mode=REQUIRED&ssl-cert=@client.pem&ssl-key=@client.key";
     made.watch(&server, "known", "127.0.0.1", own).unwrap();
     refused(made.watch(&server, "known", "127.0.0.1", "ssl-mode=REQUIRED"), "Access denied");
+}
+
+#[test]
+fn a_certificate_that_expired_is_refused() {
+    require!(Root, Postgres, Mariadb, Openssl);
+    for (product, user, settings, checked, unchecked) in [
+        (
+            Product::Postgres(15),
+            "admin",
+            ["ssl=on", "ssl_cert_file=@server-expired.pem", "ssl_key_file=@server.key"],
+            "sslmode=verify-ca&sslrootcert=@ca.pem",
+            "sslmode=require",
+        ),
+        (
+            MARIADB,
+            "root",
+            ["ssl-cert=@server-expired.pem", "ssl-key=@server.key", "ssl-ca=@ca.pem"],
+            "ssl-ca=@ca.pem",
+            "ssl-mode=REQUIRED",
+        ),
+    ] {
+        let made = Certificates::make(product);
+        let server = made.serve(product, &settings);
+        refused(
+            made.watch(&server, user, "localhost", checked),
+            "invalid peer certificate: Expired",
+        );
+        made.watch(&server, user, "localhost", unchecked).unwrap();
+    }
 }
 
 #[test]
