@@ -127,7 +127,7 @@ pub enum Unmeasured {
     NotInVersion(String),
     /// This user may not read it.
     NotPermitted(String),
-    /// It was measured, but other counters contradict it.
+    /// It could not be read, or it was and other counters contradict it.
     NoEvidence(String),
 }
 

@@ -144,6 +144,39 @@ pub const SERIES: Schema = Schema {
     ],
 };
 
+/// What each of several files, directories or devices had of a load: a row of each at every tick,
+/// whose object is its path. Cumulative over the phase.
+pub const SHARES: Schema = Schema {
+    probe: "load_share",
+    doc: "What the load generator completed on each of several targets since the phase began.",
+    columns: &[
+        GENERATOR.count("completed_ops", "Operations completed without error."),
+        GENERATOR.bytes("completed_bytes", "Bytes of those operations."),
+        GENERATOR.count("failed_ops", "Operations that returned an error or too few bytes."),
+        GENERATOR.time("latency_ns_sum", "Sum of latencies from the intended start."),
+    ],
+};
+
+/// A row for each round of sequential writes, through the page cache and past it.
+pub const BUFFERED: Schema = Schema {
+    probe: "buffered_write",
+    doc: "Rounds of sequential writes of the same bytes, through the page cache and past it.",
+    columns: &[
+        GENERATOR.level("written_bytes", Unit::Bytes, "Written in either way."),
+        GENERATOR.level(
+            "returned_ns",
+            Unit::Nanoseconds,
+            "From the start until the last write(2) through the page cache returned.",
+        ),
+        GENERATOR.level(
+            "flushed_ns",
+            Unit::Nanoseconds,
+            "From the start until fsync(2) after them returned.",
+        ),
+        GENERATOR.level("direct_ns", Unit::Nanoseconds, "How long the direct writes took."),
+    ],
+};
+
 /// A row for each flush whose time was measured by what had been written before it.
 pub const FLUSHES: Schema = Schema {
     probe: "flush",

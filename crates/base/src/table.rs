@@ -337,6 +337,10 @@ impl Value {
 }
 
 impl Missing {
+    /// Those that say why something was not measured.
+    pub const REASONS: [Self; 5] =
+        [Self::Off, Self::NotInVersion, Self::NotPermitted, Self::Unknown, Self::NoEvidence];
+
     pub const fn word(self) -> &'static str {
         match self {
             Self::Off => "off",

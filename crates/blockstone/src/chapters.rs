@@ -1,5 +1,6 @@
 //! In which order views are shown, and what stands above them.
 
+use crate::instants;
 use blockstone_base::units::{format_ns, format_span};
 use blockstone_record::manifest::Manifest;
 use blockstone_record::parameters::WatchParameters;
@@ -43,7 +44,12 @@ pub fn order(interval: &Interval<'_>) -> Vec<&'static View> {
 }
 
 /// What was watched, where and for how long, as names and values. Without a manifest it is live.
-pub fn facts(manifest: Option<&Manifest>, interval: &Interval<'_>) -> Vec<(&'static str, String)> {
+/// `instants` are those of its ends, in nanoseconds since 1970.
+pub fn facts(
+    manifest: Option<&Manifest>,
+    interval: &Interval<'_>,
+    instants: [Option<i128>; 2],
+) -> Vec<(&'static str, String)> {
     let first_ns = interval.history().ticks().next().unwrap_or(interval.from_ns);
     let at = |ns: u64| format_span(ns.saturating_sub(first_ns));
     let mut facts = Vec::new();
@@ -56,6 +62,11 @@ pub fn facts(manifest: Option<&Manifest>, interval: &Interval<'_>) -> Vec<(&'sta
         facts.push(("began", format::instant(&manifest.started_at)));
         facts.push(("from", at(interval.from_ns)));
         facts.push(("to", at(interval.to_ns)));
+    }
+    if let [Some(from_ns), Some(to_ns)] = instants {
+        let exact = interval.seconds() < 10.0;
+        let [from, to] = [from_ns, to_ns].map(|ns| instants::local(ns, exact));
+        facts.push(("clock", format!("{from} to {to}")));
     }
     facts.push(("elapsed", format_ns(interval.ns())));
     let moved = |probe, column| interval.moved(probe, "", column);

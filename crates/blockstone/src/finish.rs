@@ -1,7 +1,7 @@
 //! How every verb ends: the answer on standard output, the page where it was asked for, the exit
 //! code.
 
-use std::fs::Permissions;
+use std::fs::{File, Permissions};
 use std::io::{self, IsTerminal as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -11,6 +11,7 @@ use blockstone_record::Recording;
 use blockstone_record::manifest::End;
 use blockstone_report::Report;
 use blockstone_report::render::{csv, html, json, terminal};
+use tempfile::NamedTempFile;
 
 use crate::exit::Exit;
 use crate::printer::answer;
@@ -86,16 +87,30 @@ pub fn write_page(report: &Report, dir: &Path) -> Result<()> {
 /// Puts `text` into the file that the user named, whole or not at all. What is no file, such as a
 /// pipe, is written to as it is.
 fn write_named(file: &Path, text: &str) -> io::Result<()> {
-    if file.exists() && !file.is_file() {
+    if is_special(file) {
         return std::fs::write(file, text);
     }
-    let mode = Permissions::from_mode(0o666);
-    let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut whole =
-        tempfile::Builder::new().prefix(".blockstone-").permissions(mode).tempfile_in(dir)?;
+    let mut whole = beside(file)?;
     whole.write_all(text.as_bytes())?;
     whole.persist(file)?;
     Ok(())
+}
+
+/// A file of this name that is written bit by bit. It replaces another file of that name, and a
+/// symbolic link, instead of writing to what was there.
+pub fn create_named(file: &Path) -> io::Result<File> {
+    if is_special(file) { File::create(file) } else { Ok(beside(file)?.persist(file)?) }
+}
+
+/// Whether it is a terminal, a pipe or something else that nothing can replace.
+fn is_special(file: &Path) -> bool {
+    file.exists() && !file.is_file()
+}
+
+fn beside(file: &Path) -> io::Result<NamedTempFile> {
+    let mode = Permissions::from_mode(0o666);
+    let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    tempfile::Builder::new().prefix(".blockstone-").permissions(mode).tempfile_in(dir)
 }
 
 /// The report of a recording, as the verb makes it that made the recording.

@@ -12,6 +12,12 @@ pub fn local(ns: i128, exact: bool) -> String {
     instant.to_zoned(TimeZone::system()).strftime(format).to_string()
 }
 
+/// As ISO 8601 in UTC, with milliseconds. None before the year -9999 and after 9999.
+pub fn utc(ns: i128) -> Option<String> {
+    let instant = Timestamp::from_nanosecond(ns).ok()?;
+    Some(instant.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
+}
+
 /// What the wall clock of the recorded machine showed at an instant of the recording, in
 /// nanoseconds since 1970. None if the manifest does not say when it began.
 pub fn of_recording(manifest: &Manifest, t_ns: u64) -> Option<i128> {

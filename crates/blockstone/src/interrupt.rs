@@ -43,7 +43,11 @@ impl Interrupt {
                 }
             }
         };
-        thread::Builder::new().name("interrupt".to_owned()).spawn(patience)?;
+        let thread = thread::Builder::new().name("interrupt".to_owned()).spawn(patience);
+        thread.map_err(|error| {
+            const HINT: &str = "raise ulimit -v (memory) or ulimit -u (threads)";
+            io::Error::other(format!("start a thread: {error}\nhint: {HINT}"))
+        })?;
         Ok(Self(seen))
     }
 

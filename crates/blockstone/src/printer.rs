@@ -127,6 +127,11 @@ pub fn answer(text: &str) -> Result<()> {
     write_out(text).map(|_| ())
 }
 
+/// A part of such a document that goes on.
+pub fn piece(text: &str) -> Result<Reader> {
+    write_out(text)
+}
+
 fn write_out(text: &str) -> Result<Reader> {
     const FAILED: &str = "write to standard output\n\
                           hint: check where it leads; `blockstone report` prints a recording again";

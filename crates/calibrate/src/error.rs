@@ -45,6 +45,20 @@ pub enum CalibrateError {
         path.display()
     )]
     NotADevice { path: PathBuf },
+    #[error(
+        "measure {} and {} together: {why}\n\
+         hint: name directories only, files and devices that are only read (--read-only), or empty \
+         devices, each once more with --destroy",
+        first.display(),
+        other.display()
+    )]
+    Together { first: PathBuf, other: PathBuf, why: &'static str },
+    #[error(
+        "keep the test files of {} and others: each has a part of what was written\n\
+         hint: omit --keep, or name one directory",
+        path.display()
+    )]
+    KeepOfSeveral { path: PathBuf },
     #[error("use a block size of {block}: {why}\nhint: use a multiple of {align}, such as 8K")]
     BlockSize { block: Bytes, why: String, align: Bytes },
     #[error(
@@ -65,6 +79,12 @@ pub enum CalibrateError {
         path.display()
     )]
     NothingToPrecondition { path: PathBuf },
+    #[error(
+        "write {} through the page cache: it is not one directory that is written\n\
+         hint: name one directory, without --read-only",
+        path.display()
+    )]
+    NothingToBuffer { path: PathBuf },
     #[error(
         "mix reads and writes on {}: it is only read\n\
          hint: name a directory, or an empty device twice (--destroy)",
@@ -91,6 +111,8 @@ pub enum CalibrateError {
          hint: use fewer streams, or a larger file or --span"
     )]
     Streams { streams: u32, span: Bytes, least: Bytes },
+    #[error("calibrate: no path is named\nhint: blockstone calibrate .")]
+    NoTarget,
     #[error(transparent)]
     Capability(#[from] blockstone_measure::capability::UnknownCapability),
     #[error(

@@ -151,7 +151,7 @@ impl Writer<'_> {
     }
 }
 
-fn error(file: &BlockFile, operation: &'static str, errno: i32) -> FileError {
+pub fn error(file: &BlockFile, operation: &'static str, errno: i32) -> FileError {
     file.error(operation, std::io::Error::from_raw_os_error(errno))
 }
 

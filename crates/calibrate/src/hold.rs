@@ -7,7 +7,7 @@ use std::time::Duration;
 use blockstone_base::column::{Cell, Reading};
 use blockstone_base::histogram::LatencyHistogram;
 use blockstone_base::identity::ProcessorUse;
-use blockstone_base::load::{self, LoadSpec};
+use blockstone_base::load::{self, LoadSpec, SHARES};
 use blockstone_base::stats;
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_engine::{Content, Length, Load, Medium, Outcome, Running, Totals};
@@ -32,9 +32,11 @@ const LEAST_LAYOUT: u64 = Bytes::mib(16).get();
 
 #[derive(Clone)]
 pub struct Backing {
-    /// The file, or nothing for the null engine.
+    /// The file or files, or nothing for the null engine.
     pub medium: Medium,
     pub content: Arc<dyn Content>,
+    /// What each of several files is called in the recording.
+    pub targets: Vec<String>,
 }
 
 /// What later steps need to know about a finished one.
@@ -88,6 +90,7 @@ pub fn hold(
         step,
         running: &running,
         background: background.as_ref(),
+        targets: &backing.targets,
         start_ns,
         left,
         last: (start_ns, Totals::default()),
@@ -99,10 +102,9 @@ pub fn hold(
     let interrupted = observer.interrupted();
     let main = running.stop(GRACE);
     let background = background.map(|background| background.stop(GRACE));
-    let window = window?;
-    let end_ns = session.now_ns();
-    let failure =
-        failure(step, &main).or_else(|| background.as_ref().and_then(|b| failure(step, b)));
+    let (window, end_ns) = (window?, session.now_ns());
+    let outcomes = [Some(&main), background.as_ref()];
+    let failure = outcomes.into_iter().flatten().find_map(|outcome| failure(step, outcome));
     let histogram = record_histograms(session, phase, &main, background.as_ref())?;
     record_unfinished(session, phase, step, (window.end_ns, &main))?;
     session.recorder().manifest().phases.push(Phase {
@@ -162,6 +164,7 @@ struct Generated<'a> {
     step: &'a Step,
     running: &'a Running,
     background: Option<&'a Running>,
+    targets: &'a [String],
     start_ns: u64,
     /// From the start on; of a pass, without the pass itself.
     left: Nanos,
@@ -268,6 +271,12 @@ impl Loaded for Generated<'_> {
                 readings.push(reading(object, &totals));
                 Some(totals)
             });
+            let shares = self.targets.iter().zip(self.running.shares());
+            readings.extend(shares.map(|(target, share)| Reading {
+                probe: SHARES.probe,
+                object: target.clone(),
+                cells: share.values().map(Cell::from).into(),
+            }));
             main.unwrap_or_default()
         })?;
         self.show(session, observer, &tick);

@@ -19,6 +19,7 @@
 //! }
 //! ```
 
+mod buffered;
 mod confirm;
 mod error;
 mod flush;
@@ -28,6 +29,7 @@ mod prepare;
 mod run;
 mod settings;
 mod testfile;
+mod testset;
 
 pub use error::CalibrateError;
 pub use prepare::{Prepared, prepare};

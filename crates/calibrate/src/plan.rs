@@ -9,11 +9,13 @@ use blockstone_record::manifest::Group;
 use crate::settings::{Settings, Thoroughness};
 
 mod budget;
+mod buffered;
 mod flushes;
 mod mixes;
 mod preconditioning;
 
 pub use budget::{Budget, budget};
+pub use buffered::{ROUNDS as BUFFERED_ROUNDS, sized};
 pub use flushes::{ROUNDS as FLUSH_ROUNDS, SIZES as FLUSH_SIZES};
 pub use mixes::mixes;
 pub use preconditioning::{ROUNDS_MAX, fill, pass, round};
@@ -87,6 +89,8 @@ pub struct Facts {
     pub span: Bytes,
     /// Where it begins; not at the start only where nothing is written.
     pub offset: Bytes,
+    /// Files or devices that it is spread over.
+    pub targets: u64,
     pub direct: bool,
     pub uring: bool,
     /// The smallest unit of direct I/O.
@@ -108,6 +112,7 @@ pub fn steps(settings: &Settings, facts: Facts) -> Vec<Step> {
         steps.extend(planner.random_writes());
         steps.extend(planner.commits());
         steps.extend(planner.flushes());
+        steps.extend(planner.buffered_writes());
         steps.extend(planner.cached_reads());
         steps.extend(planner.matrix());
         steps.extend(planner.open_loop());
@@ -144,6 +149,7 @@ pub fn overhead(settings: &Settings) -> Step {
         has_log: false,
         span: Bytes::gib(1),
         offset: Bytes(0),
+        targets: 1,
         direct: true,
         uring: false,
         least_io: Bytes(512),
@@ -478,7 +484,7 @@ pub(crate) mod tests {
 
     pub(crate) fn settings(thoroughness: Thoroughness) -> Settings {
         Settings {
-            subject: Subject::Path(".".into()),
+            subjects: vec![Subject::Path(".".into())],
             thoroughness,
             block: Bytes::kib(8),
             size: None,
@@ -487,6 +493,7 @@ pub(crate) mod tests {
             read_only: false,
             keep: false,
             matrix: false,
+            buffered_writes: false,
             mixes: Vec::new(),
             streams: Vec::new(),
             span: None,
@@ -500,12 +507,13 @@ pub(crate) mod tests {
         }
     }
 
-    const FACTS: Facts = Facts {
+    pub(crate) const FACTS: Facts = Facts {
         ours: true,
         writable: true,
         has_log: true,
         span: Bytes::gib(4),
         offset: Bytes(0),
+        targets: 1,
         direct: true,
         uring: true,
         least_io: Bytes(512),
@@ -557,20 +565,6 @@ pub(crate) mod tests {
         assert_eq!(unique.len(), steps.len());
         assert_eq!(steps.iter().filter(|s| s.label == "random-read/psync/x1").count(), 3);
         assert_eq!(steps.iter().filter(|s| s.label == "reference").count(), 9);
-    }
-
-    #[test]
-    fn preconditioning_writes_as_the_specification_has_it() {
-        let settings = settings(Thoroughness::Quick);
-        let fill = fill(&settings, FACTS, Nanos::millis(1));
-        assert!(fill.is_pass());
-        assert_eq!((fill.load.block_bytes, fill.load.span_bytes), (128 << 10, 4 << 30));
-        let large = Settings { block: LARGE, ..settings.clone() };
-        assert_eq!(pass(&large, FACTS).block_bytes, LARGE.get(), "a stamp is written whole");
-        let rounds = [0, 1].map(|n| round(&settings, FACTS, n, Nanos::millis(1)));
-        assert!(rounds.iter().all(|round| !round.is_pass() && round.load.op == Op::Write));
-        assert_eq!(rounds[0].load.block_bytes, settings.block.get());
-        assert_ne!(rounds[0].load.seed, rounds[1].load.seed, "each visits other blocks");
     }
 
     #[test]

@@ -19,6 +19,9 @@ use crate::error::CalibrateError;
 use crate::plan::{self, Facts, LARGE};
 use crate::settings::{Settings, Subject};
 use crate::testfile::{self, TestFile};
+use crate::testset::TestSet;
+
+pub(crate) mod together;
 
 /// A test file is never larger than this unless asked for.
 const DEFAULT_SIZE: Bytes = Bytes::gib(4);
@@ -33,8 +36,10 @@ const READ_ONLY: &str = "--read-only only reads it";
 pub struct Prepared<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) host: Host,
+    /// All targets as one.
     pub(crate) target: StorageTarget,
-    pub(crate) file: TestFile,
+    pub(crate) targets: Vec<StorageTarget>,
+    pub(crate) files: TestSet,
     pub(crate) facts: Facts,
     pub(crate) capabilities: Vec<NamedCapability>,
     /// Test files of killed runs that were found and removed.
@@ -45,50 +50,82 @@ pub struct Prepared<'a> {
 /// subject, or the subject cannot be used. Nothing is left behind.
 pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, CalibrateError> {
     let root = Path::new("/");
-    let path = settings.subject.path();
     // First, so that leftovers of a killed run do not take this one's space.
-    let removed_orphans = match &settings.subject {
+    let removed_orphans = settings.subjects.iter().flat_map(remove_orphans).collect();
+    let targets: Vec<StorageTarget> = settings
+        .subjects
+        .iter()
+        .map(|subject| survey::target(root, subject.path()))
+        .collect::<Result<_, _>>()?;
+    let pairs = || settings.subjects.iter().zip(&targets);
+    together::check(settings, &targets)?;
+    for (subject, target) in pairs() {
+        check_subject(settings, subject, target)?;
+        check_block(settings, target)?;
+    }
+    // Unique to this run, so that blocks of an earlier one are never taken for ours.
+    let run_id = rng::mix(clock::now_ns() ^ rng::mix(u64::from(std::process::id())));
+    let sizes: Vec<_> = pairs()
+        .filter(|(_, target)| target.kind == PathKind::Directory)
+        .map(|(subject, target)| directory_size(settings, subject.path(), &targets, target))
+        .collect::<Result<_, _>>()?;
+    let files: Vec<_> =
+        pairs().map(|pair| open(settings, pair, run_id)).collect::<Result<_, _>>()?;
+    let sizes = if sizes.is_empty() {
+        files.iter().map(|file| existing_size(settings, file)).collect::<Result<_, _>>()?
+    } else {
+        sizes
+    };
+    let each = sizes.into_iter().min().unwrap_or(Bytes(0));
+    let count = targets.len() as u64;
+    let span = Bytes(each.get() * count);
+    check_streams(settings, span)?;
+    let files = TestSet::new(files);
+    let capabilities = capabilities(&files, &targets);
+    let writable = files.ours() && !settings.read_only;
+    let block_device = targets.iter().any(|target| target.kind == PathKind::BlockDevice);
+    let facts = Facts {
+        ours: files.ours(),
+        writable,
+        has_log: writable && !block_device,
+        span,
+        offset: Bytes(settings.offset.get() * count),
+        targets: count,
+        direct: files.files().iter().all(|file| file.direct.is_full()),
+        uring: full(&capabilities, "engine-uring"),
+        least_io: targets.iter().map(least_io).max().unwrap_or(Bytes(512)),
+    };
+    let host = survey::host(root);
+    let target = together::united(&targets).ok_or(CalibrateError::NoTarget)?;
+    Ok(Prepared { settings, host, target, targets, files, facts, capabilities, removed_orphans })
+}
+
+fn remove_orphans(subject: &Subject) -> Vec<PathBuf> {
+    match subject {
         Subject::Path(path) if path.is_dir() => scratch::remove_orphans(path),
         Subject::TestFile(path) => path.parent().map(scratch::remove_orphans).unwrap_or_default(),
         Subject::Path(_) | Subject::Destroy(_) => Vec::new(),
-    };
-    let target = survey::target(root, path)?;
-    check_subject(settings, &target)?;
-    check_block(settings, &target)?;
-    let writes = !settings.read_only;
-    let size = match target.kind {
-        PathKind::Directory => Some(directory_size(settings, &target)?),
-        _ => None,
-    };
-    let direct = !settings.buffered;
-    // Unique to this run, so that blocks of an earlier one are never taken for ours.
-    let run_id = rng::mix(clock::now_ns() ^ rng::mix(u64::from(std::process::id())));
-    let file = match &settings.subject {
+    }
+}
+
+fn open(
+    settings: &Settings,
+    (subject, target): (&Subject, &StorageTarget),
+    run_id: u64,
+) -> Result<TestFile, CalibrateError> {
+    let (direct, writes) = (!settings.buffered, !settings.read_only);
+    Ok(match subject {
         Subject::TestFile(path) => TestFile::reuse(path, settings.block, run_id, direct, writes)?,
         Subject::Destroy(path) => TestFile::device(path, run_id, direct)?,
         Subject::Path(path) if target.kind == PathKind::Directory => {
             TestFile::create(path, run_id, direct)?
         }
         Subject::Path(path) => TestFile::foreign(path, direct)?,
-    };
-    let span = match size {
-        Some(size) => size,
-        None => existing_size(settings, &file)?,
-    };
-    check_streams(settings, span)?;
-    let capabilities = capabilities(&file, &target);
-    let facts = Facts {
-        ours: file.ours(),
-        writable: file.ours() && writes,
-        has_log: file.ours() && writes && target.kind != PathKind::BlockDevice,
-        span,
-        offset: settings.offset,
-        direct: file.direct.is_full(),
-        uring: full(&capabilities, "engine-uring"),
-        least_io: Bytes(u64::from(target.direct_io.offset_align_bytes.max(512))),
-    };
-    let host = survey::host(root);
-    Ok(Prepared { settings, host, target, file, facts, capabilities, removed_orphans })
+    })
+}
+
+fn least_io(target: &StorageTarget) -> Bytes {
+    Bytes(u64::from(target.direct_io.offset_align_bytes.max(512)))
 }
 
 impl Prepared<'_> {
@@ -98,9 +135,13 @@ impl Prepared<'_> {
     }
 }
 
-fn check_subject(settings: &Settings, target: &StorageTarget) -> Result<(), CalibrateError> {
-    let path = settings.subject.path().clone();
-    match (&settings.subject, target.kind) {
+fn check_subject(
+    settings: &Settings,
+    subject: &Subject,
+    target: &StorageTarget,
+) -> Result<(), CalibrateError> {
+    let path = subject.path().clone();
+    match (subject, target.kind) {
         (Subject::Path(_), PathKind::BlockDevice) if settings.read_only => {}
         (subject, PathKind::BlockDevice) if !matches!(subject, Subject::TestFile(_)) => {
             let destroy = matches!(subject, Subject::Destroy(_));
@@ -119,13 +160,16 @@ fn check_subject(settings: &Settings, target: &StorageTarget) -> Result<(), Cali
     if target.kind != PathKind::Directory && settings.keep {
         return Err(CalibrateError::NothingToKeep { path });
     }
-    let laid_out =
-        target.kind == PathKind::Directory || matches!(settings.subject, Subject::Destroy(_));
+    let laid_out = target.kind == PathKind::Directory || matches!(subject, Subject::Destroy(_));
     if settings.precondition.is_some() && (!laid_out || settings.read_only) {
         return Err(CalibrateError::NothingToPrecondition { path });
     }
-    check_part(settings, target.kind)?;
-    let written = laid_out || matches!(settings.subject, Subject::TestFile(_));
+    let one_directory = target.kind == PathKind::Directory && settings.subjects.len() == 1;
+    if settings.buffered_writes && (!one_directory || settings.read_only) {
+        return Err(CalibrateError::NothingToBuffer { path });
+    }
+    check_part(settings, subject, target.kind)?;
+    let written = laid_out || matches!(subject, Subject::TestFile(_));
     if !settings.mixes.is_empty() && (!written || settings.read_only) {
         return Err(CalibrateError::NothingToMix { path });
     }
@@ -133,10 +177,14 @@ fn check_subject(settings: &Settings, target: &StorageTarget) -> Result<(), Cali
 }
 
 /// A part of a file or device is only read: written, the rest would not be known as written by us.
-fn check_part(settings: &Settings, kind: PathKind) -> Result<(), CalibrateError> {
-    let path = settings.subject.path().clone();
+fn check_part(
+    settings: &Settings,
+    subject: &Subject,
+    kind: PathKind,
+) -> Result<(), CalibrateError> {
+    let path = subject.path().clone();
     let whole = settings.span.is_none() && settings.offset == Bytes(0);
-    let only_read = settings.read_only || matches!(settings.subject, Subject::Path(_));
+    let only_read = settings.read_only || matches!(subject, Subject::Path(_));
     if kind == PathKind::Directory && !whole {
         return Err(CalibrateError::PartOfDirectory { path });
     }
@@ -161,7 +209,7 @@ fn check_streams(settings: &Settings, span: Bytes) -> Result<(), CalibrateError>
 
 fn check_block(settings: &Settings, target: &StorageTarget) -> Result<(), CalibrateError> {
     let block = settings.block;
-    let align = Bytes(u64::from(target.direct_io.offset_align_bytes.max(512)));
+    let align = least_io(target);
     let refuse = |why: &str| Err(CalibrateError::BlockSize { block, why: why.to_owned(), align });
     if !block.get().is_power_of_two() {
         return refuse("it is not a power of two");
@@ -175,19 +223,24 @@ fn check_block(settings: &Settings, target: &StorageTarget) -> Result<(), Calibr
     Ok(())
 }
 
-fn directory_size(settings: &Settings, target: &StorageTarget) -> Result<Bytes, CalibrateError> {
-    let free = Bytes(target.free_bytes);
+fn directory_size(
+    settings: &Settings,
+    path: &Path,
+    targets: &[StorageTarget],
+    target: &StorageTarget,
+) -> Result<Bytes, CalibrateError> {
+    let free = Bytes(target.free_bytes / together::sharing_space(targets, target));
     let default = DEFAULT_SIZE.min(Bytes(free.get() / FREE_SHARE));
     let asked = settings.size.unwrap_or(default);
-    let path = settings.subject.path().clone();
     let least = Bytes((settings.block.get() * LEAST_BLOCKS).max(LARGE.get() * 8));
     if settings.size.is_some() && asked < least {
-        return Err(too_small(settings, asked, least));
+        return Err(too_small(settings, path, asked, least));
     }
     let log = plan::LOG_SIZE.get() + plan::append_span(asked);
     let log = if settings.read_only { 0 } else { log };
     if asked < least || asked.get() + log > free.get() {
         let asked = Bytes(asked.max(least).get() + log);
+        let path = path.to_owned();
         return Err(ClaimError::NoSpace { path, asked, free, less: "--size" }.into());
     }
     Ok(Bytes(asked.get() / LARGE.get() * LARGE.get()))
@@ -198,17 +251,20 @@ fn existing_size(settings: &Settings, file: &TestFile) -> Result<Bytes, Calibrat
     let block = settings.block;
     let after = Bytes(size.get().saturating_sub(settings.offset.get()));
     let size = settings.span.map_or(after, |span| span.min(after));
-    let least = Bytes(block.get() * LEAST_BLOCKS);
+    let several = settings.subjects.len() > 1;
+    let whole = if several { LARGE.get() } else { 0 };
+    let least = Bytes((block.get() * LEAST_BLOCKS).max(whole));
     if size < least {
-        return Err(too_small(settings, size, least));
+        return Err(too_small(settings, file.path(), size, least));
     }
-    // Whole large requests, so that sequential streams never meet a short end.
-    let unit = if size.get() >= LARGE.get() * 8 { LARGE.get() } else { block.get() };
+    // Whole large requests, so that sequential streams never meet a short end, and several files
+    // take turns.
+    let unit = if several || size.get() >= LARGE.get() * 8 { LARGE.get() } else { block.get() };
     Ok(Bytes(size.get() / unit * unit))
 }
 
-fn too_small(settings: &Settings, size: Bytes, least: Bytes) -> CalibrateError {
-    let path = settings.subject.path().clone();
+fn too_small(settings: &Settings, path: &Path, size: Bytes, least: Bytes) -> CalibrateError {
+    let path = path.to_owned();
     let block = settings.block;
     let hint = format!(
         "blocks of {block} are visited at random, so choose a larger file or --size, or a smaller \
@@ -217,19 +273,21 @@ fn too_small(settings: &Settings, size: Bytes, least: Bytes) -> CalibrateError {
     ClaimError::TooSmall { path, least, size, hint }.into()
 }
 
-fn capabilities(file: &TestFile, target: &StorageTarget) -> Vec<NamedCapability> {
-    let mut out = vec![named("direct-io", file.direct.clone())];
+fn capabilities(files: &TestSet, targets: &[StorageTarget]) -> Vec<NamedCapability> {
+    let paths: Vec<String> = targets.iter().map(|target| target.path.clone()).collect();
+    let mut out = vec![named("direct-io", files.direct(&paths))];
     for entry in registry::ALL {
         if entry.name != "sim" {
             out.push(named(&format!("engine-{}", entry.name), (entry.capability)()));
         }
     }
-    let fiemap = match (target.kind, evidence::map(file.path())) {
-        (PathKind::BlockDevice, _) => Capability::Full,
-        (_, Ok(map)) => map.fiemap,
-        (_, Err(error)) => Capability::degraded(error.to_string()),
+    let fiemap = |(file, target): (&TestFile, &StorageTarget)| match target.kind {
+        PathKind::BlockDevice => Capability::Full,
+        _ => evidence::map(file.path())
+            .map_or_else(|error| Capability::degraded(error.to_string()), |map| map.fiemap),
     };
-    out.push(named("fiemap", fiemap));
+    let degraded = files.files().iter().zip(targets).map(fiemap).find(|one| !one.is_full());
+    out.push(named("fiemap", degraded.unwrap_or(Capability::Full)));
     out.push(capability::privilege());
     out
 }

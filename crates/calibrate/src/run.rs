@@ -1,6 +1,6 @@
 //! The run: survey into the manifest, layout, the planned steps, the confirmations, the end.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use blockstone_base::Capability;
@@ -11,17 +11,18 @@ use blockstone_measure::capability::named;
 use blockstone_measure::evidence;
 use blockstone_measure::{Observer, Opening, Session, SessionSpec};
 use blockstone_record::Parameters;
-use blockstone_record::manifest::{End, Group, Manifest};
+use blockstone_record::manifest::{self, End, Group, Manifest};
 use blockstone_record::parameters::CalibrateParameters;
 use blockstone_sys::file::BlockFile;
 
+use crate::buffered;
 use crate::confirm;
 use crate::error::CalibrateError;
 use crate::flush;
 use crate::hold::{Backing, Measured, first_sequence, hold};
 use crate::plan::{self, FileRole, LARGE, LOG_SIZE, Step};
-use crate::prepare::Prepared;
-use crate::testfile::AppendFile;
+use crate::prepare::{Prepared, together};
+use crate::testset::AppendSet;
 
 mod precondition;
 
@@ -39,15 +40,24 @@ impl Prepared<'_> {
         for orphan in &self.removed_orphans {
             observer.note(&format!("removed {}, left by a killed run", orphan.display()));
         }
+        for (one, other, device) in together::sharing_devices(&self.targets) {
+            observer.note(&format!("{one} and {other} are on the same device, {device}"));
+        }
         let devices = self.target.devices.iter().map(|device| device.name.clone()).collect();
         let mut session = Session::start(SessionSpec {
             dir: &dir,
             manifest: self.manifest(),
             devices,
-            series: &[&load::SERIES, &load::FLUSHES],
+            series: if self.targets.len() > 1 {
+                &[&load::SERIES, &load::FLUSHES, &load::BUFFERED, &load::SHARES]
+            } else {
+                &[&load::SERIES, &load::FLUSHES, &load::BUFFERED]
+            },
             tick: TICK,
         })?;
-        session.watch_pages(self.file.path());
+        for file in self.files.files() {
+            session.watch_pages(file.path());
+        }
         let mut run = Run {
             prepared: self,
             session,
@@ -68,16 +78,18 @@ impl Prepared<'_> {
         let Run { mut prepared, session, observer, .. } = run;
         session.close(end)?;
         if prepared.settings.keep {
-            observer.note(&match prepared.file.keep() {
-                Ok(kept) => format!("kept the test file: {}", kept.display()),
-                Err(error) => error.to_string(),
-            });
+            match prepared.files.keep() {
+                Ok(kept) => kept.iter().for_each(|kept| {
+                    observer.note(&format!("kept the test file: {}", kept.display()));
+                }),
+                Err(error) => observer.note(&error.to_string()),
+            }
         }
         Ok(dir)
     }
 
     fn manifest(&self) -> Manifest {
-        Opening {
+        let manifest = Opening {
             id: &self.settings.recording.id,
             verb: "calibrate",
             argv: &self.settings.argv,
@@ -87,7 +99,15 @@ impl Prepared<'_> {
             target: &self.target,
             capabilities: &self.capabilities,
         }
-        .manifest()
+        .manifest();
+        let several =
+            self.targets.iter().zip(self.files.files()).filter(|_| self.facts.targets > 1);
+        let targets = several.map(|(target, file)| manifest::Measured {
+            target: target.clone(),
+            direct: file.direct.clone(),
+            file: None,
+        });
+        Manifest { targets: targets.collect(), ..manifest }
     }
 
     fn parameters(&self) -> CalibrateParameters {
@@ -99,8 +119,9 @@ impl Prepared<'_> {
             read_only: Some(settings.read_only),
             keep: Some(settings.keep),
             matrix: Some(settings.matrix),
+            buffered_writes: settings.buffered_writes.then_some(true),
             asked_span_bytes: settings.span.map(Some),
-            offset_bytes: Some(self.facts.offset).filter(|offset| offset.get() > 0),
+            offset_bytes: Some(settings.offset).filter(|offset| offset.get() > 0),
             streams: Some(settings.streams.clone()).filter(|streams| !streams.is_empty()),
             mixes_read_pct: Some(settings.mixes.clone()).filter(|mixes| !mixes.is_empty()),
             thoroughness: Some(settings.thoroughness.name().to_owned()),
@@ -138,7 +159,8 @@ struct Run<'a> {
     /// Of the layout's first write: a block with the same id and a lower sequence is not from this
     /// run.
     oldest_sequence: u64,
-    /// How long preconditioning took, the layout of a size given with `--size`, and mixes; added
+    /// How long preconditioning took, the layout of a size given with `--size`, mixes, and writes
+    /// through the page cache; added
     /// to the time limit.
     unlimited: Nanos,
     /// When preconditioning must end, once its first pass has written all of the file.
@@ -150,8 +172,9 @@ impl Run<'_> {
         let settings = self.prepared.settings;
         let overhead = plan::overhead(settings);
         self.left = self.expected(&plan::steps(settings, self.prepared.facts));
-        self.hold(&overhead, &Backing { medium: Medium::Nothing, content: Arc::new(NoContent) })?;
-        if self.prepared.file.needs_layout() {
+        let (medium, content) = (Medium::Nothing, Arc::new(NoContent));
+        self.hold(&overhead, medium, content)?;
+        if self.prepared.files.needs_layout() {
             self.fill()?;
             self.lay_out()?;
         }
@@ -173,7 +196,7 @@ impl Run<'_> {
         Nanos(steps + plan::confirm_limit(thoroughness).get())
     }
 
-    fn take(&mut self, step: &Step, log: Option<&AppendFile>) -> Result<(), EarlyEnd> {
+    fn take(&mut self, step: &Step, log: Option<&AppendSet>) -> Result<(), EarlyEnd> {
         if self.out_of_time(step) {
             self.skipped.push(step.label.clone());
             self.observer.note(&format!("skipped {}: no time left", step.label));
@@ -181,34 +204,37 @@ impl Run<'_> {
         }
         // Lives until the end of the phase; dropping it removes the file.
         let mut append = None;
-        let file = match step.file {
-            FileRole::None => None,
-            FileRole::Main => Some(Arc::clone(self.prepared.file.main())),
-            FileRole::BufferedCold | FileRole::BufferedWarm => Some(self.buffered(step)?),
-            FileRole::Log => log.map(|log| Arc::clone(&log.0)),
+        let medium = match step.file {
+            FileRole::None => Medium::Nothing,
+            FileRole::Main => self.prepared.files.medium(),
+            FileRole::BufferedCold => self.prepared.files.buffered(Bytes(0))?,
+            FileRole::BufferedWarm => self.prepared.files.buffered(Bytes(step.load.span_bytes))?,
+            FileRole::Log => log.map_or(Medium::Nothing, AppendSet::medium),
             FileRole::Append => {
-                let made = append.insert(self.prepared.file.appendable("append")?);
-                self.session.watch_pages(made.0.path());
-                Some(Arc::clone(&made.0))
+                let made = append.insert(self.prepared.files.appendable("append")?);
+                made.paths().for_each(|path| self.session.watch_pages(path));
+                made.medium()
             }
         };
         let content = self.content(step);
-        if let (Group::FlushSlope, Some(file)) = (step.group, &file) {
-            return self.flushes(step, file, &content);
+        if let (Group::FlushSlope | Group::BufferedWrite, Medium::File(file)) =
+            (step.group, &medium)
+        {
+            return self.one_by_one(step, file, &content);
         }
-        let medium = file.map_or(Medium::Nothing, Medium::File);
         let begin = self.session.elapsed();
-        let held = self.hold(step, &Backing { medium, content });
+        let held = self.hold(step, medium, content);
         if step.group == Group::Mix {
             self.unlimited_since(begin);
         }
         if let Some(append) = &append {
-            self.session.forget_pages(append.0.path());
+            append.paths().for_each(|path| self.session.forget_pages(path));
         }
         held
     }
 
-    fn flushes(
+    /// A step that times what it does itself.
+    fn one_by_one(
         &mut self,
         step: &Step,
         file: &BlockFile,
@@ -217,7 +243,18 @@ impl Run<'_> {
         let left = self.left;
         self.left = Nanos(self.left.get().saturating_sub(longest(step)));
         let observer = &mut *self.observer;
-        let interrupted = flush::measure(&mut self.session, observer, step, (file, content), left)?;
+        let session = &mut self.session;
+        let interrupted = if step.group == Group::FlushSlope {
+            flush::measure(session, observer, step, (file, content), left)?
+        } else {
+            let layout = self.points.iter().rfind(|point| point.group == Group::Layout);
+            let rate = layout.map_or(0.0, |point| point.iops * point.load.block_bytes as f64);
+            let step = plan::sized(step, rate);
+            let begin = session.elapsed();
+            let interrupted = buffered::measure(session, observer, &step, (file, content), left)?;
+            self.unlimited_since(begin);
+            interrupted
+        };
         interrupted.map_or(Ok(()), |signal| Err(EarlyEnd::Interrupted(signal)))
     }
 
@@ -241,7 +278,7 @@ impl Run<'_> {
         let settings = self.prepared.settings;
         let limit = plan::budget(settings.thoroughness).run;
         let confirmations = match step.group {
-            Group::Mix => return false,
+            Group::Mix | Group::BufferedWrite => return false,
             Group::Confirm | Group::Reference => 0,
             _ => plan::confirm_limit(settings.thoroughness).get(),
         };
@@ -251,17 +288,23 @@ impl Run<'_> {
             .is_some_and(|limit| self.session.elapsed().get() + longest(step) + after > limit)
     }
 
-    fn hold(&mut self, step: &Step, backing: &Backing) -> Result<(), EarlyEnd> {
+    fn hold(
+        &mut self,
+        step: &Step,
+        medium: Medium,
+        content: Arc<dyn Content>,
+    ) -> Result<(), EarlyEnd> {
         if let Some(signal) = self.observer.interrupted() {
             return Err(EarlyEnd::Interrupted(signal));
         }
         self.left = Nanos(self.left.get().saturating_sub(longest(step)));
         let left = Nanos(self.left.get() + longest(step));
-        let point = hold(&mut self.session, self.observer, step, backing, left)?;
+        let targets = self.prepared.targets.iter().map(|target| target.path.clone()).collect();
+        let backing = Backing { medium, content, targets };
+        let point = hold(&mut self.session, self.observer, step, &backing, left)?;
         let interrupted = point.interrupted;
         self.points.push(point);
-        if !self.prepared.file.path().exists() {
-            let path = self.prepared.file.path().to_owned();
+        if let Some(path) = self.prepared.files.vanished().map(Path::to_owned) {
             return Err(CalibrateError::Vanished { label: step.label.clone(), path }.into());
         }
         interrupted.map_or(Ok(()), |signal| Err(EarlyEnd::Interrupted(signal)))
@@ -269,12 +312,12 @@ impl Run<'_> {
 
     /// Stamps if Blockstone wrote the data in this block size; unverified content otherwise.
     fn content(&self, step: &Step) -> Arc<dyn Content> {
-        let stamped = self.prepared.file.ours() && step.file != FileRole::None;
+        let stamped = self.prepared.files.ours() && step.file != FileRole::None;
         if !stamped {
             return Arc::new(NoContent);
         }
         let unit = self.prepared.settings.block.get().min(step.load.block_bytes);
-        Arc::new(Stamped::new(self.prepared.file.file_id, unit, self.oldest_sequence))
+        Arc::new(Stamped::new(self.prepared.files.file_id(), unit, self.oldest_sequence))
     }
 
     /// Writes the whole test file, or as much as the time allows; the rest is truncated.
@@ -292,7 +335,7 @@ impl Run<'_> {
             self.oldest_sequence = first_sequence(self.session.phase());
         }
         let begin = self.session.elapsed();
-        self.hold_layout("layout", load, Arc::clone(self.prepared.file.main()), limit)?;
+        self.hold_layout("layout", load, self.prepared.files.medium(), limit)?;
         if settings.size.is_some() || self.filled_until.is_some() {
             self.unlimited_since(begin);
         }
@@ -300,33 +343,34 @@ impl Run<'_> {
             Some(_) => facts.span.get(),
             None => self.points.last().map_or(0, |point| point.completed_bytes),
         };
-        let span = Bytes(done.min(facts.span.get()) / LARGE.get() * LARGE.get());
+        let unit = LARGE.get() * facts.targets;
+        let span = Bytes(done.min(facts.span.get()) / unit * unit);
         if span < facts.span {
-            self.prepared.file.cut(span)?;
+            self.prepared.files.cut(span)?;
             self.observer.note(&format!(
-                "the test file has {span} instead of {}: the time limit of the layout was reached",
+                "the test {} instead of {}: the time limit of the layout was reached",
+                if facts.targets > 1 {
+                    format!("files have {span}")
+                } else {
+                    format!("file has {span}")
+                },
                 facts.span
             ));
             self.prepared.facts.span = span;
             let cut = CalibrateParameters { size_bytes: Some(span), ..Default::default() };
             self.session.recorder().manifest().set_parameters(&cut);
         }
-        Ok(self
-            .prepared
-            .file
-            .main()
-            .fsync()
-            .map_err(|errno| self.prepared.file.io_error("flush", errno))?)
+        Ok(self.prepared.files.flush()?)
     }
 
     /// A redo log beside the test file: small, fully written, so that a commit overwrites.
-    fn lay_out_log(&mut self) -> Result<AppendFile, EarlyEnd> {
+    fn lay_out_log(&mut self) -> Result<AppendSet, EarlyEnd> {
         let facts = self.prepared.facts;
-        let log = self.prepared.file.appendable("log")?;
-        self.session.watch_pages(log.0.path());
+        let log = self.prepared.files.appendable("log")?;
+        log.paths().for_each(|path| self.session.watch_pages(path));
         let load = plan::layout(self.prepared.settings, LOG_SIZE, facts.direct, facts.uring);
-        self.hold_layout("layout-log", load, Arc::clone(&log.0), UNLIMITED)?;
-        log.0.fsync().map_err(|errno| self.prepared.file.io_error("flush", errno))?;
+        self.hold_layout("layout-log", load, log.medium(), UNLIMITED)?;
+        log.flush()?;
         Ok(log)
     }
 
@@ -334,40 +378,33 @@ impl Run<'_> {
         &mut self,
         label: &str,
         load: LoadSpec,
-        file: Arc<BlockFile>,
+        medium: Medium,
         limit: Nanos,
     ) -> Result<(), EarlyEnd> {
         let step = Step::new(label.to_owned(), Group::Layout, load, limit);
         let content = self.content(&step);
-        self.hold(&step, &Backing { medium: Medium::File(file), content })
+        self.hold(&step, medium, content)
     }
 
     /// Records the file's extents and a sample of its data before anything is read.
     fn keep_evidence(&mut self) -> Result<(), EarlyEnd> {
-        let (file, facts) = (&self.prepared.file, self.prepared.facts);
-        let visited = facts.offset.get()..facts.offset.get() + facts.span.get();
-        let seed = self.prepared.settings.seed;
-        let evidence = evidence::examine(file.path(), file.ours(), visited, seed)?;
-        self.session.recorder().manifest().file = Some(evidence);
+        let (facts, settings) = (self.prepared.facts, self.prepared.settings);
+        let offset = settings.offset.get();
+        let visited = offset..offset + facts.span.get() / facts.targets;
+        for (at, file) in self.prepared.files.files().iter().enumerate() {
+            let (path, visited) = (file.path(), visited.clone());
+            let evidence = Some(evidence::examine(path, file.ours(), visited, settings.seed)?);
+            let manifest = self.session.recorder().manifest();
+            match manifest.targets.get_mut(at) {
+                Some(target) => target.file = evidence,
+                None => manifest.file = evidence,
+            }
+        }
         Ok(())
     }
 
-    /// The file through the page cache: evicted first, or with the step's span read into it.
-    fn buffered(&mut self, step: &Step) -> Result<Arc<BlockFile>, EarlyEnd> {
-        let file = self.prepared.file.buffered()?;
-        file.drop_cached()?;
-        if step.file == FileRole::BufferedWarm {
-            let mut block = vec![0; LARGE.get() as usize];
-            for offset in (0..step.load.span_bytes).step_by(block.len()) {
-                file.read_at(offset, &mut block)
-                    .map_err(|errno| self.prepared.file.io_error("read", errno))?;
-            }
-        }
-        Ok(file)
-    }
-
     /// Longer measurements of the best points, chosen from what was measured before them.
-    fn confirm(&mut self, log: Option<&AppendFile>) -> Result<(), EarlyEnd> {
+    fn confirm(&mut self, log: Option<&AppendSet>) -> Result<(), EarlyEnd> {
         let settings = self.prepared.settings;
         if let Some(load) = confirm::knee_probe(&self.points, settings) {
             let mark = if load.engine == "psync" { 'x' } else { 'd' };

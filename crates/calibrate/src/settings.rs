@@ -63,10 +63,11 @@ pub struct Preconditioning {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    pub subject: Subject,
+    /// What is measured: one, or several as one.
+    pub subjects: Vec<Subject>,
     pub thoroughness: Thoroughness,
     pub block: Bytes,
-    /// Size of the test file; none lets the free space decide.
+    /// Size of the test file, in each of several directories; none lets the free space decide.
     pub size: Option<Bytes>,
     /// The latency that bounds `max_iops` (mean) and the knee (p99).
     pub max_latency: Nanos,
@@ -76,6 +77,8 @@ pub struct Settings {
     pub keep: bool,
     /// Measure small and large reads together.
     pub matrix: bool,
+    /// Also write in order through the page cache.
+    pub buffered_writes: bool,
     /// Numbers of large reads in flight, in order and at random; none for those of the plan.
     pub streams: Vec<u32>,
     /// How much of a file or device that is only read is visited; none for all of it.

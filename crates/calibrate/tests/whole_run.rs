@@ -16,7 +16,7 @@ fn every_window_has_its_edges_in_every_series() {
     let data = scratch.path().join("data");
     std::fs::create_dir(&data).unwrap();
     let settings = Settings {
-        subject: Subject::Path(data.clone()),
+        subjects: vec![Subject::Path(data.clone())],
         thoroughness: Thoroughness::Quick,
         block: Bytes::kib(8),
         size: Some(Bytes::mib(64)),
@@ -25,6 +25,7 @@ fn every_window_has_its_edges_in_every_series() {
         read_only: false,
         keep: false,
         matrix: false,
+        buffered_writes: false,
         mixes: Vec::new(),
         streams: Vec::new(),
         span: None,

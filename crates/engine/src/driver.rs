@@ -11,7 +11,7 @@ use blockstone_base::{Capability, LatencyHistogram};
 use blockstone_sys::clock;
 
 use crate::engine::EngineError;
-use crate::ledger::{Ledger, OPEN, TimedHistogram, Totals};
+use crate::ledger::{Ledger, OPEN, Share, TimedHistogram, Totals};
 use crate::load::Load;
 use crate::registry;
 use crate::worker::Worker;
@@ -104,6 +104,11 @@ impl Running {
     /// Counters since the start, summed over the workers without disturbing them.
     pub fn totals(&self) -> Totals {
         self.ledger.totals()
+    }
+
+    /// What each of several files had of them; empty for one.
+    pub fn shares(&self) -> Vec<Share> {
+        self.ledger.shares()
     }
 
     /// From now on completions count as inside the window.

@@ -9,6 +9,7 @@ use blockstone_sys::ring::RingError;
 
 use crate::disk::SimDisk;
 use crate::request::{Completion, Request, Wait};
+use crate::stripes::Stripes;
 
 /// A way of submitting block I/O. One engine belongs to one thread and is opened there; the worker
 /// loop is generic over it, so that no call in the hot path is virtual.
@@ -63,6 +64,8 @@ pub struct Setup {
 #[derive(Clone, Debug)]
 pub enum Medium {
     File(Arc<BlockFile>),
+    /// Files or devices as one.
+    Files(Stripes),
     Simulated(SimDisk),
     /// Nowhere: for the null engine.
     Nothing,
@@ -73,15 +76,27 @@ impl Medium {
     pub fn name(&self) -> String {
         match self {
             Self::File(file) => file.path().display().to_string(),
+            Self::Files(files) => {
+                let [first, rest @ ..] = files.files() else { return String::new() };
+                format!("{} and {} others", first.path().display(), rest.len())
+            }
             Self::Simulated(_) => "the simulated disk".to_owned(),
             Self::Nothing => "nothing".to_owned(),
         }
     }
 
-    /// The file that `engine` works on.
-    pub(crate) fn file(self, engine: &'static str) -> Result<Arc<BlockFile>, EngineError> {
+    /// Where the byte at `offset_bytes` is: the name of the file, and the offset in it.
+    pub(crate) fn locate(&self, offset_bytes: u64) -> (String, u64) {
+        let Self::Files(files) = self else { return (self.name(), offset_bytes) };
+        let place = files.place(offset_bytes);
+        (files.files()[place.file].path().display().to_string(), place.offset_bytes)
+    }
+
+    /// The files that `engine` works on.
+    pub(crate) fn files(self, engine: &'static str) -> Result<Stripes, EngineError> {
         match self {
-            Self::File(file) => Ok(file),
+            Self::File(file) => Ok(Stripes::new(vec![file])),
+            Self::Files(files) => Ok(files),
             other => {
                 let (medium, needs) = (other.name(), "a file or block device");
                 Err(EngineError::Medium { engine, medium, needs })

@@ -9,6 +9,7 @@ use blockstone_base::LatencyHistogram;
 use blockstone_base::load::{Op, Pacing, SERIES};
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::engine::Medium;
 use crate::load::Load;
 
 blockstone_base::counters! {
@@ -31,6 +32,17 @@ pub struct Totals {
 }
 
 const COLUMNS: usize = SERIES.columns.len();
+
+blockstone_base::counters! {
+/// The part of a load that one of several files had: the columns of
+/// [`blockstone_base::load::SHARES`], where each is described.
+pub struct Share {
+    pub completed_ops,
+    pub completed_bytes,
+    pub failed_ops,
+    pub latency_ns_sum,
+}
+}
 
 impl Totals {
     /// Adds what others counted; the longest lag stays the longest.
@@ -88,6 +100,8 @@ pub(crate) const OPEN: u64 = u64::MAX;
 #[repr(align(128))]
 pub(crate) struct Station {
     counters: [AtomicU64; COLUMNS],
+    /// Of each of several files; empty for one.
+    shares: Vec<[AtomicU64; Share::COUNT]>,
     /// Operations that were due when the worker ended and had not been submitted.
     pub overdue: AtomicU64,
     /// Set when the worker ended before its work was done and was not asked to.
@@ -119,8 +133,13 @@ struct Pair {
 impl Ledger {
     pub fn new(load: &Load) -> Self {
         let open_loop = matches!(load.spec.pacing, Pacing::Open { .. });
+        let files = match &load.medium {
+            Medium::Files(files) => files.files().len(),
+            _ => 0,
+        };
         let station = || Station {
             counters: Default::default(),
+            shares: (0..files).map(|_| Default::default()).collect(),
             overdue: AtomicU64::new(0),
             failed: AtomicBool::new(false),
             page: Mutex::new(Page { end_ns: 0, part: Part::default(), pair: Pair::new(open_loop) }),
@@ -149,6 +168,18 @@ impl Ledger {
             totals.add(values.into());
         }
         totals
+    }
+
+    /// What each of several files had of it; empty for one.
+    pub fn shares(&self) -> Vec<Share> {
+        let files = self.stations.first().map_or(0, |station| station.shares.len());
+        let mut shares = vec![Share::default(); files];
+        for station in &self.stations {
+            for (sum, share) in shares.iter_mut().zip(&station.shares) {
+                *sum += share.each_ref().map(|counter| counter.load(Ordering::Relaxed)).into();
+            }
+        }
+        shares
     }
 
     pub fn note_error(&self, message: impl FnOnce() -> String) {
@@ -229,6 +260,14 @@ impl Station {
     pub fn publish(&self, totals: &Totals) {
         for (counter, value) in self.counters.iter().zip(totals.values()) {
             counter.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Adds to what one of several files had. Plain stores, as in [`Station::publish`].
+    #[inline]
+    pub fn add(&self, file: usize, part: &Share) {
+        for (counter, value) in self.shares[file].iter().zip(part.values()) {
+            counter.store(counter.load(Ordering::Relaxed) + value, Ordering::Relaxed);
         }
     }
 

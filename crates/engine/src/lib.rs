@@ -49,13 +49,15 @@ mod request;
 pub mod sim;
 pub mod stamp;
 pub mod stream;
+pub mod stripes;
 pub mod uring;
 mod worker;
 
 pub use content::{Check, Content, Mismatch, NoContent, Stamped};
 pub use driver::{Outcome, Running, start};
 pub use engine::{Engine, EngineError, Medium, Setup};
-pub use ledger::{TimedHistogram, Totals};
+pub use ledger::{Share, TimedHistogram, Totals};
 pub use load::{Length, Load};
 pub use request::{Completion, Request, RequestOp, Wait};
 pub use sim::{SimDisk, SimSpec};
+pub use stripes::Stripes;

@@ -6,6 +6,7 @@ use blockstone_base::load::{Access, LoadSpec, Op, Pacing};
 
 use crate::content::{Content, NoContent};
 use crate::engine::{EngineError, Medium};
+use crate::stripes::STRIPE_BYTES;
 
 #[derive(Clone, Debug)]
 pub struct Load {
@@ -92,6 +93,13 @@ impl Load {
                 spec.access == Access::Append && spec.op == Op::Read,
                 "a read cannot append",
                 "use sequential access",
+            ),
+            (
+                matches!(self.medium, Medium::Files(_))
+                    && spec.block_bytes > 0
+                    && !STRIPE_BYTES.is_multiple_of(spec.block_bytes),
+                "a block of several files does not fit their turns of 1 MiB",
+                "use a block size that divides 1 MiB",
             ),
             (
                 self.checksum_every == 0,

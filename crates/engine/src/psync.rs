@@ -1,28 +1,26 @@
 //! Blocking reads and writes, one at a time, as a database's foreground process issues them:
 //! pread(2), pwrite(2), pwritev2(2) with `RWF_DSYNC`, fdatasync(2), fsync(2).
 
-use std::sync::Arc;
-
 use blockstone_sys::buffer::Arena;
 use blockstone_sys::clock;
-use blockstone_sys::file::BlockFile;
 
 use crate::engine::{Engine, EngineError, Setup};
 use crate::request::{Completion, Request, RequestOp, Wait};
+use crate::stripes::Stripes;
 
 /// The blocking engine. It has one request in flight: the thread itself.
 #[derive(Debug)]
 pub struct Psync {
-    file: Arc<BlockFile>,
+    files: Stripes,
     arena: Arena,
     queued: Option<Request>,
 }
 
 impl Engine for Psync {
     fn open(setup: Setup) -> Result<Self, EngineError> {
-        let file = setup.medium.file("psync")?;
+        let files = setup.medium.files("psync")?;
         let arena = Arena::new(setup.slots, setup.slot_bytes)?;
-        Ok(Self { file, arena, queued: None })
+        Ok(Self { files, arena, queued: None })
     }
 
     #[inline]
@@ -57,7 +55,8 @@ impl Engine for Psync {
 impl Psync {
     #[inline]
     fn perform(&mut self, request: Request) -> Result<u32, i32> {
-        let (file, offset) = (&self.file, request.offset_bytes);
+        let place = self.files.place(request.offset_bytes);
+        let (file, offset) = (&self.files.files()[place.file], place.offset_bytes);
         let data = &mut self.arena.slot(request.slot)[..request.len_bytes as usize];
         let bytes = match request.op {
             RequestOp::Read => file.read_at(offset, data)?,

@@ -6,7 +6,7 @@ pub use blockstone_sys::ring::Transfer as RequestOp;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     pub op: RequestOp,
-    /// Where, in bytes from the start of the medium; ignored by syncs.
+    /// Where, in bytes from the start of the medium; of a sync, a byte of the file that is meant.
     pub offset_bytes: u64,
     /// How much, in bytes; ignored by syncs.
     pub len_bytes: u32,

@@ -1,4 +1,4 @@
-//! Asynchronous I/O through io_uring: registered file, registered memory, completions handled on
+//! Asynchronous I/O through io_uring: registered files, registered memory, completions handled on
 //! the submitting thread, one system call for sending and waiting. docs/engines.md has what that
 //! costs beside fio.
 
@@ -9,16 +9,18 @@ use blockstone_sys::ring::Ring;
 
 use crate::engine::{Engine, EngineError, Setup};
 use crate::request::{Completion, Request, Wait};
+use crate::stripes::Stripes;
 
 pub struct Uring {
     ring: Ring,
+    files: Stripes,
 }
 
 impl Engine for Uring {
     fn open(setup: Setup) -> Result<Self, EngineError> {
-        let file = setup.medium.file("uring")?;
+        let files = setup.medium.files("uring")?;
         let arena = Arena::new(setup.slots, setup.slot_bytes)?;
-        Ok(Self { ring: Ring::open(file, arena)? })
+        Ok(Self { ring: Ring::open(files.files().to_vec(), arena)?, files })
     }
 
     #[inline]
@@ -29,7 +31,7 @@ impl Engine for Uring {
     #[inline]
     fn submit(&mut self, request: Request) -> Result<(), EngineError> {
         let Request { op, slot, offset_bytes, len_bytes } = request;
-        self.ring.push(op, slot, offset_bytes, len_bytes);
+        self.ring.push(op, slot, self.files.place(offset_bytes), len_bytes);
         Ok(())
     }
 

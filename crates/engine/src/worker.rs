@@ -8,8 +8,8 @@ use std::sync::mpsc::{Receiver, Sender};
 use blockstone_base::{Capability, LatencyHistogram};
 use blockstone_sys::clock;
 
-use crate::engine::{Engine, EngineError, Setup};
-use crate::ledger::{BEFORE, Ledger, OPEN, Page, Station, Totals};
+use crate::engine::{Engine, EngineError, Medium, Setup};
+use crate::ledger::{BEFORE, Ledger, OPEN, Page, Share, Station, Totals};
 use crate::load::Load;
 use crate::operations::Operations;
 use crate::pacing::{Alarm, Schedule};
@@ -320,7 +320,8 @@ impl<'a, E: Engine> Loop<'a, E> {
         }
         if let (Some(op), false) = (self.operations.then, flight.syncing) {
             self.flights[slot].syncing = true;
-            return self.engine.submit(Request { op, offset_bytes: 0, len_bytes: 0, slot });
+            let offset_bytes = flight.offset_bytes;
+            return self.engine.submit(Request { op, offset_bytes, len_bytes: 0, slot });
         }
         self.failures_in_a_row = 0;
         let latency_ns = completion.completed_ns.saturating_sub(flight.due_ns);
@@ -331,6 +332,12 @@ impl<'a, E: Engine> Loop<'a, E> {
         self.totals.completed_ops += 1;
         self.totals.completed_bytes += u64::from(len_bytes);
         self.totals.latency_ns_sum += latency_ns;
+        self.share(flight.offset_bytes, || Share {
+            completed_ops: 1,
+            completed_bytes: u64::from(len_bytes),
+            latency_ns_sum: latency_ns,
+            failed_ops: 0,
+        });
         self.totals.service_ns_sum += service_ns;
         self.totals.lag_ns_sum += lag_ns;
         self.totals.lag_ns_max = self.totals.lag_ns_max.max(lag_ns);
@@ -341,6 +348,14 @@ impl<'a, E: Engine> Loop<'a, E> {
         }
         self.release(slot, completion.completed_ns);
         Ok(())
+    }
+
+    /// Counts for the file that has this offset, where there are several.
+    #[inline]
+    fn share(&self, offset_bytes: u64, part: impl FnOnce() -> Share) {
+        if let Medium::Files(files) = &self.load.medium {
+            self.station.add(files.place(offset_bytes).file, &part());
+        }
     }
 
     #[inline]
@@ -359,7 +374,10 @@ impl<'a, E: Engine> Loop<'a, E> {
         self.totals.checksums_verified += u64::from(check.checksums);
         self.totals.mismatches += u64::from(check.mismatches);
         if let Some(mismatch) = check.first {
-            self.ledger.note_mismatch(|| format!("{}: {mismatch}", self.load.medium.name()));
+            self.ledger.note_mismatch(|| {
+                let (name, _) = self.load.medium.locate(offset_bytes);
+                format!("{name}: {mismatch}")
+            });
         }
         self.now_is_stale = true;
     }
@@ -367,6 +385,7 @@ impl<'a, E: Engine> Loop<'a, E> {
     #[cold]
     fn fail(&mut self, completion: &Completion, flight: Flight) {
         self.totals.failed_ops += 1;
+        self.share(flight.offset_bytes, || Share { failed_ops: 1, ..Share::default() });
         self.failures_in_a_row += 1;
         self.release(completion.slot, completion.completed_ns);
         self.now_is_stale = true;
@@ -376,13 +395,12 @@ impl<'a, E: Engine> Loop<'a, E> {
             Ok(bytes) => format!("only {bytes} bytes were transferred"),
         };
         self.ledger.note_error(|| {
+            let (name, offset_bytes) = self.load.medium.locate(flight.offset_bytes);
             format!(
-                "worker {}: {} of {} bytes at offset {} of {}: {cause}",
+                "worker {}: {} of {} bytes at offset {offset_bytes} of {name}: {cause}",
                 self.index,
                 op.name(),
                 self.load.spec.block_bytes,
-                flight.offset_bytes,
-                self.load.medium.name(),
             )
         });
         if self.has_failed() {

@@ -1,13 +1,15 @@
 //! What every engine must do, run over the registry: a new engine is held to it by being listed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use blockstone_base::load::{Access, LoadSpec, Op, Pacing, SyncMethod};
 use blockstone_engine::registry::{self, Entry};
 use blockstone_engine::sim::Faults;
-use blockstone_engine::{Length, Load, Medium, Outcome, SimDisk, SimSpec, Stamped, Totals, start};
+use blockstone_engine::{
+    Length, Load, Medium, Outcome, SimDisk, SimSpec, Stamped, Stripes, Totals, start,
+};
 use blockstone_sys::file::{Access as OpenFor, BlockFile};
 use blockstone_testkit::{Need, allowed};
 
@@ -206,6 +208,42 @@ fn failing_operations_are_counted_named_and_end_the_worker() {
         assert_eq!((outcome.failed_workers, outcome.totals.completed_ops), (2, 0));
         assert!(outcome.totals.failed_ops >= 32, "{}", entry.name);
         assert_eq!(outcome.stuck_workers, 0, "{}", entry.name);
+    });
+}
+
+#[test]
+fn several_files_are_filled_verified_and_flushed_as_one() {
+    for_each_engine(|entry, dir| {
+        if !matches!(medium(entry, dir), Medium::File(_)) {
+            return;
+        }
+        let names = ["a", "b", "c"].map(|name| dir.join(name));
+        let new = |path: &PathBuf| Arc::new(BlockFile::create_new(path, false).unwrap());
+        let medium = Medium::Files(Stripes::new(names.iter().map(new).collect()));
+        let spec =
+            LoadSpec { span_bytes: 7 << 20, ..spec(entry, Op::Write, Access::Sequential, 2) };
+        let outcome = start(stamped(spec.clone(), &medium, Length::Once)).unwrap().wait(LIMIT);
+        assert_consistent(entry.name, &outcome);
+        let sizes = names.each_ref().map(|path| std::fs::metadata(path).unwrap().len() >> 20);
+        assert_eq!(sizes, [3, 2, 2], "{}", entry.name);
+
+        let read = LoadSpec { op: Op::Read, access: Access::Random, ..spec.clone() };
+        let running = start(stamped(read, &medium, Length::Operations(3_000))).unwrap();
+        while !running.finished() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let (shares, totals) = (running.shares(), running.totals());
+        assert_eq!((totals.completed_ops, totals.mismatches), (6_000, 0));
+        assert_eq!(shares.iter().map(|share| share.completed_ops).sum::<u64>(), 6_000);
+        let latency: u64 = shares.iter().map(|share| share.latency_ns_sum).sum();
+        assert_eq!(latency, totals.latency_ns_sum);
+        let ops = |at: usize| shares[at].completed_ops as f64 / 6_000.0;
+        assert!((ops(0) - 3.0 / 7.0).abs() < 0.05 && (ops(2) - 2.0 / 7.0).abs() < 0.05);
+
+        let commit = LoadSpec { op: Op::Commit, sync: Some(SyncMethod::Fdatasync), ..spec };
+        let outcome = start(stamped(commit, &medium, Length::Operations(20))).unwrap().wait(LIMIT);
+        assert_consistent(entry.name, &outcome);
+        assert_eq!((outcome.totals.completed_ops, outcome.first_error), (40, None));
     });
 }
 

@@ -8,8 +8,8 @@ use blockstone_base::stats::{self, Estimate};
 use blockstone_figures::{CPU_USES, Grown, Known, Missing, Track, rate};
 use blockstone_record::manifest::{Group, Manifest, Phase};
 
-use crate::findings::{CpuCost, Evidence, Latency, Point};
-use crate::window::{Window, by_label};
+use crate::findings::{CpuCost, Evidence, Latency, Point, TargetShare};
+use crate::window::{Tick, Window, by_label};
 
 /// One point for each label, in the order in which they were first measured. A window with fewer
 /// than three ticks or without a completed operation gives no number, and therefore no point.
@@ -71,6 +71,7 @@ fn point(manifest: &Manifest, repeats: &[&Window]) -> Option<Point> {
         latency: latency(&usable, &histogram, u64::from(load.in_flight())),
         cpu: cpu(&usable),
         evidence: evidence(&load, &usable),
+        targets: shares(&usable),
         slices: usable.iter().flat_map(|window| window.slices()).collect(),
         histogram,
         stop: phase.stop,
@@ -126,14 +127,37 @@ fn latency(windows: &[&Window], all: &LatencyHistogram, in_flight: u64) -> Laten
 /// Mean latency of a window: the growth of the latency sum over the operations, so that its
 /// interval counts neighbouring slices as related, as the rate's does.
 fn mean_latency(window: &Window) -> Estimate {
-    let track: Track = window.ticks.iter().map(|tick| (tick.ops, tick.latency_ns_sum)).collect();
-    rate(&track).map_or_else(
-        |_| {
-            let value = window.histogram.mean_ns();
-            Estimate { value, low: 0.0, high: 2.0 * value, samples: 1, duration_ns: 0 }
-        },
-        |per_billion_ops| per_billion_ops.scaled(1e-9),
-    )
+    mean_of(&window.ticks).unwrap_or_else(|| {
+        let value = window.histogram.mean_ns();
+        Estimate { value, low: 0.0, high: 2.0 * value, samples: 1, duration_ns: 0 }
+    })
+}
+
+fn mean_of(ticks: &[Tick]) -> Option<Estimate> {
+    let track: Track = ticks.iter().map(|tick| (tick.ops, tick.latency_ns_sum)).collect();
+    Some(rate(&track).ok()?.scaled(1e-9))
+}
+
+/// What each of several targets had of a point.
+fn shares(windows: &[&Window]) -> Vec<TargetShare> {
+    let paths = windows.first().into_iter().flat_map(|window| &window.shares);
+    paths.map(|(path, _)| share(windows, path)).collect()
+}
+
+fn share(windows: &[&Window], path: &str) -> TargetShare {
+    let of = |count: fn(&Tick) -> u64| {
+        pooled(windows, |window| {
+            window.share(path).iter().map(|tick| (tick.t_ns, count(tick))).collect()
+        })
+    };
+    let means: Option<Vec<Estimate>> =
+        windows.iter().map(|window| mean_of(window.share(path))).collect();
+    TargetShare {
+        path: path.to_owned(),
+        iops: of(|tick| tick.ops),
+        mb_per_s: of(|tick| tick.bytes).map(|bytes| bytes.scaled(1e-6)),
+        latency_ns_mean: means.and_then(|means| stats::pool(&means)),
+    }
 }
 
 /// The share of all processor time that was spent by others than this process, interrupts aside:
@@ -189,8 +213,7 @@ fn evidence(load: &LoadSpec, windows: &[&Window]) -> Evidence {
     let count = |get: &dyn Fn(&Window) -> Grown| -> Option<u64> {
         windows.iter().map(|window| get(window)).sum::<Grown>().ok()
     };
-    let top =
-        |columns: &[&str]| count(&|w| w.devices.first().ok_or(Missing::Unknown)?.1.sum(columns));
+    let top = |columns: &[&str]| count(&|w| w.top(columns));
     let most = |column: &'static str| {
         count(&|w| {
             let counted = w.devices.iter().filter_map(|(_, device)| device.get(column).ok());

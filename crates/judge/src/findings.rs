@@ -9,6 +9,7 @@ use blockstone_record::manifest::{Figure, Group, Stop};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::buffered::BufferedWrite;
 use crate::flushes::FlushSlope;
 use crate::precondition::Precondition;
 
@@ -25,6 +26,8 @@ pub struct Findings {
     pub drift_ratio: Option<f64>,
     /// How long flushes take by what was written before them; none where that was not measured.
     pub flush_slope: Option<FlushSlope>,
+    /// Sequential writes through the page cache; none where they were not measured.
+    pub buffered_write: Option<BufferedWrite>,
     /// What was written before anything was measured; none without preconditioning.
     pub precondition: Option<Precondition>,
 }
@@ -64,6 +67,9 @@ pub struct Point {
     pub cpu: CpuCost,
     /// What other layers saw of the same window.
     pub evidence: Evidence,
+    /// What each of several targets had of it; absent for one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<TargetShare>,
     /// Rate of each tick inside the window(s), operations a second.
     #[serde(skip)]
     pub slices: Vec<f64>,
@@ -76,6 +82,18 @@ pub struct Point {
     pub condemned_by: Vec<String>,
     /// Rules that warn of this point.
     pub warned_by: Vec<String>,
+}
+
+/// The part of a point's load that one of several targets had. The load is spread evenly over them.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TargetShare {
+    pub path: String,
+    /// Operations a second; null where too few completed to say.
+    pub iops: Option<Estimate>,
+    /// Decimal megabytes a second, likewise.
+    pub mb_per_s: Option<Estimate>,
+    /// Mean latency from the intended start, likewise.
+    pub latency_ns_mean: Option<Estimate>,
 }
 
 /// Latencies in nanoseconds.

@@ -20,6 +20,7 @@
 //! # Ok(()) }
 //! ```
 
+pub mod buffered;
 pub mod claim;
 pub mod compare;
 pub mod derive;
@@ -52,7 +53,9 @@ use window::Window;
 /// Derives and judges a recording. What it lacks is no error: a figure without support is absent,
 /// and a rule without evidence is inconclusive.
 pub fn find(recording: &Recording) -> Result<Findings, RecordError> {
-    Ok(find_in(&recording.manifest, &window::read(recording)?, &flushes::read(recording)?))
+    let windows = window::read(recording)?;
+    let findings = find_in(&recording.manifest, &windows, &flushes::read(recording)?);
+    Ok(Findings { buffered_write: buffered::read(recording)?, ..findings })
 }
 
 /// The same from windows and flushes that were already read.
@@ -63,8 +66,15 @@ pub fn find_in(manifest: &Manifest, windows: &[Window], flushes: &[Flush]) -> Fi
     let flush_slope = flushes::slope(flushes);
     let precondition = precondition::find(manifest, windows);
     let verdicts = Vec::new();
-    let mut findings =
-        Findings { points, summary, verdicts, drift_ratio, flush_slope, precondition };
+    let mut findings = Findings {
+        points,
+        summary,
+        verdicts,
+        drift_ratio,
+        flush_slope,
+        buffered_write: None,
+        precondition,
+    };
     let judged = judge(&Evidence::Calibration(Case {
         manifest,
         windows,

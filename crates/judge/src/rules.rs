@@ -90,6 +90,8 @@ pub enum Check {
     /// concerns all numbers of the storage.
     Storage(fn(&Manifest) -> Judgement),
     Calibration(fn(&Case) -> Judgement),
+    /// Of a calibration, each of several targets by itself: what its file and file system show.
+    Target(fn(&Case) -> Judgement),
     Run(fn(&RunCase) -> Judgement),
     Scan(fn(&ScanCase) -> Judgement),
     Claim(fn(&Claim) -> Judgement),
@@ -110,7 +112,7 @@ impl Check {
     pub const fn subjects(self) -> &'static [Subject] {
         match self {
             Self::Storage(_) => &[Subject::Calibration, Subject::Run],
-            Self::Calibration(_) => &[Subject::Calibration],
+            Self::Calibration(_) | Self::Target(_) => &[Subject::Calibration],
             Self::Run(_) => &[Subject::Run],
             Self::Scan(_) => &[Subject::Scan],
             Self::Claim(_) => &[Subject::Claim],
@@ -127,12 +129,14 @@ impl Rule {
     fn check(&self, evidence: &Evidence) -> Option<Judgement> {
         self.checks.iter().find_map(|check| match (check, evidence) {
             (Check::Storage(check), Evidence::Calibration(case)) => {
-                Some(check(case.manifest).at(labels(case.storage_points())))
+                let check = |case: &Case| check(case.manifest);
+                Some(case.of_each_target(check).at(labels(case.storage_points())))
             }
             (Check::Storage(check), Evidence::Run(case)) => {
                 Some(check(case.manifest).at(all_figures()))
             }
             (Check::Calibration(check), Evidence::Calibration(case)) => Some(check(case)),
+            (Check::Target(check), Evidence::Calibration(case)) => Some(case.of_each_target(check)),
             (Check::Run(check), Evidence::Run(case)) => Some(check(case)),
             (Check::Scan(check), Evidence::Scan(case)) => Some(check(case)),
             (Check::Claim(check), Evidence::Claim(claim)) => Some(check(claim)),

@@ -290,6 +290,7 @@ impl RunFindings {
             verdicts: self.verdicts,
             drift_ratio: None,
             flush_slope: None,
+            buffered_write: None,
             precondition: None,
         }
     }

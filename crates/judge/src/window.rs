@@ -1,12 +1,14 @@
 //! The windows of a recording: per phase, what each layer counted between the two edges. Nothing
 //! is pooled and nothing derived here; everything after this works on these and the manifest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use blockstone_base::LatencyHistogram;
 use blockstone_base::histogram::Buckets;
+use blockstone_base::identity::BlockDevice;
+use blockstone_base::load::SHARES;
 use blockstone_figures::{CPU_USES, Grown, History, Interval, Missing, Track};
-use blockstone_record::manifest::{Manifest, Phase};
+use blockstone_record::manifest::{Manifest, Measured, Phase};
 use blockstone_record::{LatencyClock, RecordError, Recording};
 
 /// Role and object of the second load in histograms and series.
@@ -41,8 +43,13 @@ pub struct Window {
     pub host: Growth,
     /// Pages that this process added to the page cache of the files under load.
     pub added_pages: Grown,
-    /// Growth of each device's counters (`block`), in the order of the chain.
+    /// Growth of each device's counters (`block`), in the order of the chain; of several targets,
+    /// those at the top of a chain first.
     pub devices: Vec<(String, Growth)>,
+    /// How many of them are at the top of a chain.
+    pub tops: usize,
+    /// What each of several targets had of the main load, by its path.
+    pub shares: Vec<(String, Vec<Tick>)>,
 }
 
 /// The load generator's counters at one instant.
@@ -129,11 +136,24 @@ impl Default for Window {
             host: Growth::default(),
             added_pages: Err(Missing::NotInVersion),
             devices: Vec::new(),
+            tops: 1,
+            shares: Vec::new(),
         }
     }
 }
 
 impl Window {
+    /// Growth of counters of the devices at the top, summed.
+    pub fn top(&self, columns: &[&str]) -> Grown {
+        self.devices.first().ok_or(Missing::Unknown)?;
+        self.devices.iter().take(self.tops).map(|(_, device)| device.sum(columns)).sum()
+    }
+
+    /// What the target of this path had.
+    pub fn share(&self, path: &str) -> &[Tick] {
+        self.shares.iter().find(|(of, _)| of == path).map_or(&[], |(_, ticks)| ticks)
+    }
+
     /// Length in nanoseconds, from the first to the last tick.
     pub fn duration_ns(&self) -> u64 {
         match (self.ticks.first(), self.ticks.last()) {
@@ -206,7 +226,7 @@ pub(crate) fn by_label<'a>(
     labels.into_iter().map(|(_, repeats)| repeats).collect()
 }
 
-const PROBES: [&str; 5] = ["load", "process", "host", "block", "page_cache"];
+const PROBES: [&str; 6] = ["load", "process", "host", "block", "page_cache", SHARES.probe];
 
 /// Columns that later steps read; the probes record more.
 pub(crate) const PROCESS: [&str; 7] = [
@@ -239,14 +259,10 @@ pub fn read(recording: &Recording) -> Result<Vec<Window>, RecordError> {
 
 impl Window {
     fn of(interval: &Interval<'_>, manifest: &Manifest) -> Self {
-        let track = |column| interval.track("load", "", column).unwrap_or_default();
-        let at = |column| track(column).into_iter().collect::<BTreeMap<u64, u64>>();
-        let (bytes, latency) = (at("completed_bytes"), at("latency_ns_sum"));
-        let tick = |(t_ns, ops)| Tick {
-            t_ns,
-            ops,
-            bytes: bytes.get(&t_ns).copied().unwrap_or(0),
-            latency_ns_sum: latency.get(&t_ns).copied().unwrap_or(0),
+        let share = |target: &Measured| {
+            let path = target.target.path.clone();
+            let ticks = ticks(interval, (SHARES.probe, &path));
+            (path, ticks)
         };
         let in_phase = |column| interval.in_phase("load", "", column).unwrap_or(0);
         let lag_ns_max = interval.level("load", "", "lag_ns_max").unwrap_or(0.0);
@@ -263,7 +279,7 @@ impl Window {
         let devices = manifest.target.devices.iter();
         Self {
             phase: 0,
-            ticks: track("completed_ops").into_iter().map(tick).collect(),
+            ticks: ticks(interval, ("load", "")),
             background: interval.track("load", BACKGROUND, "completed_bytes").unwrap_or_default(),
             histogram,
             parts,
@@ -282,8 +298,38 @@ impl Window {
             host: Growth::of(interval, ("host", ""), &CPU_USES),
             added_pages: interval.grown("page_cache", "", "added_pages"),
             devices: devices.map(|device_at| device(&device_at.name)).collect(),
+            tops: tops(manifest),
+            shares: manifest.targets.iter().map(share).collect(),
         }
     }
+}
+
+/// What a load generator counted at each tick.
+fn ticks(interval: &Interval<'_>, (probe, object): (&str, &str)) -> Vec<Tick> {
+    let track = |column| interval.track(probe, object, column).unwrap_or_default();
+    let at = |column| track(column).into_iter().collect::<BTreeMap<u64, u64>>();
+    let (bytes, latency) = (at("completed_bytes"), at("latency_ns_sum"));
+    let tick = |(t_ns, ops)| Tick {
+        t_ns,
+        ops,
+        bytes: bytes.get(&t_ns).copied().unwrap_or(0),
+        latency_ns_sum: latency.get(&t_ns).copied().unwrap_or(0),
+    };
+    track("completed_ops").into_iter().map(tick).collect()
+}
+
+/// How many devices, the first, count everything that the targets moved, and nothing twice. A
+/// partition is not among them where the whole disk is another target.
+fn tops(manifest: &Manifest) -> usize {
+    let chains = || manifest.targets.iter().map(|target| &target.target.devices);
+    let tops: BTreeSet<&str> =
+        chains().filter_map(|chain| Some(chain.first()?.name.as_str())).collect();
+    let counted = |chain: &&Vec<BlockDevice>| {
+        !chain.iter().skip(1).any(|device| tops.contains(device.name.as_str()))
+    };
+    let counted: BTreeSet<&str> =
+        chains().filter(counted).filter_map(|chain| Some(chain.first()?.name.as_str())).collect();
+    counted.len().max(1)
 }
 
 #[cfg(test)]

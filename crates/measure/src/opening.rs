@@ -35,6 +35,7 @@ impl Opening<'_> {
             host: self.host.clone(),
             target: self.target.clone(),
             file: None,
+            targets: Vec::new(),
             disk_files: Vec::new(),
             data_files: Vec::new(),
             capabilities: self.capabilities.to_owned(),

@@ -340,6 +340,7 @@ pub(crate) fn reason(error: &BpfError) -> Unmeasured {
         BpfError::Refused { message, .. } if message.contains("Operation not permitted") => {
             Unmeasured::NotPermitted(why)
         }
+        BpfError::Table { .. } => Unmeasured::NoEvidence(why),
         _ => Unmeasured::NotInVersion(why),
     }
 }

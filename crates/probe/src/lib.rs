@@ -38,6 +38,7 @@ pub mod profile;
 pub mod registry;
 mod rising;
 pub mod roles;
+mod servers;
 mod source;
 
 use std::path::{Path, PathBuf};

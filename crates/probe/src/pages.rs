@@ -9,14 +9,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Pages(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
 
 impl Pages {
-    /// Puts these texts in the place of all that were there.
-    pub fn turn(&self, texts: BTreeMap<String, Vec<u8>>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = texts;
+    /// Puts these texts in the place of all that were there, and returns those.
+    pub fn turn(&self, texts: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
+        let mut page = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut page, texts)
     }
 
-    /// The text at a path, if it was written down.
-    pub(crate) fn read(&self, path: &str) -> Option<Vec<u8>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned()
+    /// Copies the text at a path; whether it was written down.
+    pub(crate) fn read(&self, path: &str, into: &mut Vec<u8>) -> bool {
+        let texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = texts.get(path);
+        if let Some(text) = text {
+            into.clone_from(text);
+        }
+        text.is_some()
     }
 
     /// What stands between `before` and `after` in the paths that begin and end so, in order.

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use blockstone_base::column::{Origin, Unit};
-use blockstone_sys::account;
+use blockstone_sys::account::{self, Process};
 
 use crate::roles::Role;
+use crate::servers::Servers;
 use crate::{Cell, Context, Probe, Roles, Row, Schema, Unmeasured};
 
 /// What the probe records, one row a role.
@@ -49,6 +50,7 @@ pub fn open(context: &Context) -> Box<dyn Probe> {
     Box::new(Processes {
         root: context.root.clone(),
         roles,
+        servers: Servers::default(),
         seen: BTreeMap::new(),
         known: BTreeMap::new(),
         left: BTreeMap::new(),
@@ -63,6 +65,7 @@ type Member = (u32, u32);
 struct Processes {
     root: PathBuf,
     roles: Roles,
+    servers: Servers,
     /// Every process of the machine: its role, if it has one, and how often it was looked at.
     seen: BTreeMap<u32, (Option<Role>, u32)>,
     known: BTreeMap<Member, Known>,
@@ -121,11 +124,25 @@ impl Processes {
         let pids: BTreeSet<u32> = account::all(&self.root).into_iter().collect();
         self.seen.retain(|pid, _| pids.contains(pid));
         let mut now = BTreeMap::new();
+        let is_new = |pid: &u32| self.seen.get(pid).is_none_or(|(_, looks)| *looks < LOOKS);
+        let found = |pid: u32| Some((pid, account::process(&self.root, pid)?));
+        let new: BTreeMap<u32, Process> =
+            pids.iter().copied().filter(is_new).filter_map(found).collect();
+        self.servers.keep(&pids);
+        for process in new.values() {
+            self.servers.look_at(&self.root, process);
+        }
+        if self.roles.tell_apart(self.servers.names()) {
+            // A server beside another: the roles of both begin with other names now.
+            self.seen.values_mut().for_each(|(_, looks)| *looks = 0);
+        }
         for pid in pids {
             let (role, looks) = self.seen.entry(pid).or_default();
             if *looks < LOOKS || self.roles.reported(pid, None).is_some() {
                 *looks = looks.saturating_add(1);
-                *role = account::process(&self.root, pid).and_then(|found| self.roles.of(&found));
+                let process = new.get(&pid).cloned();
+                let process = process.or_else(|| account::process(&self.root, pid));
+                *role = process.and_then(|process| self.roles.of(&process));
             }
             if let Some(role) = role.clone() {
                 self.look_at(pid, &role, &mut now);

@@ -2,12 +2,15 @@
 //! read from how they call themselves; processes that the user names; and what a database itself
 //! says of its processes and threads, which counts most.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use blockstone_sys::account::{self, Process};
 use regex::Regex;
+
+use crate::servers::Names;
 
 /// The rules by which processes have roles. Clones share what databases reported.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +18,8 @@ pub struct Roles {
     pids: Vec<u32>,
     groups: Vec<(String, Regex)>,
     reported: Arc<Mutex<HashMap<Member, String>>>,
+    names: Arc<Mutex<Names>>,
+    awaits: Arc<AtomicBool>,
 }
 
 /// A process, or one thread of it.
@@ -32,11 +37,33 @@ impl Roles {
     /// Also watches the processes `pids`, and those whose command line matches a pattern, under
     /// the name that stands before it.
     pub fn with(pids: Vec<u32>, groups: Vec<(String, Regex)>) -> Self {
-        Self { pids, groups, reported: Arc::default() }
+        Self { pids, groups, ..Self::default() }
+    }
+
+    /// A database will report its processes: until then no server has a name beside its product's.
+    pub fn await_report(&self) {
+        self.awaits.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes the names of servers. The one that reports its processes has that of its product.
+    /// Returns whether names are others than before.
+    pub(crate) fn tell_apart(&self, names: Names) -> bool {
+        let names = if self.awaits.load(Ordering::Relaxed) {
+            Names::default()
+        } else {
+            let reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+            let pids: HashSet<u32> = reported.keys().map(|(pid, _)| *pid).collect();
+            names.without(&pids)
+        };
+        let mut known = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = *known != names;
+        *known = names;
+        is_new
     }
 
     /// Takes what a database says of its processes and threads, in place of what it said before.
     pub fn report(&self, members: impl IntoIterator<Item = (Member, String)>) {
+        self.awaits.store(false, Ordering::Relaxed);
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         reported.clear();
         reported.extend(members);
@@ -45,7 +72,13 @@ impl Roles {
     /// The role that a database gave process `pid`, or its thread.
     pub fn reported(&self, pid: u32, thread: Option<u32>) -> Option<String> {
         let reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
-        reported.get(&(pid, thread)).cloned()
+        let role = reported.get(&(pid, thread)).cloned();
+        drop(reported);
+        role.map(|role| self.names().of_pid(pid, role))
+    }
+
+    fn names(&self) -> MutexGuard<'_, Names> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The role of a thread wherever it comes from: as its database says or its process calls
@@ -87,6 +120,14 @@ impl Roles {
 
     /// What a process is; none when it is not watched.
     pub fn of(&self, process: &Process) -> Option<Role> {
+        let named = |role| self.names().named(process, role);
+        Some(match self.without_name(process)? {
+            Role::Process(role) => Role::Process(named(role)),
+            Role::Threads(above) => Role::Threads(named(above)),
+        })
+    }
+
+    fn without_name(&self, process: &Process) -> Option<Role> {
         if let Some(role) = self.reported(process.pid, None) {
             return Some(Role::Process(role));
         }

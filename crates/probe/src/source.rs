@@ -23,7 +23,7 @@ enum File {
     /// Of this machine.
     Open(PseudoFile),
     /// Of those that were written down, and its text as of the last look.
-    Saved(Pages, Option<Vec<u8>>),
+    Saved { pages: Pages, text: Vec<u8>, is_there: bool },
 }
 
 impl Source {
@@ -37,7 +37,7 @@ impl Source {
 
     /// A file of those that were written down. It may be missing from one page and be on the next.
     pub fn saved(pages: &Pages, path: &str) -> Self {
-        let file = File::Saved(pages.clone(), None);
+        let file = File::Saved { pages: pages.clone(), text: Vec::new(), is_there: false };
         Self { path: path.to_owned(), absent: "", state: Ok(file) }
     }
 
@@ -61,7 +61,7 @@ impl Source {
                     self.state = Err(reason(&self.path, self.absent, &error));
                 }
             }
-            Ok(File::Saved(pages, text)) => *text = pages.read(&self.path),
+            Ok(File::Saved { pages, text, is_there }) => *is_there = pages.read(&self.path, text),
             Err(_) => {}
         }
         self.content()
@@ -71,7 +71,7 @@ impl Source {
     pub fn content(&self) -> Option<&[u8]> {
         match self.state.as_ref().ok()? {
             File::Open(file) => Some(file.content()),
-            File::Saved(_, text) => text.as_deref(),
+            File::Saved { text, is_there, .. } => is_there.then_some(text),
         }
     }
 
@@ -115,6 +115,6 @@ pub fn reason(path: &str, absent: &str, error: &io::Error) -> Unmeasured {
             Unmeasured::NotPermitted(format!("read {path}: {error}; root may"))
         }
         io::ErrorKind::Unsupported => Unmeasured::Off(format!("read {path}: {error}; {absent}")),
-        _ => Unmeasured::NotInVersion(format!("read {path}: {error}")),
+        _ => Unmeasured::NoEvidence(format!("read {path}: {error}")),
     }
 }

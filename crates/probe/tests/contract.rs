@@ -62,8 +62,12 @@ fn names_are_unique_and_end_with_their_unit() {
 fn every_recorded_column_is_in_the_glossary() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/glossary.md");
     let glossary = std::fs::read_to_string(page).unwrap();
-    let series =
-        registry::ALL.iter().map(|entry| entry.schema).chain([&load::SERIES, &load::FLUSHES]);
+    let series = registry::ALL.iter().map(|entry| entry.schema).chain([
+        &load::SERIES,
+        &load::SHARES,
+        &load::FLUSHES,
+        &load::BUFFERED,
+    ]);
     let series = series.chain(registry::ON_REQUEST.iter().copied());
     // Of a histogram's columns the glossary has one.
     let is_bucket = |name| io::bucket_start_ns(name).is_some_and(|start_ns| start_ns != 1024);

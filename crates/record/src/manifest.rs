@@ -43,7 +43,12 @@ pub struct Manifest {
     /// Whose measurements these are, if they are not Blockstone's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
+    /// What was measured; of several targets, the first of them with the devices of all, those at
+    /// the top of a chain first.
     pub target: StorageTarget,
+    /// The targets of a calibration that measured several as one; empty for one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<Measured>,
     /// The file that was read and written, as it lay on the device.
     pub file: Option<FileEvidence>,
     /// The files or devices that served a database as disks, as they lay once it was loaded.
@@ -137,6 +142,16 @@ pub struct FileEvidence {
     pub sample: Option<DataSample>,
 }
 
+/// One of several files, directories or devices that were measured as one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Measured {
+    pub target: StorageTarget,
+    /// Whether the page cache was bypassed.
+    pub direct: Capability,
+    /// The file that was read and written, as it lay on the device; none before it was examined.
+    pub file: Option<FileEvidence>,
+}
+
 /// A look at the data themselves.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DataSample {
@@ -184,6 +199,8 @@ pub enum Group {
     Commit,
     /// Flushes by what was written before them.
     FlushSlope,
+    /// Sequential writes through the page cache, beside direct ones.
+    BufferedWrite,
     /// Random reads in working sets of growing size.
     CacheMap,
     /// Small and large reads together.

@@ -67,6 +67,7 @@ parameters! {
         read_only: bool,
         keep: bool,
         matrix: bool,
+        buffered_writes: bool,
         /// The `--span` given; null without.
         asked_span_bytes: Option<Bytes>,
         /// Where the part that is visited begins, if not at the start.
@@ -100,6 +101,8 @@ parameters! {
         disks: Vec<DiskParameter>,
         block_bytes: Bytes,
         cache_bytes: Bytes,
+        /// The most page cache that the database was given; absent without a bound.
+        page_cache_bytes: Bytes,
         redundancy: String,
         allocation_unit_bytes: Bytes,
         torn_protection: String,

@@ -29,6 +29,8 @@ pub enum RunError {
          hint: ask for a smaller --cache or fewer sessions, or raise the limit of the control group"
     )]
     Memory { needed: Bytes, available: Bytes },
+    #[error("bound the page cache of {target}: {why}\nhint: {hint}")]
+    PageCache { target: String, why: String, hint: &'static str },
     #[error("run: no disk is named\nhint: blockstone run . uses the storage of this directory")]
     NoDisk,
     #[error(

@@ -11,7 +11,7 @@ use blockstone_base::units::Bytes;
 use blockstone_measure::claim::{self, ClaimError, Device};
 use blockstone_measure::{capability, scratch};
 use blockstone_record::manifest::NamedCapability;
-use blockstone_sys::survey;
+use blockstone_sys::{page_cache, survey};
 use blockstone_target::registry::{Entry, Storage};
 use blockstone_target::{Kept, Place, RedoStress, SCRATCH, TargetSpec, registry, without_password};
 use blockstone_workload::noise::NoiseSpec;
@@ -119,6 +119,7 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, RunError> {
     } else if entry.takes_space {
         check_data(settings, &spec, &surveys)?;
     }
+    check_page_cache(entry, &spec)?;
     check_memory(entry, &spec, survey::mem_available_bytes(root))?;
     let mut demand = (entry.demand)(&spec)?.places;
     check_space(settings, &surveys, &demand)?;
@@ -335,6 +336,7 @@ fn target_spec(
         redo_stress: settings.wanted.redo_stress.unwrap_or(RedoStress::Lite),
         obfuscate: settings.wanted.obfuscate.unwrap_or(1.0),
         cache: settings.cache,
+        page_cache: settings.page_cache,
         redundancy: settings.redundancy,
         allocation_unit: settings.allocation_unit,
         torn_protection: settings.torn_protection,
@@ -348,6 +350,27 @@ fn target_spec(
         settings: settings.target_settings.clone(),
         programs: settings.programs.clone(),
     }
+}
+
+/// Refuses a bound that would change nothing, or be too tight.
+fn check_page_cache(entry: &Entry, spec: &TargetSpec) -> Result<(), RunError> {
+    let Some(most) = spec.page_cache else { return Ok(()) };
+    let refused = |why: String, hint| {
+        Err(RunError::PageCache { target: entry.family.name.to_owned(), why, hint })
+    };
+    if !entry.family.through_page_cache {
+        let hint = "omit --page-cache, or name --target sqlite:DIR or postgres:scratch";
+        return refused("it does not read through the page cache".to_owned(), hint);
+    }
+    if !entry.family.in_process && spec.address != SCRATCH {
+        let hint = "its service manager can: systemctl set-property NAME MemoryMax=…";
+        return refused("the server was not started by this run".to_owned(), hint);
+    }
+    if most < page_cache::LEAST {
+        let hint = "ask for 16M or more, and for more data with --scale";
+        return refused(format!("{most} are too little to read and write through"), hint);
+    }
+    Ok(())
 }
 
 /// Refuses what the kernel would kill this process for, or the whole control group.

@@ -27,6 +27,8 @@ pub struct Settings {
     pub noise: Option<u32>,
     pub block: Bytes,
     pub cache: Bytes,
+    /// The most page cache of the database.
+    pub page_cache: Option<Bytes>,
     pub database_writers: u32,
     pub redundancy: Redundancy,
     pub allocation_unit: Bytes,

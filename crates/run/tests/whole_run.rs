@@ -53,6 +53,7 @@ fn settings(scratch: &Path, target: &str) -> Settings {
         scan: None,
         noise: None,
         block: Bytes::kib(8),
+        page_cache: None,
         cache: Bytes::mib(4),
         database_writers: 1,
         redundancy: Redundancy::External,

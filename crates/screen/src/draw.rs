@@ -1,5 +1,6 @@
 //! Draws the state.
 
+mod overview;
 mod picture;
 mod place;
 mod rows;
@@ -7,7 +8,8 @@ mod trend;
 
 use blockstone_base::units::Nanos;
 use blockstone_report::cell;
-use blockstone_view::{History, Interval, Measure, Shape, Table, Value, registry};
+use blockstone_view::registry::{self, GROUPS, Group};
+use blockstone_view::{History, Interval, Measure, Shape, Table, Value, View};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style, Stylize};
@@ -15,7 +17,7 @@ use ratatui::text::{Line, Span as Piece};
 use ratatui::widgets::{Block, Clear, Paragraph, Widget};
 
 use crate::keys::HELP;
-use crate::state::{Frame, Picture, Span, State};
+use crate::state::{Frame, Picture, Span, State, is_known};
 use rows::RowOptions;
 
 const LEAST: (u16, u16) = (40, 8);
@@ -37,10 +39,12 @@ pub fn draw(
         Paragraph::new(text).wrap(ratatui::widgets::Wrap { trim: true }).render(area, buffer);
         return 0;
     }
-    let with_trend = area.height >= LEAST.1 + TREND + 6 && state.picture.is_none();
+    let with_trend =
+        area.height >= LEAST.1 + TREND + 6 && state.picture.is_none() && !state.overview;
     let trend = if with_trend { TREND + 1 } else { 0 };
     let in_pane = state.path.is_empty() && state.picture.is_none();
-    let above = if in_pane { tab_lines(area.width) } else { 1 };
+    let panes = panes(state, history);
+    let above = if in_pane { 1 + tab_lines(&panes, area.width) } else { 1 };
     let parts = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(above),
@@ -52,7 +56,9 @@ pub fn draw(
     let interval = state.interval(history);
     header(state, history, interval.as_ref(), frame, head, buffer);
     if in_pane {
-        tab_bar(state, history, tabs, buffer);
+        groups(state, history, tabs, buffer);
+        let below = Rect { y: tabs.y + 1, height: tabs.height - 1, ..tabs };
+        tab_bar(state, history, &panes, below, buffer);
     } else {
         place::breadcrumb(state, interval.as_ref(), tabs, buffer);
     }
@@ -60,13 +66,22 @@ pub fn draw(
     let tables = interval.as_ref().map(|interval| state.tables(interval)).unwrap_or_default();
     match &interval {
         None => Paragraph::new("waiting for the second tick …").dim().render(main, buffer),
+        Some(interval) if state.overview => {
+            overview::overview(state, history, interval, main, buffer);
+        }
         Some(interval) if !tables.is_empty() => match state.picture {
             Some(Picture::Chart) => trend::chart(state, history, &tables, main, buffer),
             Some(picture) => picture::picture(state, picture, history, main, buffer),
             None => pane(state, interval, &tables, main, buffer),
         },
         Some(_) => {
-            let why = format!("this recording has no `{}`", state.view().probe);
+            let what = if frame.live { "nothing was read of" } else { "this recording has no" };
+            let hint = match (frame.live, state.group().map(|group| GROUPS[group].title)) {
+                (true, Some("database")) => "; --db watches a database",
+                (true, Some("processor time")) => "; --profile samples processors",
+                _ => "",
+            };
+            let why = format!("{what} `{}`{hint}", state.view().probe);
             Paragraph::new(why).dim().render(main, buffer);
         }
     }
@@ -116,12 +131,37 @@ fn header(
     Line::from(pieces).render(area, buffer);
 }
 
-/// Draws the panes with their digits, on as many lines as needed.
-fn tab_bar(state: &State, history: &History, area: Rect, buffer: &mut Buffer) {
+/// Draws the overview and the headings with their digits.
+fn groups(state: &State, history: &History, area: Rect, buffer: &mut Buffer) {
+    let known = |group: &Group| group.views.iter().any(|view| is_known(view, history));
+    let groups = GROUPS.iter().map(|group| (group.title, known(group)));
+    let here = state.group().map_or(0, |group| group + 1);
+    let mut at = area.x;
+    for (index, (title, known)) in [("overview", true)].into_iter().chain(groups).enumerate() {
+        let room = usize::from(area.right().saturating_sub(at));
+        let label = format!(" {} {title} ", index + 1);
+        at = buffer.set_stringn(at, area.y, label, room, tab_style(index == here, known)).0;
+    }
+}
+
+/// The panes below the heading of the one that is shown; of a history that has some, only those.
+fn panes(state: &State, history: &History) -> Vec<&'static View> {
+    let Some(group) = state.group() else { return Vec::new() };
+    let views = GROUPS[group].views;
+    let shown = |view: &&&View| is_known(view, history) || view.name == state.view().name;
+    if views.iter().any(|view| is_known(view, history)) {
+        views.iter().filter(shown).copied().collect()
+    } else {
+        views.to_vec()
+    }
+}
+
+/// Draws panes on as many lines as needed.
+fn tab_bar(state: &State, history: &History, panes: &[&View], area: Rect, buffer: &mut Buffer) {
     let mut line = area.y;
     let mut at = area.x;
-    for (index, view) in registry::ALL.iter().enumerate() {
-        let label = tab(index, view.name);
+    for view in panes {
+        let label = tab(view);
         let width = label.chars().count() as u16;
         if at + width > area.right() && at > area.x {
             (line, at) = (line + 1, area.x);
@@ -129,29 +169,33 @@ fn tab_bar(state: &State, history: &History, area: Rect, buffer: &mut Buffer) {
         if line >= area.bottom() {
             break;
         }
-        let known = history.probes().any(|info| info.probe == view.probe);
-        let style = match (index == state.view, known) {
-            (true, _) => Style::new().add_modifier(Modifier::REVERSED),
-            (false, true) => Style::new(),
-            (false, false) => Style::new().add_modifier(Modifier::DIM),
-        };
+        let style = tab_style(view.name == state.view().name, is_known(view, history));
         buffer.set_stringn(at, line, &label, usize::from(area.right() - at), style);
-        at += width + 1;
+        at += width;
     }
 }
 
-fn tab(index: usize, name: &str) -> String {
-    if index < 9 { format!(" {} {name} ", index + 1) } else { format!(" {name} ") }
+fn tab_style(is_here: bool, is_known: bool) -> Style {
+    let style = Style::new();
+    match (is_here, is_known) {
+        (true, _) => style.add_modifier(Modifier::REVERSED),
+        (false, true) => style,
+        (false, false) => style.add_modifier(Modifier::DIM),
+    }
 }
 
-fn tab_lines(width: u16) -> u16 {
-    let (mut lines, mut at) = (1, 0);
-    for (index, view) in registry::ALL.iter().enumerate() {
-        let label = tab(index, view.name).chars().count() as u16;
+fn tab(view: &View) -> String {
+    format!(" {} ", view.name)
+}
+
+fn tab_lines(panes: &[&View], width: u16) -> u16 {
+    let (mut lines, mut at) = (u16::from(!panes.is_empty()), 0);
+    for view in panes {
+        let label = tab(view).chars().count() as u16;
         if at + label > width && at > 0 {
             (lines, at) = (lines + 1, 0);
         }
-        at += label + 1;
+        at += label;
     }
     lines
 }
@@ -165,6 +209,9 @@ fn footer(state: &State, frame: &Frame, area: Rect, buffer: &mut Buffer) {
         Line::from(format!("/{}▏  Enter applies it, Esc clears it", state.filter)).yellow()
     } else if let Some(note) = &frame.note {
         Line::from(note.clone()).yellow()
+    } else if state.overview {
+        let text = format!("? help  q quit  2 … 5 Tab panes  + - ticks  [ ] time  {span}");
+        Line::from(text).dim()
     } else if state.picture.is_some() {
         let text = format!(
             "? help  Esc tables  ↑ ↓ row  h histogram  m heat map  t chart  o s next  {span}"
@@ -219,8 +266,7 @@ fn help(area: Rect, buffer: &mut Buffer) {
             Line::from(vec![Piece::from(format!("{key:>16}  ")).bold(), Piece::from(*what)])
         })
         .collect();
-    let legend = "? unknown   – no activity   n/v not in this version   n/p not permitted   \
-                  n/e no evidence";
+    let legend = "? unknown  – nothing  n/v not in version  n/p not permitted  n/e no evidence";
     lines.push(Line::from(""));
     lines.push(Line::from(legend).dim());
     let block = Block::bordered().title(" keys ");

@@ -1,29 +1,33 @@
 //! Keys: the list in the help, and what they do.
 
-use blockstone_view::{History, registry};
+use blockstone_view::History;
 pub use ratatui::crossterm::event::KeyCode as Key;
 
 use crate::state::{Picture, State};
 
-pub const HELP: [(&str, &str); 18] = [
-    ("1…9, Tab, ← →", "select a pane"),
-    ("↑ ↓", "select a row"),
+/// Rows of a page.
+const PAGE: usize = 10;
+
+pub const HELP: [(&str, &str); 19] = [
+    ("1 2 3 4 5", "the overview, and the panes of each heading"),
+    ("Tab, ← →", "the next pane, the one before"),
+    ("↑ ↓ k j", "select a row; PgUp PgDn by ten rows, g G first, last"),
     ("Enter", "drill down into wait, session, statement; Esc goes back"),
     ("d", "show all columns of the row, and back"),
     ("h", "histogram of the latencies of the row's I/Os or waits"),
     ("m o", "heat map of these latencies over time; next operation"),
     ("t", "chart of the row's column over time; s takes the next"),
     ("b", "go to the session that blocks this one"),
-    ("s S", "sort by the next column, by the previous one"),
-    ("/ text Enter", "show only rows that contain the text; Esc clears it"),
+    ("s F6, S", "sort by the next column, by the previous one"),
+    ("/ F4 text Enter", "show only rows that contain the text; Esc clears it"),
     ("< >", "scroll columns"),
     ("+ -", "make figures cover more or fewer ticks"),
     ("space", "pause, and follow again"),
     ("[ ]", "one tick back, one forward"),
     ("{ }", "ten ticks back, ten forward"),
     ("Home End", "to the first tick, to the latest"),
-    ("?", "this help"),
-    ("q", "quit"),
+    ("? F1", "this help"),
+    ("q F10", "quit"),
 ];
 
 pub fn press(state: &mut State, key: Key, history: &History, rows: usize) {
@@ -36,16 +40,21 @@ pub fn press(state: &mut State, key: Key, history: &History, rows: usize) {
         state.leave = key == Key::Char('q');
         return;
     }
+    let last = rows.saturating_sub(1);
     match key {
-        Key::Char('q') => state.leave = true,
-        Key::Char('?') => state.help = true,
-        Key::Char(digit @ '1'..='9') => state.go_to(digit as usize - '1' as usize),
-        Key::Tab | Key::Right => state.go_to((state.view + 1) % registry::ALL.len()),
-        Key::BackTab | Key::Left => {
-            state.go_to((state.view + registry::ALL.len() - 1) % registry::ALL.len());
-        }
-        Key::Up => choose(state, state.row.saturating_sub(1), history),
-        Key::Down => choose(state, (state.row + 1).min(rows.saturating_sub(1)), history),
+        Key::Char('q') | Key::F(10) => state.leave = true,
+        Key::Char('?') | Key::F(1) => state.help = true,
+        Key::Char('1') => state.go_to_overview(),
+        Key::Char(digit @ '2'..='9') => state.go_to_group(digit as usize - '2' as usize, history),
+        Key::Tab | Key::Right => state.go_on(history, false),
+        Key::BackTab | Key::Left => state.go_on(history, true),
+        key if state.overview && is_of_rows(key) => {}
+        Key::Up | Key::Char('k') => choose(state, state.row.saturating_sub(1), history),
+        Key::Down | Key::Char('j') => choose(state, (state.row + 1).min(last), history),
+        Key::PageUp => choose(state, state.row.saturating_sub(PAGE), history),
+        Key::PageDown => choose(state, (state.row + PAGE).min(last), history),
+        Key::Char('g') => choose(state, 0, history),
+        Key::Char('G') => choose(state, last, history),
         Key::Enter => state.detail = !state.enter(history),
         Key::Char('d') => state.detail = !state.detail,
         Key::Char('b') => state.go_to_blocker(history),
@@ -54,9 +63,9 @@ pub fn press(state: &mut State, key: Key, history: &History, rows: usize) {
         Key::Char('t') => state.show_picture(Picture::Chart, history),
         Key::Char('o') => state.operation += 1,
         Key::Esc | Key::Backspace => back(state),
-        Key::Char('s') => state.sort_by_next(false),
+        Key::Char('s') | Key::F(6) => state.sort_by_next(false),
         Key::Char('S') => state.sort_by_next(true),
-        Key::Char('/') => {
+        Key::Char('/') | Key::F(4) => {
             state.filter.clear();
             (state.typing, state.row) = (true, 0);
         }
@@ -74,6 +83,14 @@ pub fn press(state: &mut State, key: Key, history: &History, rows: usize) {
         Key::Home => state.step(history, i64::from(i32::MIN)),
         Key::End => state.at_ns = None,
         _ => {}
+    }
+}
+
+/// Whether the key does something with the rows of a pane.
+fn is_of_rows(key: Key) -> bool {
+    match key {
+        Key::Char(key) => "dbhmtosS/<>".contains(key),
+        key => matches!(key, Key::Enter | Key::Esc | Key::Backspace | Key::F(4 | 6)),
     }
 }
 

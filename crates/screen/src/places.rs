@@ -12,6 +12,9 @@ impl State {
     /// The tables of the place, filtered and sorted, without those of probes that the history
     /// lacks. `interval` is that of [`Self::interval`].
     pub fn tables(&self, interval: &Interval<'_>) -> Vec<Table> {
+        if self.overview {
+            return Vec::new();
+        }
         let Some(focus) = self.focus() else { return self.table(interval).into_iter().collect() };
         let interval = interval.only(focus);
         let views = parts(focus).into_iter().filter_map(registry::find);

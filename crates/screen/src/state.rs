@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use blockstone_view::{Focus, History, Interval, Table, Timed, Value, View, registry};
+use blockstone_view::registry::{self, Group};
+use blockstone_view::{Focus, History, Interval, Table, Timed, Value, View};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
@@ -38,6 +39,8 @@ pub struct Place {
 
 #[derive(Clone, Debug, Default)]
 pub struct State {
+    /// Whether the overview is shown, in place of a pane.
+    pub overview: bool,
     pub view: usize,
     /// The places drilled down to from there, each from the one before.
     pub path: Vec<Place>,
@@ -80,9 +83,17 @@ impl Default for Span {
 }
 
 impl State {
+    /// At a pane; without a name, or one of no pane, at the overview.
     pub fn at_view(name: Option<&str>) -> Self {
         let place = |name| registry::ALL.iter().position(|view| view.name == name);
-        Self { view: name.and_then(place).unwrap_or(0), ..Self::default() }
+        let view = name.and_then(place);
+        Self { overview: view.is_none(), view: view.unwrap_or(0), ..Self::default() }
+    }
+
+    /// The heading of the pane; none at the overview.
+    pub fn group(&self) -> Option<usize> {
+        let is_of = |group: &Group| group.views.iter().any(|view| view.name == self.view().name);
+        registry::GROUPS.iter().position(is_of).filter(|_| !self.overview)
     }
 
     pub fn view(&self) -> &'static View {
@@ -130,7 +141,44 @@ impl State {
         table
     }
 
+    pub fn go_to_overview(&mut self) {
+        self.go_to(self.view);
+        self.overview = true;
+    }
+
+    /// Goes to the first pane under a heading that there is something to show in.
+    pub fn go_to_group(&mut self, group: usize, history: &History) {
+        let Some(group) = registry::GROUPS.get(group) else { return };
+        let first = group.views.iter().find(|view| is_known(view, history));
+        self.go_to_view(first.unwrap_or(&group.views[0]));
+    }
+
+    /// Goes to the next pane that there is something to show in, or back to the one before; the
+    /// overview stands before the first.
+    pub fn go_on(&mut self, history: &History, back: bool) {
+        let views = registry::GROUPS.iter().flat_map(|group| group.views);
+        let mut panes: Vec<&View> = views.copied().filter(|view| is_known(view, history)).collect();
+        if back {
+            panes.reverse();
+        }
+        let here = panes.iter().position(|view| view.name == self.view().name);
+        let next = match here.filter(|_| !self.overview) {
+            Some(here) => panes.get(here + 1),
+            None => panes.first(),
+        };
+        match next {
+            Some(view) => self.go_to_view(view),
+            None => self.go_to_overview(),
+        }
+    }
+
+    fn go_to_view(&mut self, view: &View) {
+        let place = registry::ALL.iter().position(|other| other.name == view.name);
+        self.go_to(place.unwrap_or(0));
+    }
+
     pub fn go_to(&mut self, view: usize) {
+        self.overview = false;
         self.view = view.min(registry::ALL.len() - 1);
         if let Some(first) = self.path.drain(..).next() {
             self.filter = first.from_filter;
@@ -183,4 +231,9 @@ impl State {
         ticks.reverse();
         ticks.windows(2).map(|edges| history.interval(edges[0], edges[1])).collect()
     }
+}
+
+/// Whether the history has what the pane shows.
+pub fn is_known(view: &View, history: &History) -> bool {
+    history.probes().any(|info| info.probe == view.probe)
 }

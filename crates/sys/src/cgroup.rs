@@ -96,6 +96,16 @@ impl Groups {
         &self.name
     }
 
+    /// The directory of the group of version 1 that limits memory.
+    pub fn memory(&self) -> Option<&Path> {
+        self.memory.first().map(PathBuf::as_path)
+    }
+
+    /// The directory of the group of version 2.
+    pub fn unified(&self) -> Option<&Path> {
+        self.unified.first().map(PathBuf::as_path)
+    }
+
     pub fn usage(&self) -> GroupUsage {
         let unified = |file: &str| self.own(&self.unified, file);
         let of = |text: &Option<String>, key: &str| {

@@ -1,4 +1,5 @@
-//! An allocator that counts, for programs that check how much memory something takes.
+//! Allocators: one that ends the program with one line when there is no memory, and one that
+//! counts, for programs that check how much memory something takes.
 //!
 //! ```
 //! use blockstone_sys::heap::{self, Counted};
@@ -19,6 +20,50 @@ static LIVE: AtomicI64 = AtomicI64::new(0);
 static PEAK: AtomicI64 = AtomicI64::new(0);
 static START: AtomicI64 = AtomicI64::new(0);
 static MOST: AtomicI64 = AtomicI64::new(i64::MAX);
+
+/// What [`Ending`] prints.
+const ENDING: &str = "error: out of memory\n\
+    hint: raise ulimit -v or the limit of the control group; read a shorter part or fewer tables\n";
+
+/// The system's allocator. If there is no memory, the program says so and ends with exit code 2:
+/// no line of Rust and no destructor runs any more.
+#[derive(Debug)]
+pub struct Ending;
+
+/// `memory`, or the end of the program if there is none.
+fn or_end(memory: *mut u8) -> *mut u8 {
+    if memory.is_null() {
+        // SAFETY: the text is valid for its length; neither call allocates.
+        unsafe {
+            libc::write(libc::STDERR_FILENO, ENDING.as_ptr().cast(), ENDING.len());
+            libc::_exit(2)
+        }
+    }
+    memory
+}
+
+// SAFETY: memory comes from and goes to the system's allocator, with the layouts of the caller.
+unsafe impl GlobalAlloc for Ending {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promises are those that the system's allocator asks for.
+        or_end(unsafe { System.alloc(layout) })
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as in `alloc`.
+        or_end(unsafe { System.alloc_zeroed(layout) })
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: `memory` came from the system's allocator with this layout.
+        unsafe { System.dealloc(memory, layout) }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: `memory` came from the system's allocator with this layout.
+        or_end(unsafe { System.realloc(memory, layout, size) })
+    }
+}
 
 /// The system's allocator, with the bytes of all threads counted.
 #[derive(Debug)]

@@ -32,11 +32,11 @@ pub mod child;
 pub mod clock;
 pub mod fiemap;
 pub mod file;
-#[cfg(feature = "heap")]
 pub mod heap;
 pub mod held;
 pub mod memory;
 mod mounts;
+pub mod page_cache;
 pub mod peer;
 pub mod perf;
 pub mod proc;

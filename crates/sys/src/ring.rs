@@ -1,4 +1,4 @@
-//! One io_uring over one file, with its own slots of memory. A thin and safe wrapper: it knows
+//! One io_uring over files, with its own slots of memory. A thin and safe wrapper: it knows
 //! which slots the kernel holds, hands out none of them, and keeps their memory when it cannot
 //! know that the kernel has let go.
 
@@ -29,11 +29,20 @@ pub enum Transfer {
     Fsync,
 }
 
+/// Where a request goes; a sync only looks at the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Index into the files.
+    pub file: usize,
+    /// From the start of that file.
+    pub offset_bytes: u64,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RingFeatures {
     /// Completions handled on the submitting thread without interruption (`DEFER_TASKRUN`).
     pub deferred_completions: Capability,
-    /// The file registered once, not looked up on each request.
+    /// The files registered once, not looked up on each request.
     pub fixed_file: Capability,
     /// The memory pinned once, not on each request.
     pub fixed_buffers: Capability,
@@ -50,12 +59,13 @@ pub enum RingError {
     Enter { path: String, source: io::Error },
 }
 
-/// An io_uring, its file and its slots. Belongs to the thread that made it (`SINGLE_ISSUER`).
+/// An io_uring, its files and its slots. Belongs to the thread that made it (`SINGLE_ISSUER`).
 pub struct Ring {
     uring: IoUring,
     arena: ManuallyDrop<Arena>,
-    file: Arc<BlockFile>,
-    fd: types::Fd,
+    files: Vec<Arc<BlockFile>>,
+    /// Of each file: its place among those that are registered, or its descriptor.
+    fds: Vec<types::Fd>,
     entry_flags: squeue::Flags,
     features: RingFeatures,
     held: Vec<bool>,
@@ -81,15 +91,16 @@ impl Transfer {
 }
 
 impl Ring {
-    /// A ring over `file` that can have every slot of `arena` in flight at once. Fails when the
-    /// kernel gives no ring at all; lesser refusals stand in [`Ring::features`].
-    pub fn open(file: Arc<BlockFile>, arena: Arena) -> Result<Self, RingError> {
+    /// A ring over `files`, at least one, that can have every slot of `arena` in flight at once.
+    /// Fails when the kernel gives no ring at all; lesser refusals stand in [`Ring::features`].
+    pub fn open(files: Vec<Arc<BlockFile>>, arena: Arena) -> Result<Self, RingError> {
         let slots = arena.slots();
         let (uring, deferred_completions) = build(slots as u32)?;
         // Best effort: saves the look-up of the ring itself on each enter (Linux 5.18).
         let _ = uring.submitter().register_ring_fd();
+        let raw: Vec<_> = files.iter().map(AsRawFd::as_raw_fd).collect();
         let fixed_file = register(
-            uring.submitter().register_files(&[file.as_raw_fd()]),
+            uring.submitter().register_files(&raw),
             "the file is looked up on each request",
         );
         // SAFETY: only requests reach this memory, and it stays mapped while one may be in flight:
@@ -100,16 +111,17 @@ impl Ring {
             registered,
             "memory is pinned on each request; raise ulimit -l (RLIMIT_MEMLOCK)",
         );
-        let (fd, entry_flags) = if fixed_file.is_full() {
-            (types::Fd(0), squeue::Flags::FIXED_FILE)
+        let (fds, entry_flags) = if fixed_file.is_full() {
+            let places = 0..raw.len() as i32;
+            (places.map(types::Fd).collect(), squeue::Flags::FIXED_FILE)
         } else {
-            (types::Fd(file.as_raw_fd()), squeue::Flags::empty())
+            (raw.into_iter().map(types::Fd).collect(), squeue::Flags::empty())
         };
         Ok(Self {
             uring,
             arena: ManuallyDrop::new(arena),
-            file,
-            fd,
+            files,
+            fds,
             entry_flags,
             features: RingFeatures { deferred_completions, fixed_file, fixed_buffers },
             held: vec![false; slots],
@@ -143,25 +155,26 @@ impl Ring {
     /// Queues a request on `slot`; [`Ring::enter`] sends it.
     ///
     /// # Panics
-    /// When the slot is in flight already, or `len_bytes` is longer than a slot.
+    /// When the slot is in flight already, `len_bytes` is longer than a slot, or there is no such
+    /// file.
     #[inline]
-    pub fn push(&mut self, transfer: Transfer, slot: usize, offset_bytes: u64, len_bytes: u32) {
+    pub fn push(&mut self, transfer: Transfer, slot: usize, at: Place, len_bytes: u32) {
         assert!(!self.held[slot], "slot {slot} is in flight");
         assert!(len_bytes as usize <= self.arena.slot_bytes(), "{len_bytes} bytes in a slot");
         let entry = self
-            .entry(transfer, slot, offset_bytes, len_bytes)
+            .entry(transfer, slot, at, len_bytes)
             .flags(self.entry_flags)
             .user_data(slot as u64);
         // SAFETY: the entry points into the slot, which `held` keeps from all other users until its
-        // completion is reaped, and at the file, which `self.file` keeps open.
+        // completion is reaped, and at a file, which `self.files` keeps open.
         let pushed = unsafe { self.uring.submission().push(&entry) };
         pushed.expect("the queue has an entry for every slot");
         self.held[slot] = true;
         self.in_flight += 1;
     }
 
-    fn entry(&self, transfer: Transfer, slot: usize, offset: u64, len: u32) -> squeue::Entry {
-        let (fd, buffer) = (self.fd, self.arena.slot_ptr(slot));
+    fn entry(&self, transfer: Transfer, slot: usize, at: Place, len: u32) -> squeue::Entry {
+        let (fd, buffer, offset) = (self.fds[at.file], self.arena.slot_ptr(slot), at.offset_bytes);
         let fixed = self.features.fixed_buffers.is_full();
         let write_flags = if transfer == Transfer::WriteDsync { libc::RWF_DSYNC } else { 0 };
         match transfer {
@@ -196,7 +209,7 @@ impl Ring {
             // reaps and enters again, and what was not taken is still queued.
             Ok(()) | Err(Some(libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY)) => Ok(()),
             Err(_) => result.map_err(|source| RingError::Enter {
-                path: self.file.path().display().to_string(),
+                path: self.files[0].path().display().to_string(),
                 source,
             }),
         }
@@ -303,7 +316,7 @@ mod tests {
     fn ring(slots: usize) -> (tempfile::TempDir, Ring) {
         let dir = tempfile::tempdir().unwrap();
         let file = BlockFile::create_new(&dir.path().join("data"), false).unwrap();
-        let ring = Ring::open(Arc::new(file), Arena::new(slots, 4096).unwrap()).unwrap();
+        let ring = Ring::open(vec![Arc::new(file)], Arena::new(slots, 4096).unwrap()).unwrap();
         (dir, ring)
     }
 
@@ -313,7 +326,7 @@ mod tests {
         slot: usize,
         offset_bytes: u64,
     ) -> Result<u32, i32> {
-        ring.push(transfer, slot, offset_bytes, 4096);
+        ring.push(transfer, slot, Place { file: 0, offset_bytes }, 4096);
         let mut out = None;
         while out.is_none() {
             ring.enter(1, None).unwrap();
@@ -353,7 +366,7 @@ mod tests {
     fn memory_in_flight_is_out_of_reach() {
         require!(Uring);
         let (_dir, mut ring) = ring(1);
-        ring.push(Transfer::Read, 0, 0, 4096);
+        ring.push(Transfer::Read, 0, Place::default(), 4096);
         let reached = std::panic::catch_unwind(AssertUnwindSafe(|| ring.buffer(0)[0]));
         assert!(reached.is_err(), "the kernel may be writing there");
         while ring.in_flight() > 0 {

@@ -37,8 +37,13 @@ const MULTIBLOCK: Bytes = Bytes::mib(1);
 const PROCESSOR_SHARE: u32 = 200;
 const TELL: Duration = Duration::from_millis(50);
 
-pub const FAMILY: Family =
-    Family { name: "instance", in_process: true, options: &[], durable_settings: &[] };
+pub const FAMILY: Family = Family {
+    name: "instance",
+    in_process: true,
+    through_page_cache: false,
+    options: &[],
+    durable_settings: &[],
+};
 
 pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
     let (made, opened, group) = specs(spec);

@@ -13,8 +13,13 @@ use crate::family::Family;
 use crate::spec::TargetSpec;
 use crate::target::{Demand, Executed, Operation, Progress, Target, TargetError, TargetSession};
 
-pub const FAMILY: Family =
-    Family { name: "null", in_process: true, options: &[], durable_settings: &[] };
+pub const FAMILY: Family = Family {
+    name: "null",
+    in_process: true,
+    through_page_cache: false,
+    options: &[],
+    durable_settings: &[],
+};
 
 pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
     Ok(Demand { places: vec![Bytes(0); spec.places.len()] })

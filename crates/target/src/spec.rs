@@ -32,6 +32,8 @@ pub struct TargetSpec {
     /// The part of each row that does not compress, 0 to 1.
     pub obfuscate: f64,
     pub cache: Bytes,
+    /// The most page cache that its processes have together; none bounds it by the memory.
+    pub page_cache: Option<Bytes>,
     pub redundancy: Redundancy,
     pub allocation_unit: Bytes,
     /// What protects a block against a write that was cut off.
@@ -107,6 +109,7 @@ impl Default for TargetSpec {
             redo_stress: RedoStress::Lite,
             obfuscate: 1.0,
             cache: Bytes::mib(128),
+            page_cache: None,
             redundancy: Redundancy::External,
             allocation_unit: Bytes::mib(1),
             torn_protection: TornProtection::FullPage,

@@ -5,11 +5,12 @@
 //! physical reads are what the sessions' threads read, as the kernel counts it.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use blockstone_base::column::Unmeasured;
 use blockstone_base::database::{INSTANCE, SQL};
 use blockstone_sys::account;
+use blockstone_sys::page_cache::{PageCacheBound, PageCacheError};
 use blockstone_sys::scratch::ScratchDir;
 use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params_from_iter};
@@ -50,6 +51,7 @@ const ASIDE: u64 = 16 << 20;
 pub const FAMILY: Family = Family {
     name: "sqlite",
     in_process: true,
+    through_page_cache: true,
     options: &[TargetOption {
         name: "pragma",
         doc: "Set this SQLite pragma on each connection",
@@ -87,6 +89,8 @@ pub struct Sqlite {
     content: Content,
     /// Locked for as long as the run lives.
     directory: ScratchDir,
+    /// This process is in it until the database is closed.
+    _page_cache: Option<PageCacheBound>,
 }
 
 impl Sqlite {
@@ -151,6 +155,11 @@ impl Database for Sqlite {
 
     fn open(spec: &TargetSpec, content: Content) -> Result<Self, SqlError> {
         let place = spec.first_place();
+        let bound = |most| -> Result<_, PageCacheError> {
+            let mut bound = PageCacheBound::create(Path::new("/"), most)?;
+            bound.join().map(|()| bound)
+        };
+        let page_cache = spec.page_cache.map(bound).transpose()?;
         let directory = crate::sql::scratch::directory(&place, None)?;
         let sqlite = Self {
             file: place.join(FILE),
@@ -160,6 +169,7 @@ impl Database for Sqlite {
             pragmas: spec.settings.clone(),
             content,
             directory,
+            _page_cache: page_cache,
         };
         let made = sqlite.make_tables();
         if made.is_err() {

@@ -58,6 +58,8 @@ needs! {
     Loop "loop" ["mount", "e2fsprogs"]
     /// A control group that caps the I/O of a block device.
     Blkio "blkio" []
+    /// A control group that limits memory.
+    MemoryGroup "memory-group" []
     /// A block device in compressed memory, added while the machine runs.
     Zram "zram" []
     /// `io_uring` system calls that are there and permitted.
@@ -110,6 +112,13 @@ impl Need {
             Self::Blkio => root_and(|| match Controller::detect() {
                 Some(_) => Ok(()),
                 None => Err("no control group can cap a block device".to_owned()),
+            }),
+            Self::MemoryGroup => root_and(|| {
+                let unified = fs::read_to_string("/sys/fs/cgroup/cgroup.controllers");
+                let has =
+                    unified.is_ok_and(|text| text.split(' ').any(|word| word.trim() == "memory"));
+                let none = "no control group can limit memory";
+                if has { Ok(()) } else { exists("/sys/fs/cgroup/memory/memory.stat", none) }
             }),
             Self::Zram => root_and(|| {
                 exists("/sys/class/zram-control/hot_add", "no zram; `modprobe zram` may add it")

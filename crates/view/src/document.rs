@@ -23,6 +23,12 @@ pub struct Document {
     from_ns: u64,
     /// Where it ends, likewise.
     to_ns: u64,
+    /// The wall clock of the host at `from_ns`, ISO 8601 in UTC; absent if it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
+    /// The wall clock at `to_ns`, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<String>,
     /// Every recorded column, by probe, object and column: of a counter how much it grew a second;
     /// of a time that grew, the share of the time that passed; of a level or a state, the last.
     #[schemars(with = "BTreeMap<String, BTreeMap<String, BTreeMap<String, Value>>>")]
@@ -41,6 +47,14 @@ pub struct Document {
     conditions: Option<Keys>,
 }
 
+impl Document {
+    /// With the wall clock at both ends, as ISO 8601.
+    #[must_use]
+    pub fn between(self, [from, to]: [Option<String>; 2]) -> Self {
+        Self { from, to, ..self }
+    }
+}
+
 /// The document. With a focus it has the tables that follow it, and says what it is.
 pub fn document(interval: &Interval<'_>) -> Document {
     let probes = interval.probes().map(|probe| (probe.to_owned(), objects(interval, probe)));
@@ -54,6 +68,8 @@ pub fn document(interval: &Interval<'_>) -> Document {
     Document {
         from_ns: interval.from_ns,
         to_ns: interval.to_ns,
+        from: None,
+        to: None,
         probes: probes.collect(),
         views: tables.map(|table| (table.name.to_string(), json!(table))).collect(),
         imported: interval.history().imported().cloned(),

@@ -39,8 +39,8 @@ of the live view, a table of `watch --once`, and an array below `views` of a `--
 the keys listed here. A cell is a number in the unit of its column, or a text. It is empty (`–`,
 null) if nothing happened that it could describe. If it is missing, it gives the reason: `off`, not
 in this version (`n/v`), not permitted (`n/p`), unknown (`?`) because the object appeared,
-disappeared or was reset during the interval, or no evidence (`n/e`) because other counters
-contradict it.
+disappeared or was reset during the interval, or no evidence (`n/e`) because it could
+not be read or other counters contradict it.
 
 Tables made of session samples can be filtered: `--where event=DataFileRead` uses only samples in
 that wait, `--where session=4711` only those of that session; if several conditions are given, all

@@ -43,6 +43,83 @@ pub const ALL: &[&View] = &[
     &own::VIEW,
 ];
 
+/// Views under a heading of the live view.
+pub struct Group {
+    pub title: &'static str,
+    pub views: &'static [&'static View],
+}
+
+/// The headings; every view is under one of them.
+pub const GROUPS: [Group; 4] = [
+    Group {
+        title: "host",
+        views: &[
+            &host::VIEW,
+            &processes::VIEW,
+            &processors::VIEW,
+            &memory::VIEW,
+            &network::VIEW,
+            &cgroups::VIEW,
+            &own::VIEW,
+        ],
+    },
+    Group {
+        title: "storage",
+        views: &[
+            &disks::VIEW,
+            &kernel_io::VIEW,
+            &kernel_io::FILE_TYPES,
+            &kernel_io::FILES,
+            &kernel_io::CALLS,
+            &ledger::VIEW,
+            &nfs::VIEW,
+        ],
+    },
+    Group {
+        title: "database",
+        views: &[
+            &load_profile::VIEW,
+            &active_sessions::VIEW,
+            &sessions::VIEW,
+            &statements::VIEW,
+            &database_io::VIEW,
+            &durability::VIEW,
+            &events::VIEW,
+            &active_sessions::CLASSES,
+            &top_events::VIEW,
+            &top_events::HISTOGRAMS,
+            &samples::SESSIONS,
+            &samples::STATEMENTS,
+            &snapper::VIEW,
+        ],
+    },
+    Group {
+        title: "processor time",
+        views: &[
+            &profile::ROLES,
+            &profile::MODULES,
+            &profile::VIEW,
+            &profile::ROLE_FUNCTIONS,
+            &profile::SAMPLING,
+        ],
+    },
+];
+
 pub fn find(name: &str) -> Option<&'static View> {
     ALL.iter().find(|view| view.name == name).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_view_is_under_one_heading() {
+        for view in ALL {
+            let of = |group: &&Group| group.views.iter().any(|other| other.name == view.name);
+            assert_eq!(GROUPS.iter().filter(of).count(), 1, "{}", view.name);
+        }
+        let count: usize = GROUPS.iter().map(|group| group.views.len()).sum();
+        assert_eq!(count, ALL.len());
+    }
 }

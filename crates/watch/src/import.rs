@@ -18,7 +18,12 @@ mod sysstat;
 mod text;
 mod writer;
 
+use std::io::ErrorKind;
+use std::num::NonZero;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::sync_channel;
+use std::thread::{self, ScopedJoinHandle};
 
 use blockstone_base::column::Reading;
 use blockstone_base::identity::Host;
@@ -32,6 +37,10 @@ use writer::{Contents, Writer};
 /// Every format that is read, in the order in which a file is offered to them.
 const ALL: &[&Format] = &[&collectl::FORMAT, &sar::FORMAT, &iostat::JSON, &iostat::TEXT];
 
+/// Snapshots that a reader hands over at once, and how often it may be ahead.
+const BATCH: usize = 64;
+const BATCHES: usize = 4;
+
 struct Format {
     tool: &'static str,
     /// What it contains, in words for the reader of a report.
@@ -40,9 +49,10 @@ struct Format {
     /// unknown.
     goes_on: bool,
     made_by: &'static str,
+    /// By its first lines.
     recognises: fn(&str) -> bool,
     /// Reads the file to its end, or to where it is truncated.
-    read: fn(&Text, &mut Sink<'_>) -> Result<Origin, Failure>,
+    read: fn(&mut Text, &mut Sink<'_>) -> Result<Origin, Failure>,
 }
 
 /// Receives snapshots in the order of time.
@@ -67,11 +77,11 @@ struct Origin {
 #[derive(Debug)]
 enum Failure {
     /// The file is damaged in this line, counted from 1.
-    Damage {
-        line: usize,
-        what: String,
-    },
-    Record(RecordError),
+    Damage { line: usize, what: String },
+    /// The file cannot be read, or not as text.
+    File(ImportError),
+    /// Nobody takes further snapshots.
+    Stopped,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -118,7 +128,7 @@ struct Part {
 impl Import {
     /// Reads these files of one tool on one host, in any order. Nothing is written.
     pub fn read(paths: &[PathBuf]) -> Result<Self, ImportError> {
-        let mut parts = paths.iter().map(|path| Part::read(path)).collect::<Result<Vec<_>, _>>()?;
+        let mut parts = Part::read_all(paths)?;
         parts.sort_by_key(|part| part.contents.first_ns);
         let mut contents = Contents::default();
         for pair in parts.windows(2) {
@@ -168,10 +178,7 @@ impl Import {
             if !part.format.goes_on {
                 writer.interrupt(part.contents.first_ns)?;
             }
-            let text = Text::read(&part.path)?;
-            let mut sink = |snapshot: Snapshot| writer.add(snapshot).map_err(Failure::Record);
-            let read = (part.format.read)(&text, &mut sink);
-            read.map(drop).map_err(|failure| part.failed(failure))
+            part.write(&mut writer)
         });
         let end = match &written {
             Ok(()) => End::Complete,
@@ -184,12 +191,30 @@ impl Import {
 }
 
 impl Part {
+    /// Reads files at the same time, as many as there are processors.
+    fn read_all(paths: &[PathBuf]) -> Result<Vec<Self>, ImportError> {
+        let threads = thread::available_parallelism().map_or(1, NonZero::get);
+        let mut parts = Vec::new();
+        for some in paths.chunks(threads) {
+            let read: Vec<_> = thread::scope(|scope| {
+                let threads: Vec<_> =
+                    some.iter().map(|path| scope.spawn(|| Self::read(path))).collect();
+                let joined = threads.into_iter().map(ScopedJoinHandle::join);
+                joined.map(|read| read.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+            });
+            for part in read {
+                parts.push(part?);
+            }
+        }
+        Ok(parts)
+    }
+
     fn read(path: &Path) -> Result<Self, ImportError> {
-        let text = Text::read(path)?;
-        if text.as_str().trim().is_empty() {
+        let head = Text::head(path)?;
+        if head.trim().is_empty() {
             return Err(foreign(path, "it is empty"));
         }
-        let format = ALL.iter().find(|format| (format.recognises)(text.as_str()));
+        let format = ALL.iter().find(|format| (format.recognises)(&head));
         let Some(&format) = format else {
             return Err(foreign(path, "its format is unknown"));
         };
@@ -200,13 +225,43 @@ impl Part {
             contents.add(&snapshot);
             Ok(())
         };
-        part.origin = (format.read)(&text, &mut sink).map_err(|failure| part.failed(failure))?;
+        let mut text = Text::open(path)?;
+        let read = (format.read)(&mut text, &mut sink);
+        part.origin = read.map_err(|failure| part.failed(failure))?;
         part.contents = contents;
         if part.contents.instants < 2 {
             let what = "the file ends before its first interval is complete".to_owned();
-            return Err(part.failed(Failure::Damage { line: text.last_line(), what }));
+            return Err(part.failed(Failure::Damage { line: text.number().max(1), what }));
         }
         Ok(part)
+    }
+
+    /// Reads it again in a thread of its own and writes what it contains.
+    fn write(&self, writer: &mut Writer<'_>) -> Result<(), ImportError> {
+        let (send, receive) = sync_channel::<Vec<Snapshot>>(BATCHES);
+        let mut text = Text::open(&self.path)?;
+        let work = move || {
+            let mut batch = Vec::new();
+            let mut sink = |snapshot: Snapshot| {
+                batch.push(snapshot);
+                if batch.len() < BATCH {
+                    return Ok(());
+                }
+                send.send(std::mem::take(&mut batch)).map_err(|_| Failure::Stopped)
+            };
+            (self.format.read)(&mut text, &mut sink)?;
+            send.send(batch).map_err(|_| Failure::Stopped)
+        };
+        thread::scope(|scope| {
+            let reader = scope.spawn(work);
+            let mut snapshots = receive.into_iter().flatten();
+            let written = snapshots.try_for_each(|snapshot| writer.add(snapshot));
+            // The reader ends when nobody takes what it reads.
+            drop(snapshots);
+            let read = reader.join().unwrap_or_else(|panic| resume_unwind(panic));
+            written?;
+            read.map_err(|failure| self.failed(failure))
+        })
     }
 
     fn failed(&self, failure: Failure) -> ImportError {
@@ -215,7 +270,11 @@ impl Part {
                 let hint = format!("the format was taken for {}", self.format.made_by);
                 ImportError::Damaged { path: self.path.clone(), line, what, hint }
             }
-            Failure::Record(error) => error.into(),
+            Failure::File(error) => error,
+            Failure::Stopped => {
+                let source = ErrorKind::BrokenPipe.into();
+                ImportError::Read { path: self.path.clone(), source }
+            }
         }
     }
 

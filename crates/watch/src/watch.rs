@@ -74,6 +74,9 @@ impl Watch {
         let origin_ns = clock::now_ns();
         let watched = |address: &String| Database::start(address, settings.samples, origin_ns);
         let database = settings.database.as_ref().map(watched).transpose()?;
+        if database.as_ref().is_some_and(|database| database.server().is_local) {
+            settings.roles.await_report();
+        }
         let of_database = database.iter().flat_map(|database| database.series().iter().copied());
         let series: Vec<&'static Schema> =
             probes.iter().map(|probe| probe.schema()).chain([&SCHEMA]).chain(of_database).collect();

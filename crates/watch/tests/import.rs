@@ -430,6 +430,23 @@ fn a_file_cut_anywhere_gives_what_is_whole_before_the_cut() {
     }
 }
 
+#[test]
+fn a_document_in_one_line_is_read_like_one_in_many() {
+    for name in ["sar.json", "iostat.json"] {
+        let many = text(name);
+        let (whole, _) = imported_text(name, many.as_bytes()).unwrap();
+        let one = many.replace('\n', " ");
+        let (history, notes) = imported_text("one.json", one.as_bytes()).unwrap();
+        assert!(notes.is_empty(), "{notes:?}");
+        let figures = |history: &History| {
+            let intervals = intervals(history).into_iter();
+            let moved = intervals.map(|it| it.moved("block", "vda", "write_bytes").unwrap());
+            moved.collect::<Vec<_>>()
+        };
+        assert_eq!(figures(&history), figures(&whole), "{name}");
+    }
+}
+
 fn unzipped() -> String {
     let file = fs::File::open(fixture("collectl.raw.gz")).unwrap();
     let mut text = String::new();

@@ -56,7 +56,7 @@ impl Serialize for Keyed<'_> {
 /// Null where nothing happened that a number could describe, else why it was not measured.
 #[derive(Serialize, JsonSchema)]
 pub struct Why {
-    #[schemars(extend("enum" = ["off", "not in this version", "not permitted", "unknown"]))]
+    #[schemars(extend("enum" = Missing::REASONS.map(Missing::word)))]
     unmeasured: &'static str,
 }
 

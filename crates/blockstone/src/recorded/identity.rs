@@ -14,7 +14,16 @@ use super::Facts;
 
 /// Storage and host, a line each.
 pub fn lines(manifest: &Manifest) -> Vec<String> {
-    vec![storage(&manifest.target), host(manifest)]
+    let several = manifest.targets.iter().map(|measured| {
+        let target = &measured.target;
+        format!("{}: {}", target.path, storage(target))
+    });
+    let mut lines: Vec<String> = several.collect();
+    if lines.is_empty() {
+        lines.push(storage(&manifest.target));
+    }
+    lines.push(host(manifest));
+    lines
 }
 
 fn storage(target: &StorageTarget) -> String {
@@ -88,7 +97,11 @@ pub fn unfinished(manifest: &Manifest) -> Option<String> {
 /// settings.
 pub fn section(manifest: &Manifest) -> Section {
     let file = manifest.file.as_ref().map(file);
-    let tables = [devices(&manifest.target), path(&manifest.target)].into_iter().chain(file);
+    let paths: Vec<Table> = match manifest.targets.as_slice() {
+        [] => vec![path(&manifest.target)],
+        several => several.iter().map(|measured| path(&measured.target)).collect(),
+    };
+    let tables = [devices(&manifest.target)].into_iter().chain(paths).chain(file);
     let rest = [
         machine(manifest),
         capabilities(manifest),

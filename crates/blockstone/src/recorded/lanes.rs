@@ -175,6 +175,7 @@ fn group(group: Group) -> &'static str {
         Group::RandomWrite => "random writes",
         Group::Commit => "commits",
         Group::FlushSlope => "flushes",
+        Group::BufferedWrite => "buffered writes",
         Group::CacheMap => "cache map",
         Group::Matrix => "matrix",
         Group::Mix => "mixes",

@@ -3,6 +3,8 @@
 mod args;
 pub(crate) mod report;
 
+use std::path::{Path, PathBuf};
+
 use anyhow::{Result, bail};
 use blockstone_base::units::Bytes;
 use blockstone_calibrate::{OpenLoop, Preconditioning, Settings, Subject, Thoroughness};
@@ -46,7 +48,8 @@ fn run(args: &CalibrateArgs, context: &verb::Context) -> Result<Exit> {
 }
 
 fn settings(args: &CalibrateArgs, global: &Global) -> Result<Settings> {
-    let subject = subject(args)?;
+    let subjects = subjects(args)?;
+    let paths: Vec<&Path> = subjects.iter().map(|subject| subject.path().as_path()).collect();
     let out = args.out.as_deref();
     Ok(Settings {
         thoroughness: match (args.quick, args.full) {
@@ -61,6 +64,7 @@ fn settings(args: &CalibrateArgs, global: &Global) -> Result<Settings> {
         read_only: args.read_only,
         keep: args.keep,
         matrix: args.matrix,
+        buffered_writes: args.buffered_writes,
         streams: streams(&args.streams)?,
         span: args.span,
         offset: args.offset.unwrap_or(Bytes(0)),
@@ -72,8 +76,8 @@ fn settings(args: &CalibrateArgs, global: &Global) -> Result<Settings> {
         link_mb_per_s: args.link_mbps,
         seed: args.seed.unwrap_or_else(recordings::draw_seed),
         argv: recordings::command_line(),
-        recording: recordings::new_dir("calibrate", out, &global.runs_dir, &[subject.path()])?,
-        subject,
+        recording: recordings::new_dir("calibrate", out, &global.runs_dir, &paths)?,
+        subjects,
     })
 }
 
@@ -105,17 +109,22 @@ fn preconditioning(args: &PreconditionArgs) -> Option<Preconditioning> {
     args.precondition.then_some(Preconditioning { limit, round })
 }
 
-fn subject(args: &CalibrateArgs) -> Result<Subject> {
-    match (&args.path, &args.file, &args.destroy) {
-        (None, Some(file), _) => Ok(Subject::TestFile(file.clone())),
-        (Some(path), _, None) => Ok(Subject::Path(path.clone())),
-        (Some(path), _, Some(again)) if path == again => Ok(Subject::Destroy(path.clone())),
-        (Some(path), _, Some(again)) => bail!(
+fn subjects(args: &CalibrateArgs) -> Result<Vec<Subject>> {
+    if let Some(file) = &args.file {
+        return Ok(vec![Subject::TestFile(file.clone())]);
+    }
+    let elsewhere = args.destroy.iter().find(|device| !args.paths.contains(device));
+    if let (Some(again), Some(path)) = (elsewhere, args.paths.first()) {
+        bail!(
             "destroy {}: PATH names another device, {}\n\
              hint: name the same device as PATH and with --destroy",
             again.display(),
             path.display()
-        ),
-        (None, None, _) => bail!("calibrate: no path is named\nhint: blockstone calibrate ."),
+        );
     }
+    let subject = |path: &PathBuf| {
+        let destroyed = args.destroy.contains(path);
+        if destroyed { Subject::Destroy(path.clone()) } else { Subject::Path(path.clone()) }
+    };
+    Ok(args.paths.iter().map(subject).collect())
 }

@@ -104,6 +104,7 @@ pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Res
         wanted,
         block: instance.block_size,
         cache: instance.cache,
+        page_cache: instance.page_cache,
         database_writers: instance.database_writers,
         redundancy: instance.redundancy,
         allocation_unit: instance.allocation_unit,

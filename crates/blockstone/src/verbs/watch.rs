@@ -1,9 +1,12 @@
 //! `blockstone watch`: a host live, recorded, replayed, or once as text or as a document.
 
 mod args;
+mod export;
 mod lines;
+mod outputs;
 pub mod report;
 mod screen;
+mod selection;
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;
@@ -17,7 +20,7 @@ use blockstone_report::Report;
 use blockstone_report::render::json::schema::Document;
 use blockstone_screen::{State, show};
 use blockstone_target::monitor::Server;
-use blockstone_view::{Condition, History};
+use blockstone_view::{Condition, History, registry};
 use blockstone_watch::{
     Access, Destination, Import, Kernel, Listen, Listener, Paths, Settings, Token, Watch,
 };
@@ -27,11 +30,12 @@ use crate::exit::Exit;
 use crate::finish::finish;
 use crate::interrupt::Interrupt;
 use crate::password::PasswordFile;
-use crate::printer::{Printer, Reader};
+use crate::printer::Printer;
 use crate::verb::{Context, Global, Verb};
 use crate::{instants, interval, recordings};
 use args::WatchArgs;
-use lines::Log;
+use export::Sink;
+use outputs::Outputs;
 use report::Watched;
 use screen::{Live, Recorded};
 
@@ -69,6 +73,7 @@ fn run(args: &WatchArgs, context: &Context) -> Result<Exit> {
     }
     let interrupt = Interrupt::install()?;
     let settings = settings(args, global)?;
+    let sink = Sink::open(args)?;
     let listener = args.listen.map(|address| listen(address, args, printer)).transpose()?;
     let mut watch = Watch::start(&settings)?;
     if let Some(listener) = listener {
@@ -81,7 +86,7 @@ fn run(args: &WatchArgs, context: &Context) -> Result<Exit> {
              be identified: the tables do not include its processors, files and disks"
         ));
     }
-    let ended = attend(&mut watch, args, printer, &interrupt);
+    let ended = attend(&mut watch, args, sink, printer, &interrupt);
     let end = match (&ended, interrupt.signal()) {
         (Err(error), _) => End::Failed { error: format!("{error:#}") },
         (Ok(_), Some(signal)) => End::Interrupted { signal: signal.to_owned() },
@@ -100,19 +105,33 @@ fn run(args: &WatchArgs, context: &Context) -> Result<Exit> {
 
 /// Only one interval becomes a document, a table or a page.
 fn refuse_ineffective(args: &WatchArgs, global: &Global) -> Result<()> {
-    match global.asks_for_report().filter(|_| !args.once) {
-        Some(option) => bail!(
-            "{option} without --once: there is no interval to report\n\
-             hint: add --once, or --record DIR and then use blockstone report"
-        ),
-        None => Ok(()),
+    if args.once {
+        return Ok(());
     }
+    // Such a name would be taken for a file.
+    let table = args.csv.as_deref().filter(|name| registry::find(name).is_some());
+    let streamed = Global { csv: table.map(str::to_owned), ..global.clone() };
+    if let Some(option) = streamed.asks_for_report() {
+        let hint = match table {
+            Some(name) => format!("add --once, or write every tick with --csv ./{name}"),
+            None => "add --once, or --record DIR and then use blockstone report".to_owned(),
+        };
+        bail!("{option} without --once: there is no interval to report\nhint: {hint}");
+    }
+    if args.lines && args.csv_file() == Some(Path::new("-")) {
+        bail!(
+            "--lines cannot be used with --csv -: both print on standard output\n\
+             hint: --csv FILE"
+        );
+    }
+    Ok(())
 }
 
 /// Watches until it is over. With `--once` it ends in a report.
 fn attend(
     watch: &mut Watch,
     args: &WatchArgs,
+    sink: Option<Sink>,
     printer: Printer,
     interrupt: &Interrupt,
 ) -> Result<Option<Report>> {
@@ -121,15 +140,15 @@ fn attend(
     let ticks = args.duration.map(|time| time.get().div_ceil(args.interval.get()).max(1));
     let ticks = if args.once { Some(ticks.unwrap_or(1)) } else { ticks };
     let title = hostname();
-    if !args.once && !args.lines && draws() {
+    if !args.once && !args.lines && sink.is_none() && draws() {
         let mut live = Live { watch, ticks, taken: 0, interrupt, title };
         show(&mut live, State::at_view(args.view.first().map(String::as_str)))?;
         return Ok(None);
     }
-    // With --record or --listen, lines are printed only if --lines is given.
-    let is_silent = args.once || args.record.is_some() || args.listen.is_some();
-    let log = (args.lines || !is_silent).then(|| Log::new(args, watch.history(), printer));
-    let mut log = log.transpose()?;
+    // With --record or --listen it goes on when nobody reads what it prints.
+    let goes_on = args.once || args.record.is_some() || args.listen.is_some();
+    let lines = args.lines || !(goes_on || sink.is_some());
+    let mut outputs = Outputs::new(args, lines, sink, watch.history(), printer)?;
     let (mut taken, mut warned) = (0, false);
     while ticks.is_none_or(|ticks| taken < ticks) && interrupt.signal().is_none() {
         watch.wait_and_look()?;
@@ -141,13 +160,10 @@ fn attend(
         }
         warned = watch.silent().is_some();
         taken += 1;
-        if let (Some(lines), Some(interval)) = (&mut log, watch.history().latest()) {
-            let instant_ns = watch.realtime_ns(interval.to_ns);
-            if lines.tick(Some(instant_ns), &interval)? == Reader::Gone {
-                if !is_silent {
-                    break;
-                }
-                log = None;
+        if let Some(interval) = watch.history().latest().filter(|_| !outputs.is_over()) {
+            outputs.tick(Some(watch.realtime_ns(interval.to_ns)), &interval)?;
+            if outputs.is_over() && !goes_on {
+                break;
             }
         }
     }
@@ -156,13 +172,15 @@ fn attend(
     }
     let interval = interval::some(watch.history().whole())?;
     let interval = focus.as_ref().map_or(interval, |focus| interval.only(focus));
-    let watched = Watched { manifest: None, recording: String::new(), interval };
+    let instants = [interval.from_ns, interval.to_ns].map(|ns| Some(watch.realtime_ns(ns)));
+    let watched = Watched { manifest: None, recording: String::new(), interval, instants };
     Ok(Some(report::report(&watched, &args.view)))
 }
 
 /// Whether there is a terminal to draw on and a keyboard to read.
 fn draws() -> bool {
-    std::io::stdout().is_terminal() && std::io::stdin().is_terminal()
+    let moves_cursor = std::env::var_os("TERM").is_none_or(|name| name != "dumb");
+    moves_cursor && std::io::stdout().is_terminal() && std::io::stdin().is_terminal()
 }
 
 fn settings(args: &WatchArgs, global: &Global) -> Result<Settings> {
@@ -243,8 +261,8 @@ fn replay(name: &str, args: &WatchArgs, context: &Context) -> Result<Exit> {
     for warning in recording.warnings() {
         context.printer.note(&format!("warning: {warning}"));
     }
-    if args.lines {
-        return replay_lines(&recording, args, context);
+    if args.lines || args.csv_file().is_some() {
+        return replay_ticks(&recording, args, context);
     }
     if args.once || !draws() {
         let part = Part { from: args.from, to: args.to, views: &args.view, only: &args.only };
@@ -264,25 +282,26 @@ fn replay(name: &str, args: &WatchArgs, context: &Context) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Every interval of a recording, or of a part of it, as lines. It is read piece by piece: a piece
-/// has the last tick of the one before it.
-fn replay_lines(recording: &Recording, args: &WatchArgs, context: &Context) -> Result<Exit> {
+/// Every interval of a recording, or of a part of it, as lines or CSV. It is read piece by piece: a
+/// piece has the last tick of the one before it.
+fn replay_ticks(recording: &Recording, args: &WatchArgs, context: &Context) -> Result<Exit> {
     let ticks = recording.instants(TICKS)?;
     let (from_ns, to_ns) = interval::some(interval::edges(&ticks, args.from, args.to)?)?;
     let begin = ticks.partition_point(|tick| *tick < from_ns);
     let end = ticks.partition_point(|tick| *tick <= to_ns);
-    let mut log = None;
+    let whole = History::read_part(recording, ticks.clone(), (from_ns, to_ns))?;
+    let sink = Sink::open(args)?;
+    let mut outputs = Outputs::new(args, args.lines, sink, &whole, context.printer)?;
+    outputs.columns_of(&whole.interval(from_ns, to_ns))?;
+    drop(whole);
     for first in (begin..end.saturating_sub(1)).step_by(PIECE_TICKS) {
         let piece = &ticks[first..end.min(first + PIECE_TICKS + 1)];
         let span_ns = (piece[0], piece[piece.len() - 1]);
         let history = History::read_part(recording, ticks.clone(), span_ns)?;
-        let log = match &mut log {
-            Some(log) => log,
-            None => log.insert(Log::new(args, &history, context.printer)?),
-        };
         for pair in piece.windows(2) {
             let instant_ns = instants::of_recording(&recording.manifest, pair[1]);
-            if log.tick(instant_ns, &history.interval(pair[0], pair[1]))? == Reader::Gone {
+            outputs.tick(instant_ns, &history.interval(pair[0], pair[1]))?;
+            if outputs.is_over() {
                 return Ok(Exit::Done);
             }
         }
@@ -307,7 +326,12 @@ pub fn report_of(recording: &Recording, part: &Part<'_>) -> Result<Report> {
         interval::some(interval::read(recording, part.from, part.to)?)?;
     let interval = history.interval(from_ns, to_ns);
     let interval = focus.as_ref().map_or(interval, |focus| interval.only(focus));
-    let manifest = Some(&recording.manifest);
-    let watched = Watched { manifest, recording: recording.dir.display().to_string(), interval };
+    let manifest = &recording.manifest;
+    let watched = Watched {
+        manifest: Some(manifest),
+        recording: recording.dir.display().to_string(),
+        interval,
+        instants: [from_ns, to_ns].map(|ns| instants::of_recording(manifest, ns)),
+    };
     Ok(report::report(&watched, part.views))
 }

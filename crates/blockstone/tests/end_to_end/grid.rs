@@ -29,7 +29,11 @@ fn every_combination_is_run_as_often_as_asked_and_shown_in_one_table() {
     let values: Vec<String> = cells.iter().map(|cell| cell["values"].to_string()).collect();
     let expected = [r#"["0","instance"]"#, r#"["0","null"]"#];
     assert_eq!(values[..2], expected);
-    for cell in cells {
+    let named = document["cells"].as_array().unwrap();
+    assert_eq!(named[1]["settings"].to_string(), r#"{"target":"null","update":"0"}"#);
+    for (cell, named) in cells.iter().zip(named) {
+        let operations = figure(cell, "operations_per_s");
+        assert_eq!(named["summary"]["operations_per_s"], operations, "{named:#}");
         assert_eq!(cell["complete"], 2, "{cell:#}");
         assert!(figure(cell, "operations_per_s") > 0.0);
     }
@@ -63,4 +67,46 @@ fn a_combination_that_cannot_be_is_refused_before_the_first_run() {
         let what = refused(&place, &mut command);
         assert!(what.contains(expected), "{axis}: {what}");
     }
+}
+
+/// The settings that the run of a combination recorded.
+fn recorded(dir: &std::path::Path, cell: &str) -> Value {
+    let text = std::fs::read_to_string(dir.join(cell).join("manifest.json")).unwrap();
+    serde_json::from_str::<Value>(&text).unwrap()["settings"].clone()
+}
+
+#[test]
+fn any_option_of_a_run_varies_and_leaves_the_others_as_they_were_given() {
+    let place = Place::new();
+    let dir = place.scratch.path().join("grid");
+    let mut command = place.command("run");
+    command.args(["--json", "--repeat", "1", "--block-size", "4K", "--out"]).arg(&dir).args(SHORT);
+    let axes = ["database-writers=1,2", "noise=none,redo:1", "torn-protection=none,full-page"];
+    command.arg("--matrix").args(axes);
+    let ran = run(command.arg("--").arg(place.data()));
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
+    let cells = ran.json()["cells"].clone();
+    assert_eq!(cells.as_array().unwrap().len(), 8);
+    let expected = r#"{"database-writers":"2","noise":"redo:1","torn-protection":"full-page"}"#;
+    assert_eq!(cells[7]["settings"].to_string(), expected);
+    let [first, last] = ["01-1", "08-1"].map(|cell| recorded(&dir, cell));
+    for (parameters, writers, protection) in [(&first, 1, "none"), (&last, 2, "full-page")] {
+        assert_eq!(parameters["database_writers"], writers, "{parameters:#}");
+        assert_eq!(parameters["torn_protection"], protection);
+        assert_eq!(parameters["block_bytes"], 4096, "not back to its default: {parameters:#}");
+        assert_eq!(parameters["cache_bytes"], 4 << 20);
+    }
+}
+
+#[test]
+fn settings_of_a_database_vary() {
+    let place = Place::new();
+    let dir = place.scratch.path().join("grid");
+    let target = format!("sqlite:{}", place.data().display());
+    let mut command = place.command("run");
+    command.args(["--json", "--repeat", "1", "--target", &target, "--out"]).arg(&dir).args(SHORT);
+    let ran = run(command.args(["--matrix", "pragma=synchronous=1,synchronous=2"]));
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
+    let of = |cell: &str| recorded(&dir, cell)["server_settings"]["synchronous"].clone();
+    assert_ne!(of("01-1"), of("02-1"), "{:#}", recorded(&dir, "01-1"));
 }

@@ -5,6 +5,7 @@
 
 mod attacks;
 mod bad_input;
+mod buffered;
 mod claim;
 mod destroy;
 mod direct;
@@ -13,6 +14,7 @@ mod grid;
 mod interruptions;
 mod known_devices;
 mod lies;
+mod limits;
 mod mixes;
 mod parts;
 mod preconditioning;
@@ -21,6 +23,7 @@ mod redundancy;
 mod run;
 mod run_report;
 mod scripts;
+mod targets;
 mod watch;
 
 use std::path::{Path, PathBuf};

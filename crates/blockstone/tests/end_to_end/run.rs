@@ -330,3 +330,67 @@ fn a_snapshot_on_a_full_file_system_fails_the_run_and_the_kept_file_opens_once_t
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
     assert!(ran.stderr.contains("recovered the files of an earlier run"), "{ran:#?}");
 }
+
+/// Of the reads that the database claims, the part that the kernel charged.
+fn charged(document: &Value) -> f64 {
+    let reads = document["ledger"].as_array().unwrap().iter().find(|row| row["what"] == "reads");
+    let bytes = |key: &str| {
+        let found = &reads.unwrap()[key];
+        found["value"].as_f64().unwrap_or_else(|| panic!("{key}: {:#}", document["ledger"]))
+    };
+    bytes("process") / bytes("claimed")
+}
+
+#[test]
+fn databases_with_a_bounded_page_cache_read_from_the_storage() {
+    require!(MemoryGroup, Postgres);
+    let groups = || -> Vec<String> {
+        let mut find = Command::new("find");
+        find.args(["/sys/fs/cgroup", "-name", "blockstone-page-cache-*"]);
+        run(&mut find).stdout.lines().map(str::to_owned).collect()
+    };
+    let place = Place::new();
+    let data = place.data();
+    let sqlite = format!("sqlite:{}", data.display());
+    // 16 MiB of page cache for 384 MiB of rows: one read in 24 is answered by it.
+    let most = ["--page-cache", "16M", "--scale", "384M", "--schemas", "1", "--sessions", "4"];
+    let rest = ["--cache", "8M", "--update-pct", "0", "--run-time", "3s", "--json"];
+    for target in [sqlite.as_str(), "postgres:scratch"] {
+        let mut command = place.command("run");
+        command.args(["--target", target]).args(most).args(rest);
+        if target != sqlite {
+            command.arg(&data);
+        }
+        let ran = run(&mut command);
+        let document = ran.json();
+        assert!(!failed_rules(&document).contains(&"memory-test".to_owned()), "{document:#}");
+        // Upper pages of the index, which each session reads first, stay in it.
+        assert!(
+            charged(&document) > 0.88,
+            "{target}: {} {:#}",
+            charged(&document),
+            document["ledger"]
+        );
+        assert_eq!(document["settings"]["page_cache_bytes"], 16 << 20, "{document:#}");
+        assert_eq!(groups(), Vec::<String>::new(), "the group goes with the run");
+        assert_eq!(place.left_in_data(), Vec::<String>::new());
+    }
+    let unbounded =
+        run(place.command("run").args(["--target", &sqlite]).args(&most[2..]).args(rest));
+    assert_eq!(unbounded.code, Some(3));
+    assert!(failed_rules(&unbounded.json()).contains(&"memory-test".to_owned()));
+}
+
+#[test]
+fn a_bound_of_the_page_cache_that_changes_nothing_is_refused() {
+    let place = Place::new();
+    let sqlite = format!("sqlite:{}", place.data().display());
+    for (target, size, expected) in [
+        ("instance", "64M", "it does not read through the page cache"),
+        (sqlite.as_str(), "8M", "8 MiB are too little"),
+    ] {
+        let mut command = place.command("run");
+        let what = refused(&place, command.args(["--target", target, "--page-cache", size]));
+        assert!(what.contains(expected), "{what}");
+    }
+}

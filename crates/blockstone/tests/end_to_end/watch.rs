@@ -1,6 +1,7 @@
 //! `blockstone watch` as a user runs it: once, recorded, replayed, on a terminal, scraped, killed.
 
 mod charges;
+mod csv;
 mod database;
 mod import;
 mod lines;
@@ -281,11 +282,11 @@ fn a_run_of_128_readers_is_128_active_sessions_also_on_a_terminal() {
 #[test]
 fn a_live_terminal_shows_the_host_and_leaves_it_as_it_was() {
     let mut screen = Terminal::start(&mut watch(&["--interval", "200ms"]), 24, 80);
-    let text = screen.until(|text| text.contains("live") && text.contains("switches/s"));
+    let text = screen.until(|text| text.contains("live") && text.contains("runnable"));
     assert!(text.lines().count() <= 24, "{text}");
     screen.keys("?");
     screen.until(|text| text.contains("drill down into"));
-    screen.keys(" 2");
+    screen.keys(" 3");
     screen.until(|text| text.contains("r/s") || text.contains("w/s"));
     // Ctrl-C is a key like another while keys are read one by one.
     screen.keys("\x03");
@@ -297,9 +298,17 @@ fn a_live_terminal_shows_the_host_and_leaves_it_as_it_was() {
 }
 
 #[test]
+fn a_terminal_that_cannot_move_its_cursor_gets_lines() {
+    let mut dumb = watch(&["--interval", "200ms", "--for", "1s", "--no-bpf"]);
+    let mut screen = Terminal::start(dumb.env("TERM", "dumb"), 24, 120);
+    screen.until(|text| text.contains("#time "));
+    assert_eq!(screen.end(), Some(0));
+}
+
+#[test]
 fn a_terminal_that_goes_away_ends_it() {
     let mut screen = Terminal::start(&mut watch(&["--interval", "200ms"]), 24, 80);
-    screen.until(|text| text.contains("live") && text.contains("switches/s"));
+    screen.until(|text| text.contains("live") && text.contains("runnable"));
     screen.hang_up();
     assert!(screen.end().is_some(), "it ended by itself");
 }

@@ -121,8 +121,15 @@ impl Fixture {
         let flush_slope = flushes::slope(&flushes()).filter(|_| end_complete);
         let drift_ratio = Some(0.013);
         let precondition = None;
-        let findings =
-            Findings { points, summary, verdicts, drift_ratio, flush_slope, precondition };
+        let findings = Findings {
+            points,
+            summary,
+            verdicts,
+            drift_ratio,
+            flush_slope,
+            buffered_write: None,
+            precondition,
+        };
         Self { recording, findings, _dir: dir }
     }
 }
@@ -211,6 +218,7 @@ fn point(label: &str, rate: f64) -> Point {
         },
         windows: if group == Group::Reference { 3 } else { 1 },
         background: background.map(|load| (load, estimate(1_100.0, 0.02, 900))),
+        targets: Vec::new(),
         slices: Vec::new(),
         histogram,
         stop: if commit { Stop::TimeLimit } else { Stop::IntervalReached },

@@ -16,10 +16,10 @@ const LIMIT: Nanos = Nanos::millis(1_200);
 
 impl Planner<'_> {
     /// Flushes of the redo log, or of a device where it has blocks. Through the page cache they
-    /// would be those of the page cache. The step's load is what is written; the flushes between
-    /// have sizes of their own.
+    /// would be those of the page cache, and each of several targets has a cache of its own. The
+    /// step's load is what is written; the flushes between have sizes of their own.
     pub(super) fn flushes(&self) -> Option<Step> {
-        let Facts { writable, has_log, direct, span, .. } = self.facts;
+        let Facts { writable, has_log, direct, span, targets, .. } = self.facts;
         let (file, span, block) = if has_log {
             (FileRole::Log, LOG_SIZE, Bytes(1))
         } else {
@@ -32,7 +32,7 @@ impl Planner<'_> {
             span_bytes: span.get(),
             ..self.random_read("psync", 1)
         };
-        let measured = writable && direct && !self.quick() && fits(span, block);
+        let measured = writable && direct && targets == 1 && !self.quick() && fits(span, block);
         let step = Step::new("flush-slope".to_owned(), Group::FlushSlope, load, LIMIT);
         measured.then_some(Step { file, ..step })
     }

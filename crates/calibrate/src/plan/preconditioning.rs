@@ -44,3 +44,25 @@ pub fn round(settings: &Settings, facts: Facts, repeat: u32, length: Nanos) -> S
     };
     Step { repeat, ..Step::new(label.to_owned(), Group::Precondition, load, length) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Thoroughness;
+    use crate::plan::LARGE;
+    use crate::plan::tests::{FACTS, settings};
+
+    #[test]
+    fn preconditioning_writes_as_the_specification_has_it() {
+        let settings = settings(Thoroughness::Quick);
+        let fill = fill(&settings, FACTS, Nanos::millis(1));
+        assert!(fill.is_pass());
+        assert_eq!((fill.load.block_bytes, fill.load.span_bytes), (128 << 10, 4 << 30));
+        let large = Settings { block: LARGE, ..settings.clone() };
+        assert_eq!(pass(&large, FACTS).block_bytes, LARGE.get(), "a stamp is written whole");
+        let rounds = [0, 1].map(|n| round(&settings, FACTS, n, Nanos::millis(1)));
+        assert!(rounds.iter().all(|round| !round.is_pass() && round.load.op == Op::Write));
+        assert_eq!(rounds[0].load.block_bytes, settings.block.get());
+        assert_ne!(rounds[0].load.seed, rounds[1].load.seed, "each visits other blocks");
+    }
+}

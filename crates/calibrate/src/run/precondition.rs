@@ -1,15 +1,12 @@
 //! Preconditioning: a first pass, and rounds until the rate has settled. What it wrote until its
 //! time limit or an interruption is recorded.
 
-use std::sync::Arc;
-
 use blockstone_base::identity::PathKind;
 use blockstone_base::stats;
 use blockstone_base::units::{Bytes, Nanos};
-use blockstone_engine::Medium;
 
 use super::{EarlyEnd, Run, longest};
-use crate::hold::{Backing, first_sequence};
+use crate::hold::first_sequence;
 use crate::plan::{self, Step};
 
 impl Run<'_> {
@@ -77,8 +74,7 @@ impl Run<'_> {
     }
 
     fn hold_on_main(&mut self, step: &Step) -> Result<(), EarlyEnd> {
-        let medium = Medium::File(Arc::clone(self.prepared.file.main()));
         let content = self.content(step);
-        self.hold(step, &Backing { medium, content })
+        self.hold(step, self.prepared.files.medium(), content)
     }
 }

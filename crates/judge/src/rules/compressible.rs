@@ -20,7 +20,7 @@ pub(super) const RULE: Rule = Rule {
             tablespace.",
     next: "Measure a directory, so that blockstone creates an incompressible file; or note that \
            the results do not apply to storage that compresses.",
-    checks: &[Check::Calibration(check), Check::Run(check_run)],
+    checks: &[Check::Target(check), Check::Run(check_run)],
 };
 
 const CONDEMNED_BELOW_RATIO: f64 = 0.25;

@@ -2,8 +2,10 @@
 
 use blockstone_base::identity::{BlockDevice, DeviceKind, Link, StorageTarget};
 use blockstone_base::load::Op;
-use blockstone_base::verdict::Outcome;
-use blockstone_record::manifest::{DataSample, Figure, FileEvidence, Group, Manifest, Phase};
+use blockstone_base::verdict::{Outcome, Weight};
+use blockstone_record::manifest::{
+    DataSample, Figure, FileEvidence, Group, Manifest, Measured, Phase,
+};
 use blockstone_reduce::findings::{FileNote, Findings as ScanFindings};
 
 use super::Judgement;
@@ -121,6 +123,36 @@ impl<'a> Case<'a> {
             let phase = &manifest.phases[window.phase];
             about_storage(phase.group, &phase.label)
         })
+    }
+
+    /// What `check` concludes about each of several targets as if it were the only one: about the
+    /// first of those that decide the most: one that condemns, warns, leaves open, passes.
+    pub(super) fn of_each_target(&self, check: impl Fn(&Case) -> Judgement) -> Judgement {
+        let targets = &self.manifest.targets;
+        if targets.is_empty() {
+            return check(self);
+        }
+        let alone = |measured: &Measured| {
+            let Measured { target, file, .. } = measured.clone();
+            let manifest = Manifest { target, file, targets: Vec::new(), ..self.manifest.clone() };
+            check(&Case { manifest: &manifest, ..*self })
+        };
+        let judged: Vec<_> = targets.iter().map(|measured| (measured, alone(measured))).collect();
+        let rank = |(_, judgement): &&(&Measured, Judgement)| match judgement.outcome {
+            Outcome::Fail if judgement.weight != Some(Weight::Warns) => 0,
+            Outcome::Fail => 1,
+            Outcome::Inconclusive => 2,
+            Outcome::Pass => 3,
+        };
+        let Some((measured, judgement)) = judged.iter().min_by_key(rank) else {
+            return check(self);
+        };
+        let (path, n) = (&measured.target.path, targets.len());
+        let evidence = match judgement.outcome {
+            Outcome::Pass => format!("{}, and so on of {n} targets", judgement.evidence),
+            _ => format!("{path}: {} (one of {n} targets)", judgement.evidence),
+        };
+        Judgement { evidence, ..judgement.clone() }
     }
 
     /// The devices from the top of the chain to its bottom.

@@ -18,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
     cause: "The file was created with truncate(1) or seeks, or holes were punched into it.",
     next: "Measure a directory, so that blockstone creates its own file, or write the whole file \
            once.",
-    checks: &[Check::Calibration(check), Check::Run(check_run)],
+    checks: &[Check::Target(check), Check::Run(check_run)],
 };
 
 /// Largest share of a file that may be missing from its device; see the rule's threshold.

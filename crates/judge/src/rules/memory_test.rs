@@ -1,7 +1,7 @@
 //! Reads that memory answered, and writes that stayed in it.
 
 use blockstone_base::Bytes;
-use blockstone_base::identity::{DeviceKind, StorageTarget};
+use blockstone_base::identity::{BlockDevice, DeviceKind, StorageTarget};
 use blockstone_base::load::Op;
 use blockstone_base::verdict::Weight;
 use blockstone_figures::Grown;
@@ -47,12 +47,14 @@ const ENOUGH_BYTES: u64 = 10_000_000;
 const RUN_CAUSE: &str = "The page cache, a hole of the file or a file system in memory answered.";
 const RUN_NEXT: &str = "\
     Run on a file system that supports direct I/O, on the storage itself. A database that reads \
-    through the page cache needs a --scale several times larger than memory, or direct I/O of its \
-    own: --mariadb-conf innodb_flush_method=O_DIRECT, or from PostgreSQL 16 on --pg-conf \
-    debug_io_direct=data.";
+    through the page cache needs a bound on it and twenty times as much data (--page-cache 64M, \
+    for SQLite and servers of this run), or a --scale several times larger than memory, or direct \
+    I/O of its own: --mariadb-conf innodb_flush_method=O_DIRECT, or from PostgreSQL 16 on \
+    --pg-conf debug_io_direct=data.";
 
 fn check(case: &Case) -> Judgement {
-    if let Some(memory) = in_memory(&case.manifest.target) {
+    let targets = targets(case.manifest);
+    if let Some(memory) = targets.iter().find_map(|target| in_memory(target)) {
         return Judgement::fail(
             format!("{memory} keeps files in main memory"),
             labels(case.storage_points()),
@@ -81,7 +83,8 @@ fn check(case: &Case) -> Judgement {
         }
         found.push(point.label.clone());
     }
-    let blind = bottomless_loop(&case.manifest.target).filter(|_| found.is_empty());
+    let blind = targets.iter().find_map(|target| bottomless_loop(target));
+    let blind = blind.filter(|_| found.is_empty());
     if let Some(why) = blind.filter(|_| judged > 0) {
         return Judgement::inconclusive(why);
     }
@@ -157,23 +160,47 @@ fn seen(case: &Case, point: &Point) -> Option<Seen> {
 /// file may answer.
 fn bottomless_loop(target: &StorageTarget) -> Option<String> {
     let devices = &target.devices;
-    let at = devices.iter().position(|device| device.kind == DeviceKind::Loop)?;
+    let at = loop_in(devices)?;
     devices.get(at + 1).is_none().then(|| {
         let name = &devices[at].name;
         format!("no device beneath {name} counts what the page cache of its file did not answer")
     })
 }
 
-/// What the device under a loop device moved: a loop device without direct I/O stands on the page
-/// cache of its backing file.
+fn loop_in(chain: &[BlockDevice]) -> Option<usize> {
+    chain.iter().position(|device| device.kind == DeviceKind::Loop)
+}
+
+/// What the device under a loop device moved, with that of other targets: a loop device without
+/// direct I/O stands on the page cache of its backing file.
 fn beneath_loop(case: &Case, point: &Point) -> Option<(u64, String)> {
-    let devices = case.devices();
-    let at = devices.iter().position(|device| device.kind == DeviceKind::Loop)?;
-    let beneath = devices.get(at + 1)?;
+    let mut loops = Vec::new();
+    let mut beneath: Vec<&str> = Vec::new();
+    for StorageTarget { devices, .. } in targets(case.manifest) {
+        let at = loop_in(devices);
+        loops.extend(at.map(|at| devices[at].name.as_str()));
+        beneath.push(&devices.get(at.map_or(0, |at| at + 1))?.name);
+    }
+    if loops.is_empty() {
+        return None;
+    }
+    beneath.sort_unstable();
+    beneath.dedup();
     let [bytes, ..] = derive::columns(point.load.op);
-    let of = |window: &Window| derive::device(window, &beneath.name, bytes);
+    let of = |window: &Window| -> Grown {
+        beneath.iter().map(|name| derive::device(window, name, bytes)).sum()
+    };
     let sum = case.windows_of(&point.label).into_iter().map(of).sum::<Grown>().ok()?;
-    Some((sum, moved(point, &format!("{} beneath {}", beneath.name, devices[at].name))))
+    let where_to = format!("{} beneath {}", beneath.join(", "), loops.join(", "));
+    Some((sum, moved(point, &where_to)))
+}
+
+/// Each of several targets, or the only one.
+fn targets(manifest: &Manifest) -> Vec<&StorageTarget> {
+    match manifest.targets.as_slice() {
+        [] => vec![&manifest.target],
+        several => several.iter().map(|measured| &measured.target).collect(),
+    }
 }
 
 /// `read from nvme0n1`, `written to nvme0n1`.
@@ -247,7 +274,7 @@ fn past_memory(case: &RunCase) -> String {
 /// without such a device, or where the device beneath it read as much.
 fn through_loop(case: &RunCase, bytes: u64) -> Option<Judgement> {
     let target = &case.manifest.target;
-    let at = target.devices.iter().position(|device| device.kind == DeviceKind::Loop)?;
+    let at = loop_in(&target.devices)?;
     if let Some(why) = bottomless_loop(target) {
         return Some(Judgement::inconclusive(why));
     }

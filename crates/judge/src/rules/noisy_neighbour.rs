@@ -124,15 +124,14 @@ fn text(noise: &[Noise]) -> String {
     seen.collect::<Vec<_>>().join(", ")
 }
 
-/// Share of the top device's I/O that is not ours: the lesser of its share of requests and of
+/// Share of the top devices' I/O that is not ours: the lesser of its share of requests and of
 /// bytes, because a journal's few small writes are many requests beside large reads and many bytes
 /// beside none.
 fn foreign_io_ratio(case: &Case, windows: &[&Window]) -> Option<f64> {
     let (mut ios, mut foreign_ios, mut bytes, mut foreign_bytes) = (0, 0, 0, 0);
     for window in windows {
         let load = case.phase(window).load.as_ref()?;
-        let (_, device) = window.devices.first()?;
-        let get = |column| device.get(column).ok();
+        let get = |column| window.top(&[column]).ok();
         let reads = (get("read_ios")?, get("read_bytes")?);
         let writes = (get("write_ios")?, get("write_bytes")?);
         ios += reads.0 + writes.0;

@@ -42,7 +42,7 @@ pub(super) const RULE: Rule = Rule {
     cause: "The page cache was between the load and the storage.",
     next: "Omit --buffered, or measure on a file system that supports direct I/O (ext4, XFS) or on \
            the device.",
-    checks: &[Check::Calibration(check), Check::Run(check_run)],
+    checks: &[Check::Target(check), Check::Run(check_run)],
 };
 
 /// The share of the pages moved that may be added to the page cache before it counts as in the way:

@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
     cause: "The file was created with fallocate(1) or posix_fallocate(3) and not written since.",
     next: "Measure a directory, so that blockstone creates its own file, or write the whole file \
            once.",
-    checks: &[Check::Calibration(check), Check::Run(check_run)],
+    checks: &[Check::Target(check), Check::Run(check_run)],
 };
 
 fn check(case: &Case) -> Judgement {

@@ -164,7 +164,8 @@ fn read_kernel(root: &Path) -> Result<KernelSymbols, Unmeasured> {
         let why = format!("name functions of the kernel: {error}");
         match error.kind() {
             io::ErrorKind::PermissionDenied => Unmeasured::NotPermitted(why),
-            _ => Unmeasured::NotInVersion(why),
+            io::ErrorKind::NotFound => Unmeasured::NotInVersion(why),
+            _ => Unmeasured::NoEvidence(why),
         }
     })
 }

@@ -84,6 +84,7 @@ pub fn manifest() -> Manifest {
         },
         target: target(),
         file: Some(file("/data/.blockstone", FILE_BYTES)),
+        targets: Vec::new(),
         disk_files: Vec::new(),
         data_files: Vec::new(),
         capabilities: vec![capability("direct-io", Capability::Full)],

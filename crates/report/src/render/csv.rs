@@ -3,6 +3,8 @@
 //! An estimate takes four fields: `key`, `key_low`, `key_high`, `key_samples`. A missing value is
 //! an empty field; a table in which rules condemn rows ends in the column `condemned_by`.
 
+pub mod ticks;
+
 use std::borrow::Cow;
 
 use blockstone_base::table::{Row, Table, Value};

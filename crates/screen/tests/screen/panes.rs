@@ -50,6 +50,59 @@ fn it_can_be_read_on_eighty_columns_and_says_when_there_is_no_room() {
 }
 
 #[test]
+fn the_overview_has_a_part_for_each_layer_and_leads_to_the_panes() {
+    let (history, mut state) = (history(), State::at_view(None));
+    let (screen, rows) = painted(&state, &history, 80, 24);
+    assert_eq!(rows, 0);
+    for text in ["Host ──", "Disks ──", "I/O by role ──", "Sessions by wait ──", "--db", "100 %"]
+    {
+        assert!(screen.contains(text), "{text} is not on\n{screen}");
+    }
+    let first = screen.lines().nth(1).unwrap();
+    assert_eq!(first.trim(), "1 overview  2 host  3 storage  4 database  5 processor time");
+    for (width, height) in [(40, 8), (41, 19), (200, 60)] {
+        painted(&state, &history, width, height);
+    }
+    // Keys about rows change nothing here.
+    let rows = "dbhmtosS/<>".chars().map(Key::Char);
+    let rows: Vec<Key> = rows.chain([Key::Enter, Key::Esc, Key::F(4), Key::F(6)]).collect();
+    keys(&mut state, &history, &rows);
+    assert_eq!(painted(&state, &history, 80, 24).0, screen);
+    // The host comes before the processes; after them there is nothing in this history.
+    keys(&mut state, &history, &[Key::Tab, Key::Right]);
+    assert_eq!((state.overview, state.view().name), (false, "processes"));
+    keys(&mut state, &history, &[Key::Char('3')]);
+    assert_eq!(state.view().name, "disks");
+    keys(&mut state, &history, &[Key::Char('2'), Key::BackTab]);
+    assert!(state.overview);
+    keys(&mut state, &history, &[Key::Left]);
+    assert_eq!(state.view().name, "processes", "the last pane of this history");
+    keys(&mut state, &history, &[Key::Char('1')]);
+    assert!(state.overview);
+}
+
+#[test]
+fn rows_are_selected_as_in_a_pager() {
+    let (history, mut state) = (history(), State::at_view(Some("processes")));
+    for (key, row) in [
+        (Key::Char('j'), 1),
+        (Key::Char('j'), 1),
+        (Key::Char('k'), 0),
+        (Key::Char('G'), 1),
+        (Key::Char('g'), 0),
+        (Key::PageDown, 1),
+        (Key::PageUp, 0),
+    ] {
+        keys(&mut state, &history, &[key]);
+        assert_eq!(state.row, row, "{key:?}");
+    }
+    keys(&mut state, &history, &[Key::F(1)]);
+    assert!(state.help);
+    keys(&mut state, &history, &[Key::Esc, Key::F(10)]);
+    assert!(state.leave);
+}
+
+#[test]
 fn rows_are_ordered_filtered_and_looked_into() {
     let (history, mut state) = (history(), State::at_view(Some("processes")));
     // By role, by processes, by CPU: the one that was busy at the end comes first.
@@ -78,7 +131,9 @@ fn help_lists_all_keys_on_eighty_columns() {
         "drill down into wait, session, statement; Esc goes back ",
         "histogram of the latencies of the row's I/Os or waits ",
         "chart of the row's column over time; s takes the next ",
-        "q  quit ",
+        "q F10  quit ",
+        "g G first, last ",
+        "n/e no evidence",
         "n/p not permitted",
     ] {
         assert!(screen.contains(text), "{text} is not on\n{screen}");

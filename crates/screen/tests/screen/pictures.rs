@@ -146,5 +146,5 @@ fn pictures_are_the_same_in_a_replay_and_small_ones_do_no_harm() {
     }
     let mut state = State::at_view(Some("disks"));
     keys(&mut state, &history, &[Key::Char('h')]);
-    assert!(painted(&state, &history, 80, 24).0.contains("no `block`"));
+    assert!(painted(&state, &history, 80, 24).0.contains("`block`"));
 }

@@ -2,11 +2,15 @@
 
 use std::path::PathBuf;
 
+use blockstone_sys::page_cache::PageCacheError;
+
 /// All that a run makes on a server lies in this schema.
 pub const SCHEMA: &str = "blockstone";
 
 #[derive(Debug, thiserror::Error)]
 pub enum SqlError {
+    #[error(transparent)]
+    PageCache(#[from] PageCacheError),
     #[error("use target `{address}`: {why}\nhint: {hint}")]
     Address {
         /// As it was given, without its password.

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use blockstone_sys::account;
 use blockstone_sys::child::Signal;
+use blockstone_sys::page_cache::PageCacheBound;
 
 use super::error::SqlError;
 use super::host::ServerAddress;
@@ -14,6 +16,8 @@ pub struct PrivateServer<A> {
     pub address: A,
     home: Home,
     server: Server,
+    /// Removed after the server ended.
+    page_cache: Option<PageCacheBound>,
     end: Signal,
 }
 
@@ -42,13 +46,21 @@ impl<A: ServerAddress> PrivateServer<A> {
     pub fn make<R: Recipe<Address = A>>(spec: &TargetSpec) -> Result<Self, SqlError> {
         let recipe = R::find(spec)?;
         let home = Home::make(&spec.first_place(), recipe.program(), R::USERS)?;
+        let bound = |most| PageCacheBound::create(Path::new("/"), most).map_err(SqlError::from);
+        let page_cache = spec.page_cache.map(bound).transpose()?;
         let started = recipe.start(spec, &home).and_then(|mut server| {
+            let join = |pid| page_cache.as_ref().map_or(Ok(()), |bound| bound.add(pid));
+            join(server.pid())?;
             let address = R::address(&home);
             server.wait_for(|| Ok(address.connect().ok().map(drop)))?;
+            // It may have been faster.
+            for child in account::children(Path::new("/"), server.pid()) {
+                join(child.pid)?;
+            }
             Ok((server, address))
         });
         match started {
-            Ok((server, address)) => Ok(Self { address, home, server, end: R::END }),
+            Ok((server, address)) => Ok(Self { address, home, server, page_cache, end: R::END }),
             Err(error) => {
                 // A target that fails to open leaves its place as it was.
                 home.remove();
@@ -70,5 +82,6 @@ impl<A> Drop for PrivateServer<A> {
     fn drop(&mut self) {
         self.server.stop(self.end);
         self.home.remove();
+        self.page_cache = None;
     }
 }

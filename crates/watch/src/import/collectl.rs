@@ -34,50 +34,50 @@ struct Block {
     line: usize,
     at_ns: u64,
     texts: BTreeMap<String, Vec<u8>>,
+    /// The path of the text that a line belongs to.
+    path: String,
     /// What its last line is about.
     last: String,
 }
 
-fn read(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
+fn read(text: &mut Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
     let pages = Pages::default();
     let context = Context::of_pages(pages.clone());
     let probes = registry::of(&context).map(|entry| (entry.open)(&context)).collect();
-    let mut reader = Reader { pages, probes, sink, last: None, last_ns: None, backwards: 0 };
+    let mut reader =
+        Reader { pages, probes, sink, last: String::new(), last_ns: None, backwards: 0 };
     let mut origin = Origin::default();
-    let mut block: Option<Block> = None;
-    let cut_line = text.cut_line();
-    for (index, line) in text.as_str().lines().enumerate() {
-        let number = index + 1;
+    let mut block = Block::default();
+    while let Some((number, is_cut, line)) = text.next_numbered()? {
         let damage = |what: String| Failure::Damage { line: number, what };
         if let Some(time) = line.strip_prefix(">>>") {
-            let at_ns = time.strip_suffix("<<<").and_then(|time| instant_ns(time.trim()));
-            let unread = || damage(format!("`{line}` is not a time of collectl"));
-            let next = Block { line: number, ..Block::default() };
-            let next = match at_ns {
-                Some(at_ns) => Block { at_ns, ..next },
+            let at_ns = match time.strip_suffix("<<<").and_then(|time| instant_ns(time.trim())) {
+                Some(at_ns) => at_ns,
                 // Truncated within the time: nothing follows.
-                None if cut_line == Some(number) => break,
-                None => return Err(unread()),
+                None if is_cut => break,
+                None => return Err(damage(format!("`{line}` is not a time of collectl"))),
             };
-            if let Some(whole) = block.replace(next) {
-                reader.take(whole)?;
+            if block.line > 0 {
+                reader.take(&mut block)?;
             }
+            (block.line, block.at_ns) = (number, at_ns);
+            block.last.clear();
         } else if line.starts_with("#Date") {
             let what = "this is plot data (collectl -P): only raw files are read";
             return Err(damage(what.to_owned()));
         } else if line.starts_with('#') {
             head(line, &mut origin);
-        } else if let Some(block) = block.as_mut().filter(|_| cut_line != Some(number)) {
+        } else if block.line > 0 && !is_cut {
             block.add(line).map_err(damage)?;
         }
     }
     // When collectl ends it writes the time once more, with nothing below it.
-    if let Some(block) = block.filter(|block| !block.last.is_empty()) {
-        if text.is_cut() || reader.last.as_ref().is_some_and(|last| *last != block.last) {
+    if !block.last.is_empty() {
+        if text.is_cut() || (!reader.last.is_empty() && reader.last != block.last) {
             let note = "the file is truncated: the incomplete sample of line";
             origin.notes.push(format!("{note} {} was skipped", block.line));
         } else {
-            reader.take(block)?;
+            reader.take(&mut block)?;
         }
     }
     if reader.backwards > 0 {
@@ -92,20 +92,24 @@ struct Reader<'a, 's> {
     probes: Vec<Box<dyn Probe>>,
     sink: &'a mut Sink<'s>,
     /// What the last line of the block before was about.
-    last: Option<String>,
+    last: String,
     last_ns: Option<u64>,
     backwards: usize,
 }
 
 impl Reader<'_, '_> {
-    fn take(&mut self, block: Block) -> Result<(), Failure> {
-        self.last = Some(block.last);
+    /// Takes the texts of a block and leaves empty ones of the same names.
+    fn take(&mut self, block: &mut Block) -> Result<(), Failure> {
+        self.last.clone_from(&block.last);
         if self.last_ns.is_some_and(|last_ns| block.at_ns <= last_ns) {
             self.backwards += 1;
+            block.texts.clear();
             return Ok(());
         }
         self.last_ns = Some(block.at_ns);
-        self.pages.turn(block.texts);
+        block.texts.retain(|_, text| !text.is_empty());
+        block.texts = self.pages.turn(std::mem::take(&mut block.texts));
+        block.texts.values_mut().for_each(Vec::clear);
         let mut readings = Vec::new();
         let mut rows = Vec::new();
         for probe in &mut self.probes {
@@ -122,56 +126,77 @@ impl Reader<'_, '_> {
 impl Block {
     /// Adds a line to the text of the file it came from. Lines that no probe reads are skipped.
     fn add(&mut self, line: &str) -> Result<(), String> {
-        let Some(word) = line.split_whitespace().next() else { return Ok(()) };
+        let Some(word) = line.split_ascii_whitespace().next() else { return Ok(()) };
         let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
-        word.clone_into(&mut self.last);
-        let (path, text) = match word {
-            "cpu" => ("/proc/stat".to_owned(), checked(line, line, 4)?),
+        self.last.clear();
+        self.last.push_str(word);
+        self.path.clear();
+        let text = match word {
+            "cpu" => {
+                self.path.push_str("/proc/stat");
+                checked(line, line, 4)?
+            }
             "intr" | "ctxt" | "processes" | "procs_running" | "procs_blocked" => {
-                ("/proc/stat".to_owned(), checked(line, line, 1)?)
+                self.path.push_str("/proc/stat");
+                checked(line, line, 1)?
             }
             "disk" => {
-                let mut fields = line.split_whitespace().skip(3);
-                let name = fields.next().ok_or("a disk without a name")?;
-                let rest = fields.collect::<Vec<_>>().join(" ");
-                let text = checked(&format!("{name} {rest}"), line, DISK_FIELDS)?;
-                let text = text.split_once(' ').map_or("", |(_, rest)| rest).to_owned();
-                (format!("/sys/class/block/{name}/stat"), text)
+                let mut rest = line.trim_start();
+                for _ in 0..3 {
+                    rest = rest.split_once(' ').map_or("", |(_, rest)| rest.trim_start());
+                }
+                let (name, values) = rest.split_once(' ').unwrap_or((rest, ""));
+                if name.is_empty() {
+                    return Err("a disk without a name".to_owned());
+                }
+                checked(rest, line, DISK_FIELDS)?;
+                self.path.extend(["/sys/class/block/", name, "/stat"]);
+                values
             }
             "Net" => {
                 let line = line.trim_start_matches("Net");
                 let (name, values) = line.rsplit_once(':').ok_or("an interface without `:`")?;
                 checked(&format!("{name} {values}"), line, NET_FIELDS)?;
-                ("/proc/net/dev".to_owned(), line.to_owned())
+                self.path.push_str("/proc/net/dev");
+                line
             }
             _ if word.starts_with("tcp-") => {
-                ("/proc/net/snmp".to_owned(), line.trim_start_matches("tcp-").to_owned())
+                self.path.push_str("/proc/net/snmp");
+                line.trim_start_matches("tcp-")
             }
             _ if line.ends_with(" kB") && word.ends_with(':') => {
-                let values = line.trim_end_matches(" kB");
-                checked(values, line, 1)?;
-                ("/proc/meminfo".to_owned(), line.to_owned())
+                checked(line.trim_end_matches(" kB"), line, 1)?;
+                self.path.push_str("/proc/meminfo");
+                line
             }
-            _ if line.split(' ').count() == 2 => ("/proc/vmstat".to_owned(), line.to_owned()),
+            _ if line.split(' ').count() == 2 => {
+                self.path.push_str("/proc/vmstat");
+                line
+            }
             _ => return Ok(()),
         };
-        let page = self.texts.entry(path).or_default();
-        page.extend_from_slice(text.as_bytes());
-        page.push(b'\n');
+        if !self.texts.contains_key(&self.path) {
+            self.texts.insert(self.path.clone(), Vec::new());
+        }
+        if let Some(page) = self.texts.get_mut(&self.path) {
+            page.extend_from_slice(text.as_bytes());
+            page.push(b'\n');
+        }
         Ok(())
     }
 }
 
 /// `fields` unchanged if they are a word and at least `least` numbers; `line` is for the error.
-fn checked(fields: &str, line: &str, least: usize) -> Result<String, String> {
-    let values: Vec<&str> = fields.split_whitespace().skip(1).collect();
-    let is_number = |value: &&str| !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
-    if values.len() < least {
-        return Err(format!("`{}` has {} numbers, not {least}", line.trim(), values.len()));
+fn checked<'a>(fields: &'a str, line: &str, least: usize) -> Result<&'a str, String> {
+    let values = || fields.split_ascii_whitespace().skip(1);
+    let is_number = |value: &&str| value.bytes().all(|b| b.is_ascii_digit());
+    let found = values().count();
+    if found < least {
+        return Err(format!("`{}` has {found} numbers, not {least}", line.trim()));
     }
-    match values.iter().find(|value| !is_number(value)) {
+    match values().find(|value| !is_number(value)) {
         Some(odd) => Err(format!("`{odd}` in `{}` is not a number", line.trim())),
-        None => Ok(fields.to_owned()),
+        None => Ok(fields),
     }
 }
 

@@ -2,13 +2,14 @@
 //! which covers all the time since boot, only marks where the next interval begins.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use blockstone_base::identity::{DeviceKind, Host};
 use blockstone_probe::{block, host};
 use serde_json::{Map, Value};
 
 use super::ledger::{IntervalRow, Ledger, Timeline};
-use super::sysstat::{Document, Figures, KIB, disk};
+use super::sysstat::{Disks, Document, Figures, KIB};
 use super::text::Text;
 use super::{Failure, Format, Origin, Sink, stamp};
 
@@ -43,11 +44,33 @@ const SECOND_NS: f64 = 1e9;
 struct Report {
     line: usize,
     time: String,
-    processors: Map<String, Value>,
-    disks: BTreeMap<String, Map<String, Value>>,
+    processors: Held,
+    disks: BTreeMap<String, Held>,
 }
 
-fn json(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
+/// Figures as they were read.
+#[derive(Debug)]
+enum Held {
+    Json(Map<String, Value>),
+    Row(Arc<[String]>, Vec<f64>),
+}
+
+impl Default for Held {
+    fn default() -> Self {
+        Self::Json(Map::new())
+    }
+}
+
+impl Held {
+    fn figures(&self) -> Figures<'_> {
+        match self {
+            Self::Json(object) => Figures::Json(object),
+            Self::Row(headings, numbers) => Figures::Row(headings, numbers),
+        }
+    }
+}
+
+fn json(text: &mut Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
     let (head, mut document) = Document::open(text)?;
     let host = head.host();
     let mut intervals = Intervals::new(host.cpus, sink);
@@ -59,12 +82,12 @@ fn json(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
             Some(Value::Object(object)) => object,
             _ => Map::new(),
         };
-        let processors = object(report.remove("avg-cpu"));
+        let processors = Held::Json(object(report.remove("avg-cpu")));
         let mut disks = BTreeMap::new();
         let list = report.get_mut("disk").and_then(Value::as_array_mut);
         for figures in list.into_iter().flatten().map(|disk| object(Some(disk.take()))) {
             let name = figures.get("disk_device").and_then(Value::as_str).unwrap_or_default();
-            disks.insert(name.to_owned(), figures);
+            disks.insert(name.to_owned(), Held::Json(figures));
         }
         intervals.add(&Report { line, time, processors, disks })?;
     }
@@ -73,23 +96,24 @@ fn json(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
     Ok(Origin { host, notes, tool_version: None })
 }
 
-fn plain(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
-    let host = host_of(text.as_str().lines().next().unwrap_or_default());
+fn plain(text: &mut Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
+    let host = host_of(text.next_line()?.unwrap_or_default());
     let mut intervals = Intervals::new(host.cpus, sink);
     let mut report: Option<Report> = None;
     let mut reader = Lines::default();
-    let cut_line = text.cut_line();
-    for (index, line) in text.as_str().lines().enumerate().skip(1) {
-        let number = index + 1;
+    let mut is_closed = false;
+    while let Some((number, is_cut, line)) = text.next_numbered()? {
+        // iostat ends each report with an empty line.
+        is_closed = line.is_empty() && !is_cut;
         if line.trim().is_empty() {
-            reader.headings.clear();
-        } else if cut_line == Some(number) {
+            reader.headings = None;
+        } else if is_cut {
             // Its last number may lack digits.
         } else if line.starts_with(TITLE) {
             // Another iostat appended to the same file.
             report.take().map_or(Ok(()), |whole| intervals.add(&whole))?;
             intervals.begin();
-        } else if !line.starts_with(' ') && stamp::parse(line).is_some() {
+        } else if line.starts_with(|c: char| c.is_ascii_digit()) && stamp::parse(line).is_some() {
             let next = Report { line: number, time: line.to_owned(), ..Report::default() };
             if let Some(whole) = report.replace(next) {
                 intervals.add(&whole)?;
@@ -103,8 +127,7 @@ fn plain(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
     }
     let mut notes = Vec::new();
     if let Some(report) = report {
-        // iostat ends each report with an empty line.
-        if text.as_str().ends_with("\n\n") && !report.disks.is_empty() {
+        if is_closed && !text.is_cut() && !report.disks.is_empty() {
             intervals.add(&report)?;
         } else {
             let note = "the file is truncated: the incomplete report of line";
@@ -117,43 +140,38 @@ fn plain(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
 
 #[derive(Default)]
 struct Lines {
-    /// What the numbers of the next lines are.
-    headings: Vec<String>,
+    /// What the numbers of the next lines are, and whether a disk's name stands before them.
+    headings: Option<(Arc<[String]>, bool)>,
 }
 
 impl Lines {
     fn read(&mut self, line: &str, report: &mut Report) -> Result<(), String> {
-        let mut words = line.split_whitespace();
+        let mut words = line.split_ascii_whitespace();
         let first = words.next().unwrap_or_default();
         if matches!(first, "avg-cpu:" | "Device" | "Device:") {
-            self.headings = words.map(|word| word.trim_start_matches('%').to_owned()).collect();
-            if first.starts_with("Device") {
-                self.headings.insert(0, String::new());
-            }
+            let names = words.map(|word| word.trim_start_matches('%').to_owned());
+            self.headings = Some((names.collect(), first.starts_with("Device")));
             return Ok(());
         }
-        if self.headings.is_empty() {
+        let Some((headings, is_disk)) = &self.headings else {
             return Err(format!("`{}` is not a line of iostat", line.trim()));
-        }
-        let is_disk = self.headings[0].is_empty();
-        let values: Vec<&str> = line.split_whitespace().skip(usize::from(is_disk)).collect();
-        let headings = &self.headings[usize::from(is_disk)..];
-        if values.len() != headings.len() {
-            let (has, wants) = (values.len(), headings.len());
+        };
+        let values = || line.split_ascii_whitespace().skip(usize::from(*is_disk));
+        let (has, wants) = (values().count(), headings.len());
+        if has != wants {
             return Err(format!("`{}` has {has} numbers for {wants} headings", line.trim()));
         }
-        let mut figures = Map::new();
-        for (heading, value) in headings.iter().zip(values) {
-            let number: f64 = value
-                .replace(',', ".")
-                .parse()
-                .map_err(|_| format!("`{value}` in `{}` is not a number", line.trim()))?;
-            figures.insert(heading.clone(), Value::from(number));
-        }
-        if is_disk {
-            report.disks.insert(first.to_owned(), figures);
+        let number = |value: &str| {
+            // Some locales write a comma.
+            let parsed = value.parse().or_else(|_| value.replace(',', ".").parse());
+            parsed.map_err(|_| format!("`{value}` in `{}` is not a number", line.trim()))
+        };
+        let numbers = values().map(number).collect::<Result<Vec<f64>, _>>()?;
+        let row = Held::Row(Arc::clone(headings), numbers);
+        if *is_disk {
+            report.disks.insert(first.to_owned(), row);
         } else {
-            report.processors = figures;
+            report.processors = row;
         }
         Ok(())
     }
@@ -183,6 +201,7 @@ fn host_of(line: &str) -> Host {
 
 struct Intervals<'a, 's> {
     cpus: u32,
+    disks: Disks,
     ledger: Ledger<'a, 's>,
     line: Timeline,
     last_ns: Option<u64>,
@@ -196,6 +215,7 @@ impl<'a, 's> Intervals<'a, 's> {
     fn new(cpus: u32, sink: &'a mut Sink<'s>) -> Self {
         Self {
             cpus,
+            disks: Disks::default(),
             ledger: Ledger::new(sink),
             line: Timeline::default(),
             last_ns: None,
@@ -224,16 +244,16 @@ impl<'a, 's> Intervals<'a, 's> {
             self.line.restart(at_ns);
             return Ok(());
         };
-        let disks = report.disks.values().map(Figures);
+        let disks = report.disks.values().map(Held::figures);
         let counts: Vec<f64> = disks
             .flat_map(|disk| ["r/s", "w/s", "d/s", "f/s", "tps"].map(|key| disk.number(key)))
             .flatten()
             .collect();
         let span = self.line.next(at_ns, at_ns - last_ns, &counts);
-        let mut rows = vec![processors(&Figures(&report.processors), f64::from(self.cpus))];
-        let names: Vec<String> = report.disks.keys().cloned().collect();
+        let mut rows = vec![processors(&report.processors.figures(), f64::from(self.cpus))];
+        self.disks.list(report.disks.keys().map(String::as_str));
         for (name, figures) in &report.disks {
-            rows.push(of_disk(name, &names, &Figures(figures)));
+            rows.push(of_disk(name, self.disks.row(name), &figures.figures()));
         }
         self.ledger.add(span, &rows)
     }
@@ -271,8 +291,7 @@ fn processors(figures: &Figures<'_>, count: f64) -> IntervalRow {
     row
 }
 
-fn of_disk(name: &str, all: &[String], figures: &Figures<'_>) -> IntervalRow {
-    let mut row = disk(name, all);
+fn of_disk(name: &str, mut row: IntervalRow, figures: &Figures<'_>) -> IntervalRow {
     let one = |key: &str| figures.rate(&[(key, 1.0)]);
     row.set("read_ios", one("r/s"));
     row.set("read_merges", one("rrqm/s"));

@@ -6,7 +6,7 @@
 //! is the nearest length, in the hundredths of a second that sysstat uses, with which every printed
 //! rate is a whole count.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use blockstone_base::column::{Cell, Kind, Reading, Schema};
 
@@ -156,10 +156,12 @@ impl<'a, 's> Ledger<'a, 's> {
             }
         }
         (self.sink)(Snapshot { at_ns: span.from_ns, readings: begin })?;
+        let named = rows.iter().map(|row| ((row.schema.probe, row.object.as_str()), row));
+        // Of two rows of a name the first counts.
+        let named: HashMap<_, _> = named.rev().collect();
         let mut end = Vec::new();
         for (key, totals) in &mut self.known {
-            let row = rows.iter().find(|row| (row.schema.probe, &row.object) == (key.0, &key.1));
-            let cells = match row {
+            let cells = match named.get(&(key.0, key.1.as_str())) {
                 Some(row) => {
                     totals.advance(span, row);
                     totals.cells(row, true)

@@ -5,7 +5,7 @@ use blockstone_probe::{cpu, host, memory, network};
 use serde_json::{Map, Value};
 
 use super::ledger::{Amount, IntervalRow, Ledger, Timeline};
-use super::sysstat::{Document, Figures, Head, KIB, disk};
+use super::sysstat::{Disks, Document, Figures, Head, KIB};
 use super::text::Text;
 use super::{Failure, Format, Origin, Sink, stamp};
 
@@ -21,9 +21,10 @@ pub const FORMAT: Format = Format {
 const SECOND_NS: u64 = 1_000_000_000;
 const SECTOR_BYTES: f64 = 512.0;
 
-fn read(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
+fn read(text: &mut Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
     let (head, mut document) = Document::open(text)?;
     let mut origin = Origin { host: head.host(), ..Origin::default() };
+    let mut disks = Disks::default();
     let (mut line_of_time, mut ledger) = (Timeline::default(), Ledger::new(sink));
     let (mut last_ns, mut backwards, mut local) = (0, 0, false);
     while let Some((line, interval)) = document.next()? {
@@ -37,7 +38,7 @@ fn read(text: &Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
         }
         last_ns = time.at_ns;
         local |= !time.utc;
-        let rows = rows(&interval, &head);
+        let rows = rows(&interval, &head, &mut disks);
         let counts = counts(&interval);
         let span = line_of_time.next(time.at_ns, time.length_ns, &counts);
         ledger.add(span, &rows)?;
@@ -73,11 +74,11 @@ fn time(interval: &Map<String, Value>) -> Option<Time> {
     Some(Time { at_ns, length_ns: seconds.checked_mul(SECOND_NS)?, utc })
 }
 
-fn rows(interval: &Map<String, Value>, head: &Head) -> Vec<IntervalRow> {
-    let part = |key: &str| interval.get(key).and_then(Value::as_object).map(Figures);
+fn rows(interval: &Map<String, Value>, head: &Head, disks: &mut Disks) -> Vec<IntervalRow> {
+    let part = |key: &str| interval.get(key).and_then(Value::as_object).map(Figures::Json);
     let mut rows = vec![whole_host(interval, head)];
     for figures in processors(interval) {
-        let name = figures.0.get("cpu").and_then(Value::as_str).unwrap_or_default();
+        let name = figures.text("cpu").unwrap_or_default();
         if name.bytes().all(|b| b.is_ascii_digit()) {
             let mut one = IntervalRow::new(&cpu::SCHEMA, &format!("cpu{name}"));
             processor(&mut one, &figures, 1.0);
@@ -85,12 +86,11 @@ fn rows(interval: &Map<String, Value>, head: &Head) -> Vec<IntervalRow> {
         }
     }
     rows.extend(of_memory(part("memory"), part("paging"), part("swap-pages")));
-    let name = |figures: &Figures<'_>| {
-        figures.0.get("disk-device").and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
-    let all: Vec<String> = list(interval.get("disk")).map(|figures| name(&figures)).collect();
-    for figures in list(interval.get("disk")) {
-        let mut one = disk(&name(&figures), &all);
+    let all: Vec<_> = list(interval.get("disk")).collect();
+    let names = all.iter().map(|figures| figures.text("disk-device").unwrap_or_default());
+    disks.list(names.clone());
+    for (figures, name) in all.iter().zip(names) {
+        let mut one = disks.row(name);
         one.set("read_bytes", figures.rate(&[("rkB", KIB), ("rd_sec", SECTOR_BYTES)]));
         one.set("write_bytes", figures.rate(&[("wkB", KIB), ("wr_sec", SECTOR_BYTES)]));
         one.set("discard_bytes", figures.rate(&[("dkB", KIB), ("dc_sec", SECTOR_BYTES)]));
@@ -105,7 +105,7 @@ fn rows(interval: &Map<String, Value>, head: &Head) -> Vec<IntervalRow> {
 
 fn list(value: Option<&Value>) -> impl Iterator<Item = Figures<'_>> {
     let values = value.and_then(Value::as_array).into_iter().flatten();
-    values.filter_map(Value::as_object).map(Figures)
+    values.filter_map(Value::as_object).map(Figures::Json)
 }
 
 fn processors(interval: &Map<String, Value>) -> impl Iterator<Item = Figures<'_>> {
@@ -113,9 +113,9 @@ fn processors(interval: &Map<String, Value>) -> impl Iterator<Item = Figures<'_>
 }
 
 fn whole_host(interval: &Map<String, Value>, head: &Head) -> IntervalRow {
-    let part = |key: &str| interval.get(key).and_then(Value::as_object).map(Figures);
+    let part = |key: &str| interval.get(key).and_then(Value::as_object).map(Figures::Json);
     let mut row = IntervalRow::new(&host::SCHEMA, "");
-    let is_all = |figures: &Figures<'_>| figures.0.get("cpu").is_some_and(|name| name == "all");
+    let is_all = |figures: &Figures<'_>| figures.text("cpu") == Some("all");
     if let Some(figures) = processors(interval).find(is_all) {
         processor(&mut row, &figures, f64::from(head.host().cpus));
     }
@@ -138,8 +138,8 @@ fn whole_host(interval: &Map<String, Value>, head: &Head) -> IntervalRow {
         ("psi_io_some_ns", "psi-io", "some_avg"),
         ("psi_io_full_ns", "psi-io", "full_avg"),
     ] {
-        let group = pressure.as_ref().and_then(|psi| psi.0.get(group)?.as_object());
-        row.set(column, group.and_then(|group| Figures(group).share(&[key], 1.0)));
+        let group = pressure.as_ref().and_then(|psi| psi.part(group));
+        row.set(column, group.and_then(|group| group.share(&[key], 1.0)));
     }
     row
 }
@@ -196,9 +196,7 @@ fn of_memory(
 
 fn of_network(network: Option<&Value>) -> Vec<IntervalRow> {
     let Some(network) = network else { return Vec::new() };
-    let name = |figures: &Figures<'_>| {
-        figures.0.get("iface").and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
+    let name = |figures: &Figures<'_>| figures.text("iface").unwrap_or_default().to_owned();
     let mut rows = Vec::new();
     for figures in list(network.get("net-dev")) {
         let object = name(&figures);
@@ -215,7 +213,7 @@ fn of_network(network: Option<&Value>) -> Vec<IntervalRow> {
         }
         rows.push(one);
     }
-    let part = |key: &str| network.get(key).and_then(Value::as_object).map(Figures);
+    let part = |key: &str| network.get(key).and_then(Value::as_object).map(Figures::Json);
     let (segments, errors) = (part("net-tcp"), part("net-etcp"));
     if segments.is_some() || errors.is_some() {
         let mut tcp = IntervalRow::new(&network::SCHEMA, "tcp");
@@ -231,7 +229,7 @@ fn of_network(network: Option<&Value>) -> Vec<IntervalRow> {
 
 /// Rates of things that are counted, which the true length of the interval makes whole.
 fn counts(interval: &Map<String, Value>) -> Vec<f64> {
-    let part = |key: &str| interval.get(key).and_then(Value::as_object).map(Figures);
+    let part = |key: &str| interval.get(key).and_then(Value::as_object).map(Figures::Json);
     let switches = part("process-and-context-switch");
     let mut counts: Vec<f64> = switches.and_then(|f| f.number("cswch")).into_iter().collect();
     counts.extend(part("paging").and_then(|figures| figures.number("fault")));

@@ -1,6 +1,8 @@
 //! What `sadf -j` and `iostat -o JSON` have in common: a description of the host, and a list of
 //! intervals that may end anywhere.
 
+use std::collections::HashMap;
+
 use blockstone_base::identity::Host;
 use blockstone_probe::block;
 use serde_json::{Map, Value};
@@ -10,6 +12,10 @@ use super::ledger::{Amount, IntervalRow};
 use super::text::Text;
 
 const LIST: &str = "\"statistics\"";
+/// What stands before the intervals is shorter.
+const HEAD_BYTES: usize = 64 << 10;
+/// No interval is longer.
+const INTERVAL_BYTES: usize = 64 << 20;
 /// Bytes of what sysstat calls kB.
 pub const KIB: f64 = 1024.0;
 const MS_NS: f64 = 1e6;
@@ -17,8 +23,11 @@ const SECOND_NS: f64 = 1e9;
 
 /// A document that is read interval by interval.
 pub struct Document<'a> {
-    text: &'a Text,
+    text: &'a mut Text,
+    /// What was read of it, from this byte on not taken.
+    read: String,
     at: usize,
+    /// The line in which that begins.
     line: usize,
     cut: bool,
 }
@@ -49,34 +58,59 @@ impl Head {
 }
 
 impl<'a> Document<'a> {
-    pub fn open(text: &'a Text) -> Result<(Head, Self), Failure> {
-        let all = text.as_str();
-        let list = all.find(LIST).and_then(|at| Some((at, at + all[at..].find('[')? + 1)));
-        let Some((end, at)) = list else {
-            let what = "the file ends before its first interval".to_owned();
-            return Err(Failure::Damage { line: text.last_line(), what });
+    pub fn open(text: &'a mut Text) -> Result<(Head, Self), Failure> {
+        let mut document = Self { text, read: String::new(), at: 0, line: 1, cut: false };
+        let list = loop {
+            let rest = document.rest();
+            let list = rest.find(LIST).and_then(|at| Some((at, at + rest[at..].find('[')? + 1)));
+            if let Some(list) = list {
+                break list;
+            }
+            if rest.len() > HEAD_BYTES || !document.more()? {
+                let what = "the file ends before its first interval".to_owned();
+                return Err(Failure::Damage { line: document.text.number().max(1), what });
+            }
         };
-        let begin = all[..end].rfind('{').unwrap_or_default();
-        let head = format!("{}}}", all[begin..end].trim_end().trim_end_matches(','));
-        let head = serde_json::from_str(&head).map_err(|error| Failure::Damage {
-            line: newlines(&all[..begin]) + error.line(),
+        let (end, at) = list;
+        let begin = document.rest()[..end].rfind('{').unwrap_or_default();
+        let head = document.rest()[begin..end].trim_end().trim_end_matches(',');
+        let head = serde_json::from_str(&format!("{head}}}")).map_err(|error| Failure::Damage {
+            line: newlines(&document.rest()[..begin]) + error.line(),
             what: plain(&error),
         })?;
-        Ok((Head(head), Self { text, at, line: newlines(&all[..at]) + 1, cut: false }))
+        document.go(at);
+        Ok((Head(head), document))
     }
 
     /// The next interval, with the line where it begins; none at the end or where the file is
     /// truncated.
     pub fn next(&mut self) -> Result<Option<Interval>, Failure> {
-        let all = self.text.as_str();
-        let rest = &all[self.at..];
-        let begin = rest.find(|c: char| !c.is_whitespace() && c != ',').unwrap_or(rest.len());
-        self.go(begin);
-        let rest = &all[self.at..];
-        if rest.starts_with(']') {
+        loop {
+            let gap = |c: char| !c.is_whitespace() && c != ',';
+            let begin = self.rest().find(gap).unwrap_or(self.rest().len());
+            self.go(begin);
+            if !self.rest().is_empty() {
+                break;
+            }
+            if !self.more()? {
+                self.cut = true;
+                return Ok(None);
+            }
+        }
+        if self.rest().starts_with(']') {
             return Ok(None);
         }
-        let mut values = serde_json::Deserializer::from_str(rest).into_iter();
+        let (mut braces, mut scanned) = (Braces::default(), 0);
+        let end = loop {
+            if let Some(end) = braces.end(&self.rest().as_bytes()[scanned..]) {
+                break scanned + end;
+            }
+            scanned = self.rest().len();
+            if scanned > INTERVAL_BYTES || !self.more()? {
+                break scanned;
+            }
+        };
+        let mut values = serde_json::Deserializer::from_str(&self.rest()[..end]).into_iter();
         match values.next() {
             None => self.cut = true,
             Some(Err(error)) if error.is_eof() => self.cut = true,
@@ -103,9 +137,51 @@ impl<'a> Document<'a> {
         })
     }
 
+    /// Reads a line more; whether there is one.
+    fn more(&mut self) -> Result<bool, Failure> {
+        let Some((_, is_cut, line)) = self.text.next_numbered()? else { return Ok(false) };
+        self.read.push_str(line);
+        self.read.extend((!is_cut).then_some('\n'));
+        Ok(true)
+    }
+
     fn go(&mut self, bytes: usize) {
-        self.line += newlines(&self.text.as_str()[self.at..self.at + bytes]);
+        self.line += newlines(&self.rest()[..bytes]);
         self.at += bytes;
+        if self.at > self.read.len() / 2 {
+            self.read.drain(..self.at);
+            self.at = 0;
+        }
+    }
+
+    fn rest(&self) -> &str {
+        &self.read[self.at..]
+    }
+}
+
+/// Finds the end of an object: where as many braces were closed as opened, outside strings.
+#[derive(Debug, Default)]
+struct Braces {
+    depth: usize,
+    in_string: bool,
+    is_escaped: bool,
+}
+
+impl Braces {
+    /// Behind the object, if it ends in these bytes, or behind what is none.
+    fn end(&mut self, bytes: &[u8]) -> Option<usize> {
+        let is_end = |byte: &u8| {
+            let escaped = std::mem::take(&mut self.is_escaped);
+            match byte {
+                b'"' if !escaped => self.in_string = !self.in_string,
+                b'\\' if self.in_string => self.is_escaped = !escaped,
+                b'{' if !self.in_string => self.depth += 1,
+                b'}' if !self.in_string => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
+            self.depth == 0 && !self.in_string
+        };
+        bytes.iter().position(is_end).map(|at| at + 1)
     }
 }
 
@@ -119,12 +195,38 @@ fn plain(error: &serde_json::Error) -> String {
     text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what).to_owned()
 }
 
-/// The figures of an object, by the names that the tool gives them.
-pub struct Figures<'a>(pub &'a Map<String, Value>);
+/// Figures of an object, by the names that the tool gives them.
+#[derive(Clone, Copy, Debug)]
+pub enum Figures<'a> {
+    Json(&'a Map<String, Value>),
+    /// Numbers below headings.
+    Row(&'a [String], &'a [f64]),
+}
 
-impl Figures<'_> {
+impl<'a> Figures<'a> {
     pub fn number(&self, key: &str) -> Option<f64> {
-        self.0.get(key)?.as_f64().filter(|number| *number >= 0.0)
+        let number = match self {
+            Self::Json(object) => object.get(key)?.as_f64()?,
+            Self::Row(headings, numbers) => {
+                *numbers.get(headings.iter().position(|heading| heading == key)?)?
+            }
+        };
+        (number >= 0.0).then_some(number)
+    }
+
+    /// Figures that have a name of their own among these.
+    pub fn part(&self, key: &str) -> Option<Self> {
+        match self {
+            Self::Json(object) => object.get(key)?.as_object().map(Self::Json),
+            Self::Row(..) => None,
+        }
+    }
+
+    pub fn text(&self, key: &str) -> Option<&'a str> {
+        match self {
+            Self::Json(object) => object.get(key)?.as_str(),
+            Self::Row(..) => None,
+        }
     }
 
     /// The first of several names that is there, times its size in our unit, as a rate.
@@ -152,11 +254,34 @@ impl Figures<'_> {
     }
 }
 
-/// A disk with what follows from its name, among the names of all disks.
-pub fn disk(name: &str, all: &[String]) -> IntervalRow {
-    let mut row = IntervalRow::new(&block::SCHEMA, name);
-    let kind = block::kind_by_name(name);
-    row.set("device_kind", kind.map(|kind| Amount::Text(kind.name().to_owned())));
-    row.set("beneath", block::paths_by_name(name, all.to_vec()).map(Amount::Text));
-    row
+/// What follows from the names of disks, as long as they are the same.
+#[derive(Debug, Default)]
+pub struct Disks {
+    names: Vec<String>,
+    states: HashMap<String, [Option<String>; 2]>,
+}
+
+impl Disks {
+    /// Takes the names of all disks.
+    pub fn list<'n>(&mut self, names: impl Iterator<Item = &'n str> + Clone) {
+        if names.clone().eq(self.names.iter().map(String::as_str)) {
+            return;
+        }
+        self.names = names.map(str::to_owned).collect();
+        let states = |name: &String| {
+            let kind = block::kind_by_name(name).map(|kind| kind.name().to_owned());
+            (name.clone(), [kind, block::paths_by_name(name, self.names.clone())])
+        };
+        self.states = self.names.iter().map(states).collect();
+    }
+
+    /// A disk with what follows from its name.
+    pub fn row(&self, name: &str) -> IntervalRow {
+        let mut row = IntervalRow::new(&block::SCHEMA, name);
+        if let Some([kind, beneath]) = self.states.get(name) {
+            row.set("device_kind", kind.clone().map(Amount::Text));
+            row.set("beneath", beneath.clone().map(Amount::Text));
+        }
+        row
+    }
 }

@@ -1,93 +1,141 @@
-//! A file's text, decompressed, and whether its end is missing.
+//! A file line by line, decompressed, and whether its end is missing.
 
-use std::fs;
-use std::io::{ErrorKind, Read};
-use std::path::Path;
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 
-use super::{ImportError, foreign};
+use super::{Failure, ImportError, foreign};
 
 /// How a gzip file begins (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// A zero among these first bytes means a binary file.
 const HEAD_BYTES: usize = 512;
+/// As much of a file as shows its format.
+const SHOWN_BYTES: usize = 64 << 10;
+const BUFFER_BYTES: usize = 256 << 10;
+/// No tool writes longer lines.
+const LINE_BYTES: u64 = 64 << 20;
 const BINARY: &str = "it is binary; sar's binary files become JSON with sadf -j";
 
-#[derive(Clone, Debug, Default)]
 pub struct Text {
-    text: String,
+    path: PathBuf,
+    from: Box<dyn BufRead + Send>,
+    is_packed: bool,
+    line: Vec<u8>,
+    number: usize,
     /// Whether the compressed stream ends in the middle.
-    cut: bool,
+    is_stream_cut: bool,
+    /// Whether the last line that was read has no end.
+    is_line_cut: bool,
 }
 
 impl Text {
-    /// Reads a file, through gzip if it is compressed. A truncated gzip stream is read as far as it
-    /// can be decompressed.
-    pub fn read(path: &Path) -> Result<Self, ImportError> {
+    /// Opens a file, through gzip if it is compressed.
+    pub fn open(path: &Path) -> Result<Self, ImportError> {
         let failed = |source| ImportError::Read { path: path.to_owned(), source };
-        let bytes = fs::read(path).map_err(failed)?;
-        if !bytes.starts_with(&GZIP) {
-            if bytes.iter().take(HEAD_BYTES).any(|&byte| byte == 0) {
-                return Err(foreign(path, BINARY));
-            }
-            return Self::of(path, bytes, false);
+        let file = File::open(path).map_err(failed)?;
+        let mut raw = BufReader::with_capacity(BUFFER_BYTES, file);
+        let head = raw.fill_buf().map_err(failed)?;
+        let is_packed = head.starts_with(&GZIP);
+        if !is_packed && head.iter().take(HEAD_BYTES).any(|&byte| byte == 0) {
+            return Err(foreign(path, BINARY));
         }
-        let mut plain = Vec::new();
-        let cut = match MultiGzDecoder::new(bytes.as_slice()).read_to_end(&mut plain) {
-            Ok(_) => false,
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => true,
-            Err(error) => {
-                let line = lines(&plain);
-                return Err(damaged(path, line, format!("decompress: {error}")));
-            }
+        let from: Box<dyn BufRead + Send> = if is_packed {
+            Box::new(BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(raw)))
+        } else {
+            Box::new(raw)
         };
-        Self::of(path, plain, cut)
+        Ok(Self {
+            path: path.to_owned(),
+            from,
+            is_packed,
+            line: Vec::new(),
+            number: 0,
+            is_stream_cut: false,
+            is_line_cut: false,
+        })
     }
 
-    fn of(path: &Path, bytes: Vec<u8>, cut: bool) -> Result<Self, ImportError> {
-        let binary = |line| damaged(path, line, "it is not text: a byte is not UTF-8".to_owned());
-        if let Some(at) = bytes.iter().position(|&byte| byte == 0) {
-            return Err(binary(lines(&bytes[..at])));
+    /// The first lines of a file, or what can be read of them.
+    pub fn head(path: &Path) -> Result<String, ImportError> {
+        let mut text = Self::open(path)?;
+        let mut head = String::new();
+        while head.len() < SHOWN_BYTES {
+            match text.next_line() {
+                Ok(Some(line)) => head.push_str(line),
+                Err(Failure::File(error)) if head.trim().is_empty() => return Err(error),
+                // An error behind the first lines is found again when all is read.
+                Ok(None) | Err(_) => break,
+            }
+            head.push('\n');
         }
-        match String::from_utf8(bytes) {
-            Ok(text) => Ok(Self { text, cut }),
-            Err(error) => {
-                let (at, partial) = (error.utf8_error().valid_up_to(), error.utf8_error());
-                let mut bytes = error.into_bytes();
-                if partial.error_len().is_some() {
-                    return Err(binary(lines(&bytes[..at])));
-                }
-                bytes.truncate(at);
-                Ok(Self { text: String::from_utf8_lossy(&bytes).into_owned(), cut: true })
+        Ok(head)
+    }
+
+    /// The next line, without its end. A truncated gzip stream is read as far as it can be
+    /// decompressed.
+    pub fn next_line(&mut self) -> Result<Option<&str>, Failure> {
+        Ok(self.next_numbered()?.map(|(_, _, line)| line))
+    }
+
+    /// The next line behind its number and whether it is incomplete.
+    pub fn next_numbered(&mut self) -> Result<Option<(usize, bool, &str)>, Failure> {
+        self.line.clear();
+        match (&mut self.from).take(LINE_BYTES).read_until(b'\n', &mut self.line) {
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => self.is_stream_cut = true,
+            Err(error)
+                if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::InvalidData) =>
+            {
+                self.number += 1;
+                return Err(self.damaged(format!("decompress: {error}")));
+            }
+            Err(source) => {
+                return Err(Failure::File(ImportError::Read { path: self.path.clone(), source }));
             }
         }
+        if self.line.is_empty() {
+            return Ok(None);
+        }
+        self.number += 1;
+        if self.line.len() as u64 == LINE_BYTES {
+            return Err(self.damaged(format!("a line of more than {} MiB", LINE_BYTES >> 20)));
+        }
+        self.is_line_cut = self.line.pop_if(|byte| *byte == b'\n').is_none();
+        self.line.pop_if(|byte| *byte == b'\r');
+        if let Err(error) = str::from_utf8(&self.line) {
+            if error.error_len().is_some() || !self.is_line_cut {
+                return Err(self.binary());
+            }
+            self.line.truncate(error.valid_up_to());
+        }
+        if self.line.contains(&0) {
+            return Err(self.binary());
+        }
+        let line = str::from_utf8(&self.line).unwrap_or_default();
+        Ok(Some((self.number, self.is_line_cut, line)))
     }
 
-    pub fn as_str(&self) -> &str {
-        &self.text
+    /// The number of the line that was read last, from 1.
+    pub fn number(&self) -> usize {
+        self.number
     }
 
-    /// Whether its end is missing: that of the compressed stream, or of the last line.
+    /// Whether the end of the file is missing, once all of it was read.
     pub fn is_cut(&self) -> bool {
-        self.cut || !self.text.ends_with('\n')
+        self.is_stream_cut || self.is_line_cut
     }
 
-    /// The number of the incomplete last line, if there is one.
-    pub fn cut_line(&self) -> Option<usize> {
-        self.is_cut().then(|| self.last_line())
+    fn binary(&self) -> Failure {
+        let step = if self.is_packed { "decompress: " } else { "" };
+        self.damaged(format!("{step}it is not text: a byte is not UTF-8"))
     }
 
-    pub fn last_line(&self) -> usize {
-        self.text.lines().count().max(1)
+    fn damaged(&self, what: String) -> Failure {
+        let hint = "copy it again; a truncated file would be read up to its end".to_owned();
+        let (path, line) = (self.path.clone(), self.number);
+        Failure::File(ImportError::Damaged { path, line, what, hint })
     }
-}
-
-fn lines(bytes: &[u8]) -> usize {
-    bytes.split(|&byte| byte == b'\n').count()
-}
-
-fn damaged(path: &Path, line: usize, what: String) -> ImportError {
-    let hint = "copy it again; a truncated file would be read up to its end".to_owned();
-    ImportError::Damaged { path: path.to_owned(), line, what, hint }
 }

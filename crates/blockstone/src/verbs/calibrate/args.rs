@@ -20,12 +20,16 @@ Examples:
                                                      a flash drive in its steady state
   blockstone calibrate --read-only --offset 900G --span 100G /dev/sdb
                                                      a zone of a disk in use
+  blockstone calibrate /data1 /data2 /data3          three directories as one storage
   blockstone calibrate --mix 70:30,50:50 /data       also random reads and writes together
   blockstone calibrate --json . | jq .summary.max_iops")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct CalibrateArgs {
-    /// A directory, a file (which is only read) or a block device
-    #[arg(value_hint = ValueHint::AnyPath, required_unless_present = "file")]
-    pub path: Option<PathBuf>,
+    /// A directory, a file (which is only read) or a block device; several are measured as one, and
+    /// any load is spread over them evenly
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath,
+          required_unless_present = "file")]
+    pub paths: Vec<PathBuf>,
     /// Finish within 20 s: fewer points, shorter windows
     #[arg(long, conflicts_with = "full", help_heading = "Duration")]
     pub quick: bool,
@@ -35,8 +39,8 @@ pub struct CalibrateArgs {
     /// Database block size
     #[arg(long, default_value = "8K", value_name = "SIZE", help_heading = "Measurement")]
     pub block_size: Bytes,
-    /// Size of the test file [default: the least of 4G, a quarter of the free space, and what can
-    /// be written in the time limit]
+    /// Size of the test file, in each directory [default: the least of 4G, a quarter of the free
+    /// space, and what can be written in the time limit]
     #[arg(long, value_name = "SIZE", help_heading = "Measurement")]
     pub size: Option<Bytes>,
     /// Latency limit for the p99 at the knee and for the mean at `max_iops`; the knee is the load
@@ -46,6 +50,10 @@ pub struct CalibrateArgs {
     /// Also measure small and large reads together, as Orion's matrix does (adds about 20 s)
     #[arg(long, help_heading = "Measurement")]
     pub matrix: bool,
+    /// Also write in order through the page cache, and show how fast write(2) returned and how fast
+    /// the data were flushed, beside direct writes (adds up to 6 s)
+    #[arg(long, conflicts_with_all = ["read_only", "buffered"], help_heading = "Measurement")]
+    pub buffered_writes: bool,
     /// Numbers of 1 MiB reads in flight, in order and at random, each reader in a part of its own
     /// [default: 1,2,4,8; with --quick 1,4]
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', num_args = 1,
@@ -79,7 +87,7 @@ pub struct CalibrateArgs {
     #[arg(long, help_heading = "Measurement")]
     pub buffered: bool,
     /// Reuse a test file that an earlier run kept
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["path", "size", "destroy"],
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "size", "destroy"],
           value_hint = ValueHint::FilePath, help_heading = "Test file")]
     pub file: Option<PathBuf>,
     /// Keep the test file, for a later --file
@@ -87,7 +95,7 @@ pub struct CalibrateArgs {
     pub keep: bool,
     /// Name a block device a second time, to allow its content to be destroyed
     #[arg(long, value_name = "DEVICE", help_heading = "Test file")]
-    pub destroy: Option<PathBuf>,
+    pub destroy: Vec<PathBuf>,
     /// Write the recording to this directory (new or empty)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,

@@ -5,10 +5,12 @@ mod mixes;
 mod precondition;
 mod select;
 mod tables;
+mod targets;
 
 use anyhow::Result;
 use blockstone_base::table::Measure;
 use blockstone_base::units::Bytes;
+use blockstone_judge::buffered::BufferedWrite;
 use blockstone_judge::findings::{Findings, Point};
 use blockstone_judge::flushes::FlushSlope;
 use blockstone_judge::precondition::Precondition;
@@ -68,12 +70,17 @@ pub struct CalibrateDocument<'a> {
     drift_ratio: Option<f64>,
     /// How long flushes take by what was written before them; null where that was not measured.
     flush_slope: Option<&'a FlushSlope>,
+    /// Sequential writes through the page cache, beside direct ones; null without
+    /// `--buffered-writes`.
+    buffered_write: Option<&'a BufferedWrite>,
     /// Mixes of random reads and writes; empty without `--mix`.
     mixes: Vec<mixes::MixDocument>,
     /// What was written before anything was measured; null without `--precondition`.
     precondition: Option<&'a Precondition>,
-    /// The file that was read and written.
+    /// The file that was read and written; null where there were several.
     file: Option<&'a FileEvidence>,
+    /// The targets that were measured as one; empty for one.
+    targets: Vec<targets::TargetDocument<'a>>,
 }
 
 /// The report of a calibration and its findings.
@@ -88,9 +95,11 @@ pub fn report(recording: &Recording, findings: &Findings) -> Result<Report> {
             points: &findings.points,
             drift_ratio: findings.drift_ratio,
             flush_slope: findings.flush_slope.as_ref(),
+            buffered_write: findings.buffered_write.as_ref(),
             mixes: mixes::documents(findings),
             precondition: findings.precondition.as_ref(),
             file: manifest.file.as_ref(),
+            targets: targets::documents(manifest, findings),
         }),
         ..recorded::report("calibrate", recording, &findings.summary, &findings.verdicts)
     })
@@ -131,7 +140,9 @@ fn sections(recording: &Recording, findings: &Findings) -> Result<Vec<Section>> 
         Section::page(id, heading).about(about)
     };
     let preconditioned = findings.precondition.as_ref();
+    let several = !manifest.targets.is_empty();
     let mut sections = vec![
+        targets::section(manifest, findings),
         Section::new("part", "Part that was measured").with(part(manifest)),
         Section::of("random-reads", tables::concurrency(findings)),
         Section::of("streams", tables::streams(manifest, findings)),
@@ -146,6 +157,8 @@ fn sections(recording: &Recording, findings: &Findings) -> Result<Vec<Section>> 
         .with(charts::reads(manifest, findings)),
         Section::of("commits", tables::commits(manifest, findings))
             .with(tables::more_committers(manifest, findings)),
+        Section::new("buffered-writes", "Sequential writes through the page cache")
+            .with(findings.buffered_write.as_ref().map(tables::buffered_writes)),
         page("writes", "Writes and commits", "A commit is a write and its flush, timed as one.")
             .with(charts::writes(manifest, findings))
             .with([tables::committers(manifest, findings)])
@@ -167,9 +180,11 @@ fn sections(recording: &Recording, findings: &Findings) -> Result<Vec<Section>> 
             "The same window as three layers saw it: what the load generator completed, what the \
              kernel charged to this process, what the device moved.",
         )
-        .with([tables::evidence(findings)]),
+        .with([tables::evidence(findings)])
+        .with(several.then(|| targets::evidence(manifest))),
         page("numbers", "All numbers", "")
             .with([tables::rates(findings), tables::latencies(findings), tables::costs(findings)])
+            .with(several.then(|| targets::shares(findings)))
             .with(preconditioned.map(precondition::rounds)),
         identity::section(manifest),
     ];
@@ -182,6 +197,9 @@ fn part(manifest: &Manifest) -> Option<String> {
     let set = manifest.parameters::<CalibrateParameters>();
     set.asked_span_bytes.flatten().or(set.offset_bytes)?;
     let (span, offset) = (set.size_bytes?, set.offset_bytes.unwrap_or(Bytes(0)));
+    let several = manifest.targets.len() as u64;
+    let each = span.get().checked_div(several).map(|each| format!("{} of each", Bytes(each)));
+    let span = each.unwrap_or_else(|| span.to_string());
     Some(format!(
         "Only {span} from {offset} on were measured. A rotating disk is faster in its outer zones, \
          where offsets begin, and its arms move less within a part."

@@ -50,7 +50,8 @@ pub struct RunArgs {
     #[arg(long, help_heading = "Disks")]
     pub keep: bool,
     /// Run every combination of these settings, for example update=0,20 sessions=1,8,64
-    /// target=instance,postgres:scratch; PATH must precede this option
+    /// target=instance,postgres:scratch: any option of `run` that has a value, by its name without
+    /// dashes; `none` leaves an option without a default away. PATH must precede this option
     #[arg(long, value_name = "NAME=VALUE,VALUE", num_args = 1.., conflicts_with_all = ["awr_info",
           "keep", "require"])]
     pub matrix: Vec<String>,
@@ -144,6 +145,10 @@ pub struct InstanceArgs {
     /// Size of the buffer cache
     #[arg(long, default_value = "128M", value_name = "SIZE")]
     pub cache: Bytes,
+    /// Let SQLite, or a scratch server, have at most this much page cache, 16M or more, so that
+    /// what it reads through it comes from the storage; needs a control group of memory
+    #[arg(long, value_name = "SIZE")]
+    pub page_cache: Option<Bytes>,
     /// Copies of each block: external 1, normal 2, high 3
     #[arg(long, default_value = "external", value_parser = redundancy())]
     pub redundancy: Redundancy,

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use blockstone_base::Bytes;
-use blockstone_base::units::ParseError;
 use blockstone_judge::grid::{Axis, GRID_SCHEMA, Grid, PLAN_FILE, Plan, PlannedCell};
 use blockstone_record::{Recording, RunDir};
 use blockstone_report::Report;
 use blockstone_sys::held;
 use blockstone_target::without_password;
+use clap::{Arg, Args, Command, FromArgMatches};
 
 use super::args::RunArgs;
 use crate::exit::Exit;
@@ -23,7 +23,13 @@ use crate::{finish, recordings};
 /// A plan takes some 100 bytes a run.
 const PLAN_BYTES_MAX: Bytes = Bytes::mib(16);
 
-const NAMES: [&str; 7] = ["update", "sessions", "schemas", "scale", "work-unit", "cache", "target"];
+/// Options that say where things are, and those about the grid itself.
+const FIXED: [&str; 8] =
+    ["conf", "destroy", "failure-group", "matrix", "out", "password-file", "repeat", "require"];
+/// Short names of options.
+const SHORT: [(&str, &str); 1] = [("update", "update-pct")];
+/// The value of an option that is not given.
+const NONE: &str = "none";
 
 pub fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
     let (global, printer) = (&context.global, context.printer);
@@ -141,8 +147,11 @@ fn axes(texts: &[String]) -> Result<Vec<Axis>> {
         let (name, values) = text
             .split_once('=')
             .ok_or_else(|| anyhow!("vary `{shown}`: it is not NAME=VALUE,VALUE\n{hint}"))?;
-        if !NAMES.contains(&name) {
-            bail!("vary `{name}`: unknown setting\nhint: --matrix varies {}", NAMES.join(", "));
+        let command = varied();
+        if option(&command, name).is_none() {
+            let known = command.get_arguments().filter(|arg| varies(arg));
+            let known: Vec<&str> = known.filter_map(Arg::get_long).collect();
+            bail!("vary `{name}`: unknown setting\nhint: --matrix varies {}", known.join(", "));
         }
         let values: Vec<String> = values.split(',').map(str::to_owned).collect();
         if values.iter().any(String::is_empty) {
@@ -157,31 +166,48 @@ fn without_passwords(axis: Axis) -> Axis {
     Axis { values: axis.values.iter().map(|value| without_password(value)).collect(), ..axis }
 }
 
+/// The options of a run without their defaults: of these, only what is given is taken.
+fn varied() -> Command {
+    let command = RunArgs::augment_args_for_update(Command::new("run"));
+    // Some options of a run contradict some of every verb.
+    let command = verb::Global::augment_args(command).no_binary_name(true);
+    command.mut_args(|arg| arg.default_value(None).default_missing_value(None))
+}
+
+fn varies(arg: &Arg) -> bool {
+    !arg.is_global_set()
+        && arg.get_action().takes_values()
+        && arg.get_long().is_some_and(|name| !FIXED.contains(&name))
+}
+
+/// The option that an axis varies.
+fn option<'a>(command: &'a Command, axis: &str) -> Option<&'a Arg> {
+    let long = SHORT.iter().find(|(short, _)| *short == axis).map_or(axis, |(_, long)| *long);
+    command.get_arguments().find(|arg| varies(arg) && arg.get_long() == Some(long))
+}
+
 /// The arguments at one combination.
 fn with(args: &RunArgs, axes: &[Axis], values: &[String]) -> Result<RunArgs> {
     // Each has a directory of its own below the grid's.
     let mut args = RunArgs { out: None, ..args.clone() };
+    let usual = RunArgs::augment_args(Command::new("run"));
     for (axis, value) in axes.iter().zip(values) {
-        let wrong = |why: String| anyhow!("set {} to {value}: {why}\nhint: see --help", axis.name);
-        let number = || value.parse::<u32>().map_err(|error| wrong(error.to_string()));
-        let (method, instance) = (&mut args.method, &mut args.instance);
-        match axis.name.as_str() {
-            "update" => method.update_pct = Some(number()?),
-            "sessions" => method.sessions = Some(number()?),
-            "schemas" => method.schemas = Some(number()?),
-            "work-unit" => method.work_unit = Some(number()?),
-            "scale" => {
-                method.scale = Some(value.parse().map_err(wrong)?);
-            }
-            "cache" => {
-                instance.cache =
-                    value.parse().map_err(|error: ParseError| wrong(error.to_string()))?;
-            }
-            _ => {
-                blockstone_target::registry::find(value)?;
-                instance.target.clone_from(value);
-            }
+        let command = varied();
+        let long = option(&command, &axis.name).and_then(Arg::get_long).unwrap_or_default();
+        let has_default =
+            option(&usual, &axis.name).is_some_and(|arg| !arg.get_default_values().is_empty());
+        if value == NONE && !has_default {
+            continue;
         }
+        let argument = format!("--{long}={value}");
+        let given = command.clone().try_get_matches_from([argument]);
+        let set = given.and_then(|given| args.update_from_arg_matches(&given));
+        set.map_err(|error| {
+            let text = error.to_string();
+            let why = text.lines().next().unwrap_or_default();
+            let why = why.strip_prefix("error: ").unwrap_or(why);
+            anyhow!("set {} to {value}: {why}\nhint: see --help", axis.name)
+        })?;
     }
     Ok(args)
 }

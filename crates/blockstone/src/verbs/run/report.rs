@@ -184,6 +184,7 @@ fn workload(manifest: &Manifest, findings: &RunFindings) -> String {
         parts.push(Bytes(rows.saturating_mul(block)).to_string());
     }
     parts.extend(run.cache_bytes.map(|cache| format!("cache {cache}")));
+    parts.extend(run.page_cache_bytes.map(|most| format!("page cache {most}")));
     parts.extend(copies);
     parts.push(format!("window {}", format_ns(findings.window_ns as f64)));
     parts.join(" · ")

@@ -1,24 +1,28 @@
 //! The options of `watch`.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use blockstone_base::units::Nanos;
 use blockstone_probe::profile::ProfileSpec;
+use blockstone_report::render::csv::ticks::Shape;
 use blockstone_view::Condition;
 use blockstone_watch::host_name;
 use clap::builder::PossibleValuesParser;
-use clap::{ArgGroup, Args, ValueHint};
+use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 use regex::Regex;
 
 /// Arguments of `watch`.
 #[derive(Args, Debug)]
-#[command(group(ArgGroup::new("printed").args(["once", "lines"])), after_help = "\
+#[command(group(ArgGroup::new("printed").args(["once", "lines", "csv"]).multiple(true)),
+          after_help = "\
 Examples:
   blockstone watch                                 this host, live
   blockstone watch --once                          one second, as text
   blockstone watch --lines                         a line each second, without --view a summary
   blockstone watch --lines --view disks --rows 4 --interval 10s | tee disks.log
+  blockstone watch --csv disks.csv --view disks --for 10m       for gnuplot or a spreadsheet
+  blockstone watch --replay night --csv - --csv-shape long      all rows, a line each value
   blockstone watch --once --json | jq .views.disks
   blockstone watch --db postgres://me@localhost/bench
   blockstone watch --db run:last                   a `blockstone run` in progress
@@ -82,7 +86,7 @@ pub struct WatchArgs {
     #[arg(long, value_name = "FILE", num_args = 1.., value_hint = ValueHint::FilePath,
           requires = "record", help_heading = "Output",
           conflicts_with_all = ["replay", "interval", "duration", "db", "sample", "no_bpf", "pid",
-                                "group", "listen", "once", "lines", "view", "profile"])]
+                                "group", "listen", "once", "lines", "csv", "view", "profile"])]
     pub import: Vec<PathBuf>,
     /// Show a recording: its directory, its id, or `last`
     #[arg(long, value_name = "RUN", help_heading = "Output")]
@@ -92,12 +96,24 @@ pub struct WatchArgs {
     pub once: bool,
     /// Print a line at every tick, which begins with the time; it is what happens anyway if
     /// standard output is no terminal and nothing else is asked for
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, conflicts_with = "once", help_heading = "Output")]
     pub lines: bool,
     /// Lines at every tick: the first rows of each table side by side, below each other
     #[arg(long, value_name = "N", default_value_t = 1, requires = "lines", conflicts_with = "once",
           value_parser = rows, help_heading = "Output")]
     pub rows: usize,
+    /// Write every tick to this file as CSV (`-`, or no name: to standard output), each line with
+    /// its time first. With --once: print one table as CSV, the one named after `=`, or the first
+    // It takes the place of the option that all verbs have.
+    #[arg(id = "csv", long = "csv", value_name = "FILE|TABLE", num_args = 0..=1,
+          default_missing_value = "", conflicts_with = "json", value_hint = ValueHint::FilePath,
+          help_heading = "Output")]
+    pub csv: Option<String>,
+    /// A line each tick with a column for each figure, for gnuplot, or a line each figure with the
+    /// names of view, row and figure
+    #[arg(long, value_enum, value_name = "SHAPE", default_value_t = CsvShape::Wide,
+          requires = "csv", conflicts_with = "once", help_heading = "Output")]
+    pub csv_shape: CsvShape,
     /// Replay from this time after the start of the recording
     #[arg(long, value_name = "TIME", requires = "replay", help_heading = "Output")]
     pub from: Option<Nanos>,
@@ -134,6 +150,31 @@ pub struct WatchArgs {
     /// Serve the paths of files too; without it, metrics of files are sums
     #[arg(long, requires = "listen", help_heading = "Output")]
     pub listen_paths: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum CsvShape {
+    /// A line each tick; the rows of the first tick, in a replay all rows, have columns
+    Wide,
+    /// A line each figure
+    Long,
+}
+
+impl From<CsvShape> for Shape {
+    fn from(shape: CsvShape) -> Self {
+        match shape {
+            CsvShape::Wide => Self::Wide,
+            CsvShape::Long => Self::Long,
+        }
+    }
+}
+
+impl WatchArgs {
+    /// Where every tick is written as CSV; `-` is standard output.
+    pub fn csv_file(&self) -> Option<&Path> {
+        let name = self.csv.as_deref().filter(|_| !self.once)?;
+        Some(Path::new(if name.is_empty() { "-" } else { name }))
+    }
 }
 
 fn interval(text: &str) -> Result<Nanos, String> {

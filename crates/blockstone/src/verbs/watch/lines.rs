@@ -1,122 +1,30 @@
 //! A watch or a recording as lines: one a tick, each begins with the time.
 
-use anyhow::{Result, bail};
-use blockstone_base::units::Nanos;
+use anyhow::Result;
 use blockstone_report::render::lines::Lines;
-use blockstone_view::{Focus, History, Interval, Table, View, registry};
+use blockstone_view::{History, Interval};
 
 use super::args::WatchArgs;
-use crate::instants;
-use crate::interval;
+use super::selection::Selection;
 use crate::printer::{Printer, Reader};
-
-/// What a line has without --view: of each view, these columns.
-const SUMMARY: &[(&str, &[&str])] = &[
-    ("host", &["cpu_user_share", "cpu_system_share", "cpu_iowait_share", "runnable"]),
-    (
-        "disks",
-        &[
-            "device",
-            "read_ios_per_s",
-            "read_bytes_per_s",
-            "read_await_ns",
-            "write_ios_per_s",
-            "write_bytes_per_s",
-            "write_await_ns",
-            "queue_depth",
-        ],
-    ),
-    ("active-sessions", &["wait_class", "event", "average_active_sessions"]),
-];
-/// From this interval on, the time is written to the second.
-const SECOND: Nanos = Nanos::millis(1_000);
-
-/// A view, and those of its columns that are shown.
-struct Chosen {
-    view: &'static View,
-    /// All columns if empty.
-    keys: &'static [&'static str],
-}
 
 /// Prints intervals as lines.
 pub struct Log {
-    chosen: Vec<Chosen>,
-    focus: Option<Focus>,
+    selection: Selection,
     lines: Lines,
-    exact: bool,
     printer: Printer,
 }
 
 impl Log {
-    /// Of these views or, without names, of the summary.
     pub fn new(args: &WatchArgs, history: &History, printer: Printer) -> Result<Self> {
-        let chosen = if args.view.is_empty() { summary(history) } else { named(args, history)? };
-        let ticks: Vec<u64> = history.ticks().take(2).collect();
-        let interval_ns = match (&args.replay, ticks.as_slice()) {
-            (Some(_), [first, second]) => second - first,
-            _ => args.interval.get(),
-        };
-        Ok(Self {
-            chosen,
-            focus: interval::focus(&args.view, &args.only)?,
-            lines: Lines::new(args.rows, printer.style()),
-            exact: interval_ns < SECOND.get() * 9 / 10,
-            printer,
-        })
+        let selection = Selection::new(args, history)?;
+        Ok(Self { selection, lines: Lines::new(args.rows, printer.style()), printer })
     }
 
     /// Prints the lines of an interval that ended at this instant.
     pub fn tick(&mut self, instant_ns: Option<i128>, interval: &Interval<'_>) -> Result<Reader> {
-        let interval = self.focus.as_ref().map_or(*interval, |focus| interval.only(focus));
-        let tables: Vec<Table> =
-            self.chosen.iter().filter_map(|chosen| chosen.table(&interval)).collect();
-        let instant =
-            instant_ns.map_or_else(|| "-".to_owned(), |ns| instants::local(ns, self.exact));
-        let lines = self.lines.tick(&instant, &tables);
+        let instant = self.selection.time(instant_ns).unwrap_or_else(|| "-".to_owned());
+        let lines = self.lines.tick(&instant, &self.selection.tables(interval));
         self.printer.lines(&lines)
-    }
-}
-
-impl Chosen {
-    fn table(&self, interval: &Interval<'_>) -> Option<Table> {
-        let table = self.view.table(interval)?;
-        Some(if self.keys.is_empty() { table } else { table.only(self.keys) })
-    }
-}
-
-fn summary(history: &History) -> Vec<Chosen> {
-    let chosen = SUMMARY.iter().filter_map(|(name, keys)| {
-        let view = registry::find(name)?;
-        is_seen(view, history).then_some(Chosen { view, keys })
-    });
-    chosen.collect()
-}
-
-fn named(args: &WatchArgs, history: &History) -> Result<Vec<Chosen>> {
-    let views: Vec<&View> = args.view.iter().filter_map(|name| registry::find(name)).collect();
-    if let Some(view) = views.iter().find(|view| !is_seen(view, history)) {
-        let hint = match &args.replay {
-            Some(_) => "the recording does not have it",
-            None => "views of a database need --db, those of processor time --profile",
-        };
-        bail!("print {}: nothing was read of {}\nhint: {hint}", view.name, view.probe);
-    }
-    Ok(views.into_iter().map(|view| Chosen { view, keys: &[] }).collect())
-}
-
-fn is_seen(view: &View, history: &History) -> bool {
-    history.probes().any(|info| info.probe == view.probe)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_summary_names_views_and_columns_that_exist() {
-        for (name, keys) in SUMMARY {
-            let view = registry::find(name).unwrap();
-            assert!(keys.iter().all(|key| view.column(key).is_some()), "{name}: {keys:?}");
-        }
     }
 }

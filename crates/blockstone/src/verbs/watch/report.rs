@@ -5,8 +5,8 @@ use blockstone_report::render::json;
 use blockstone_report::{Headline, Report};
 use blockstone_view::{Interval, document};
 
-use crate::chapters;
 use crate::layers::layers;
+use crate::{chapters, instants};
 
 /// The key of its tables.
 pub const VIEWS: &str = "views";
@@ -18,12 +18,14 @@ pub struct Watched<'a> {
     /// The directory of the recording; empty while it is watched.
     pub recording: String,
     pub interval: Interval<'a>,
+    /// When it began and ended, in nanoseconds since 1970; None where the recording does not say.
+    pub instants: [Option<i128>; 2],
 }
 
 /// The report: of these views or, without names, of all.
 pub fn report(watched: &Watched<'_>, views: &[String]) -> Report {
-    let Watched { manifest, recording, interval } = watched;
-    let (answers, facts): (Vec<_>, Vec<_>) = chapters::facts(*manifest, interval)
+    let Watched { manifest, recording, interval, instants: edges } = watched;
+    let (answers, facts): (Vec<_>, Vec<_>) = chapters::facts(*manifest, interval, *edges)
         .into_iter()
         .partition(|(name, _)| matches!(*name, "elapsed" | "DB time" | "transactions"));
     let line = |facts: Vec<(&str, String)>| {
@@ -31,7 +33,8 @@ pub fn report(watched: &Watched<'_>, views: &[String]) -> Report {
         facts.collect::<Vec<_>>().join(" · ")
     };
     let (sections, timeline) = layers(*manifest, interval, views);
-    let mut keys = json::keys(document(interval));
+    let mut keys =
+        json::keys(document(interval).between(edges.map(|ns| ns.and_then(instants::utc))));
     // The renderer writes the views that were asked for.
     keys.remove(VIEWS);
     let imported = interval.history().imported();

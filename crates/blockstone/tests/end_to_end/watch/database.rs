@@ -1,5 +1,6 @@
 //! `blockstone watch --db` as a user runs it, with what each may see.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
 use blockstone_testkit::{PostgresServer, ScratchDir, blockstone_binary, require, run};
@@ -45,6 +46,33 @@ fn a_database_is_watched_beside_its_host_and_replayed() {
     assert!((1.8..=2.0).contains(&average), "{asleep:#}");
     let session = row(&document, "processes", "role", "postgres/session");
     assert!(session["cpu_share"].is_number(), "{session:#}");
+}
+
+/// The names of roles that begin with `product`, without what stands behind the slash.
+fn servers(document: &Value, product: &str) -> BTreeSet<String> {
+    let rows = document["views"]["processes"].as_array().unwrap();
+    let roles = rows.iter().filter_map(|row| row["role"].as_str()?.split('/').next());
+    roles.filter(|name| name.starts_with(product)).map(str::to_owned).collect()
+}
+
+#[test]
+fn two_servers_on_one_host_are_kept_apart() {
+    require!(Root, Postgres);
+    let [first, second] = [(); 2].map(|()| PostgresServer::start(15, &["fsync=off"]).unwrap());
+    let port = |server: &PostgresServer| {
+        let address = server.address();
+        address.rsplit_once(':').unwrap().1.split('/').next().unwrap().to_owned()
+    };
+    let named = [&first, &second].map(|server| format!("postgres@{}", port(server)));
+    let once = ["--once", "--json", "--for", "1s", "--no-bpf"];
+    let found = servers(&run(&mut watch(&once)).json(), "postgres");
+    // Servers of other tests may run too.
+    assert!(named.iter().all(|name| found.contains(name)), "{found:?} {named:?}");
+    assert!(!found.contains("postgres"), "{found:?}");
+    // The one that is watched has the name of its product, whatever runs beside it.
+    let found = servers(&run(watch(&once).args(["--db", &first.address()])).json(), "postgres");
+    assert!(found.contains("postgres") && found.contains(&named[1]), "{found:?}");
+    assert!(!found.contains(&named[0]), "{found:?}");
 }
 
 #[test]

@@ -35,7 +35,10 @@ impl Terminal {
         tcsetwinsize(&theirs, size).unwrap();
         let end = |fd: &OwnedFd| Stdio::from(fd.try_clone().unwrap());
         command.stdin(end(&theirs)).stdout(end(&theirs)).stderr(end(&theirs));
-        let child = command.env("TERM", "xterm-256color").spawn().unwrap();
+        if command.get_envs().all(|(name, _)| name != "TERM") {
+            command.env("TERM", "xterm-256color");
+        }
+        let child = command.spawn().unwrap();
         // The command holds ends of the terminal too, and must not keep it open.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let screen = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));

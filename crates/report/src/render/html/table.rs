@@ -120,7 +120,7 @@ const fn why(missing: Missing) -> &'static str {
         Missing::NotInVersion => "not in this version",
         Missing::NotPermitted => "not permitted",
         Missing::Unknown => "unknown",
-        Missing::NoEvidence => "no evidence: other counters contradict it",
+        Missing::NoEvidence => "no evidence: not readable, or contradicted by other counters",
         Missing::Nothing => "nothing happened that it could describe",
     }
 }

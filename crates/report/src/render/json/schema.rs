@@ -178,13 +178,13 @@ mod tests {
         let mut table = Table::new("all", "", COLUMNS);
         let estimate =
             Estimate { value: 1.0, low: 0.0, high: f64::NAN, samples: 1, duration_ns: 1 };
-        for value in [
+        let values = [
             Value::Number(2.5),
             Value::Number(f64::INFINITY),
             Value::Estimate(estimate),
             Value::Missing(Missing::Nothing),
-            Value::Missing(Missing::NotPermitted),
-        ] {
+        ];
+        for value in values.into_iter().chain(Missing::REASONS.map(Value::Missing)) {
             table.push(Row::from([Value::from("x"), value]).condemned_by(&["hole".to_owned()]));
         }
         json::document(&Report {

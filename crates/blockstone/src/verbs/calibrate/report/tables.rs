@@ -9,7 +9,8 @@ use blockstone_base::stats::Estimate;
 use blockstone_base::table::{
     Heading, Missing, Row, Table, Value, bytes, count, flow, happened, ratio, share, text, time,
 };
-use blockstone_base::units::three_digits;
+use blockstone_base::units::{Bytes, three_digits};
+use blockstone_judge::buffered::BufferedWrite;
 use blockstone_judge::findings::{Findings, Point};
 use blockstone_judge::flushes::FlushSlope;
 use blockstone_record::manifest::{Group, Manifest, Stop};
@@ -250,6 +251,27 @@ pub fn flushes(slope: &FlushSlope) -> Table {
             time.flush_ns_p50.samples
         ]
     }))
+}
+
+const BUFFERED: &[Heading] = &[
+    text("way", "writes of 1 MiB in order", "When they count as written."),
+    flow("bytes_per_s", "rate", "Bytes a second."),
+    count("rounds", "rounds", "How often all were written."),
+];
+
+/// The same bytes written in three ways.
+pub fn buffered_writes(writes: &BufferedWrite) -> Table {
+    let about = "Until write(2) returns, data are copied into the page cache: that is the speed of \
+                 memory, and a crash loses them. Only fsync(2) after them, or direct I/O and its \
+                 flush, shows the storage.";
+    let ways = [
+        ("buffered, as write(2) returned", writes.returned_mb_per_s),
+        ("buffered, as fsync(2) returned", writes.flushed_mb_per_s),
+        ("direct, as write(2) returned", writes.direct_mb_per_s),
+    ];
+    let title = format!("{} written in each of three ways", Bytes(writes.written_bytes));
+    let rows = ways.map(|(way, rate)| row![way, rate.scaled(1e6), rate.samples]);
+    Table::new("buffered-writes", title, BUFFERED).about(about).with(rows)
 }
 
 const MATRIX: &[Heading] = &[

@@ -1,6 +1,6 @@
 //! What a grid of runs reports: a line for each combination of settings.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use blockstone_base::Estimate;
 use blockstone_base::table::{Heading, Measure, Row, Table, Value, happened, text};
@@ -19,6 +19,32 @@ const DRAWN: [&str; 3] = ["operations_per_s", "physical_reads_per_cpu_s", "commi
 #[derive(Serialize, JsonSchema)]
 pub struct GridDocument<'a> {
     grid: &'a Grid,
+    /// The combinations once more, by name.
+    cells: Vec<NamedCell<'a>>,
+}
+
+/// One combination.
+#[derive(Serialize, JsonSchema)]
+struct NamedCell<'a> {
+    /// What varied, and its value.
+    settings: BTreeMap<&'a str, &'a str>,
+    /// The medians of the runs that came to their end, by name; no condemned figure is among them.
+    summary: BTreeMap<&'static str, f64>,
+}
+
+impl<'a> GridDocument<'a> {
+    fn of(grid: &'a Grid) -> Self {
+        let settings = |cell: &'a Cell| {
+            let pairs = grid.axes.iter().zip(&cell.values);
+            pairs.map(|(axis, value)| (axis.name.as_str(), value.as_str())).collect()
+        };
+        let summary = |cell: &Cell| {
+            let sound = cell.figures.iter().filter(|figure| figure.condemned_by.is_empty());
+            sound.map(|figure| (figure.name, figure.value)).collect()
+        };
+        let named = |cell| NamedCell { settings: settings(cell), summary: summary(cell) };
+        Self { grid, cells: grid.cells.iter().map(named).collect() }
+    }
 }
 
 /// The report of a grid whose recordings are in `dir`.
@@ -44,7 +70,7 @@ pub fn report(grid: &Grid, dir: &str) -> Report {
         partial: !grid.trustworthy(),
         recording: dir.to_owned(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        document: json::keys(GridDocument { grid }),
+        document: json::keys(GridDocument::of(grid)),
         ..Report::default()
     }
 }

@@ -1,0 +1,59 @@
+//! What is written at every tick: lines to read, and CSV.
+
+use anyhow::Result;
+use blockstone_view::{History, Interval};
+
+use super::args::WatchArgs;
+use super::export::{Export, Sink};
+use super::lines::Log;
+use crate::printer::{Printer, Reader};
+
+pub struct Outputs {
+    log: Option<Log>,
+    export: Option<Export>,
+}
+
+impl Outputs {
+    /// Lines if `lines`, and CSV if there is somewhere to write it.
+    pub fn new(
+        args: &WatchArgs,
+        lines: bool,
+        sink: Option<Sink>,
+        history: &History,
+        printer: Printer,
+    ) -> Result<Self> {
+        let log = lines.then(|| Log::new(args, history, printer)).transpose()?;
+        let export = sink.map(|sink| Export::new(sink, args, history, printer)).transpose()?;
+        Ok(Self { log, export })
+    }
+
+    /// The rows of `whole` get columns in CSV.
+    pub fn columns_of(&mut self, whole: &Interval<'_>) -> Result<()> {
+        if let Some(export) = &mut self.export
+            && export.columns_of(whole)? == Reader::Gone
+        {
+            self.export = None;
+        }
+        Ok(())
+    }
+
+    /// Writes an interval that ended at this instant. What nobody reads any more is not written
+    /// again.
+    pub fn tick(&mut self, instant_ns: Option<i128>, interval: &Interval<'_>) -> Result<()> {
+        if let Some(log) = &mut self.log
+            && log.tick(instant_ns, interval)? == Reader::Gone
+        {
+            self.log = None;
+        }
+        if let Some(export) = &mut self.export
+            && export.tick(instant_ns, interval)? == Reader::Gone
+        {
+            self.export = None;
+        }
+        Ok(())
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.log.is_none() && self.export.is_none()
+    }
+}

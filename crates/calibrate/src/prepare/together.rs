@@ -1,0 +1,95 @@
+//! Several targets that are measured as one.
+
+use std::path::PathBuf;
+
+use blockstone_base::identity::{FileSystem, PathKind, StorageTarget};
+
+use crate::error::CalibrateError;
+use crate::settings::{Settings, Subject};
+
+/// What is done with a target.
+#[derive(Clone, Copy, PartialEq)]
+enum Treatment {
+    TestFile,
+    OnlyRead,
+    Destroyed,
+}
+
+/// Fails unless all are treated alike, and each is named once.
+pub fn check(settings: &Settings, targets: &[StorageTarget]) -> Result<(), CalibrateError> {
+    let treatment = |(subject, target): (&Subject, &StorageTarget)| match subject {
+        Subject::Destroy(_) => Treatment::Destroyed,
+        Subject::Path(_) if target.kind == PathKind::Directory => Treatment::TestFile,
+        Subject::Path(_) | Subject::TestFile(_) => Treatment::OnlyRead,
+    };
+    let treatments: Vec<_> = settings.subjects.iter().zip(targets).map(treatment).collect();
+    for (at, target) in targets.iter().enumerate() {
+        let refuse = |other: &StorageTarget, why| {
+            let [first, other] = [other, target].map(|target| PathBuf::from(&target.path));
+            Err(CalibrateError::Together { first, other, why })
+        };
+        if let Some(twice) = targets[..at].iter().find(|known| known.path == target.path) {
+            return refuse(twice, "they are the same");
+        }
+        if treatments[at] != treatments[0] {
+            return refuse(
+                &targets[0],
+                "test files, files that are only read, and devices that \
+                                        are overwritten are measured apart",
+            );
+        }
+    }
+    match targets {
+        [first, _, ..] if settings.keep => {
+            Err(CalibrateError::KeepOfSeveral { path: PathBuf::from(&first.path) })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How many of `targets` are directories of the same file system as `target`, itself included.
+pub fn sharing_space(targets: &[StorageTarget], target: &StorageTarget) -> u64 {
+    let held = |other: &&StorageTarget| {
+        let place = |of: &FileSystem| (of.kind.clone(), of.source.clone(), of.mount_point.clone());
+        let place = |of: &StorageTarget| of.file_system.as_ref().map(place);
+        other.kind == PathKind::Directory && place(other) == place(target)
+    };
+    (targets.iter().filter(held).count() as u64).max(1)
+}
+
+/// One target of several: the first, with the paths, devices and limits of all. Devices at the top
+/// of a chain stand first.
+pub fn united(targets: &[StorageTarget]) -> Option<StorageTarget> {
+    let mut all = targets.first()?.clone();
+    let paths: Vec<&str> = targets.iter().map(|target| target.path.as_str()).collect();
+    all.path = paths.join(", ");
+    let tops = targets.iter().filter_map(|target| target.devices.first());
+    let beneath = targets.iter().flat_map(|target| target.devices.iter().skip(1));
+    all.devices.clear();
+    for device in tops.chain(beneath) {
+        if !all.devices.iter().any(|known| known.name == device.name) {
+            all.devices.push(device.clone());
+        }
+    }
+    for cap in targets.iter().flat_map(|target| &target.caps) {
+        if !all.caps.contains(cap) {
+            all.caps.push(cap.clone());
+        }
+    }
+    all.free_bytes = targets.iter().map(|target| target.free_bytes).sum();
+    Some(all)
+}
+
+/// Pairs of targets that have a device in common, with its name: the one nearest to the top.
+pub fn sharing_devices(targets: &[StorageTarget]) -> Vec<(&str, &str, &str)> {
+    let mut pairs = Vec::new();
+    for (at, one) in targets.iter().enumerate() {
+        for other in &targets[at + 1..] {
+            let common = |name: &String| other.devices.iter().any(|device| device.name == *name);
+            let shared = one.devices.iter().map(|device| &device.name).find(|name| common(name));
+            pairs
+                .extend(shared.map(|name| (one.path.as_str(), other.path.as_str(), name.as_str())));
+        }
+    }
+    pairs
+}

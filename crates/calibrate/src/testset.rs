@@ -1,0 +1,134 @@
+//! The files under test of one or several targets, used as one.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use blockstone_base::Capability;
+use blockstone_base::units::Bytes;
+use blockstone_engine::{Medium, Stripes};
+use blockstone_sys::file::{BlockFile, FileError};
+
+use crate::plan::LARGE;
+use crate::testfile::{AppendFile, TestFile};
+
+/// At least one, all made by Blockstone or none.
+#[derive(Debug)]
+pub struct TestSet(Vec<TestFile>);
+
+impl TestSet {
+    pub fn new(files: Vec<TestFile>) -> Self {
+        Self(files)
+    }
+
+    pub fn files(&self) -> &[TestFile] {
+        &self.0
+    }
+
+    pub fn medium(&self) -> Medium {
+        medium(self.0.iter().map(|file| Arc::clone(file.main())).collect())
+    }
+
+    /// Whether Blockstone wrote their content.
+    pub fn ours(&self) -> bool {
+        self.0.iter().all(TestFile::ours)
+    }
+
+    pub fn needs_layout(&self) -> bool {
+        self.0.iter().any(TestFile::needs_layout)
+    }
+
+    /// Identity written into every block's stamp.
+    pub fn file_id(&self) -> u64 {
+        self.0.first().map_or(0, |file| file.file_id)
+    }
+
+    /// Whether the page cache is bypassed on all of them, and if not, on which and why.
+    pub fn direct(&self, paths: &[String]) -> Capability {
+        let degraded = self.0.iter().zip(paths).find_map(|(file, path)| match &file.direct {
+            Capability::Degraded { why } if self.0.len() > 1 => {
+                Some(Capability::degraded(format!("{path}: {why}")))
+            }
+            Capability::Degraded { .. } => Some(file.direct.clone()),
+            Capability::Full => None,
+        });
+        degraded.unwrap_or(Capability::Full)
+    }
+
+    /// One that is gone.
+    pub fn vanished(&self) -> Option<&Path> {
+        self.0.iter().map(TestFile::path).find(|path| !path.exists())
+    }
+
+    /// The same files through the page cache and out of it, with the first `cached` bytes of all
+    /// read into it again.
+    pub fn buffered(&self, cached: Bytes) -> Result<Medium, FileError> {
+        let share = self.share(cached).get();
+        let open = |file: &TestFile| {
+            let buffered = file.buffered()?;
+            buffered.drop_cached()?;
+            let mut block = vec![0; LARGE.get() as usize];
+            for offset in (0..share).step_by(block.len()) {
+                buffered
+                    .read_at(offset, &mut block)
+                    .map_err(|errno| file.io_error("read", errno))?;
+            }
+            Ok(buffered)
+        };
+        self.0.iter().map(open).collect::<Result<_, _>>().map(medium)
+    }
+
+    /// Second files beside them that start empty and are removed when dropped.
+    pub fn appendable(&self, purpose: &str) -> Result<AppendSet, FileError> {
+        self.0.iter().map(|file| file.appendable(purpose)).collect::<Result<_, _>>().map(AppendSet)
+    }
+
+    /// Truncates the files to what was laid out of all.
+    pub fn cut(&self, size: Bytes) -> Result<(), FileError> {
+        let share = self.share(size);
+        self.0.iter().try_for_each(|file| file.cut(share))
+    }
+
+    pub fn flush(&self) -> Result<(), FileError> {
+        self.0
+            .iter()
+            .try_for_each(|file| file.main().fsync().map_err(|errno| file.io_error("flush", errno)))
+    }
+
+    /// Renames the files so that no later run removes them, and returns the new paths.
+    pub fn keep(&mut self) -> Result<Vec<PathBuf>, FileError> {
+        self.0.iter_mut().map(TestFile::keep).collect()
+    }
+
+    /// The part of `all` that each has.
+    fn share(&self, all: Bytes) -> Bytes {
+        Bytes(all.get().div_ceil(self.0.len() as u64))
+    }
+}
+
+/// Second files of all targets.
+#[derive(Debug)]
+pub struct AppendSet(Vec<AppendFile>);
+
+impl AppendSet {
+    pub fn medium(&self) -> Medium {
+        medium(self.0.iter().map(|file| Arc::clone(&file.0)).collect())
+    }
+
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.0.iter().map(|file| file.0.path())
+    }
+
+    pub fn flush(&self) -> Result<(), FileError> {
+        self.0.iter().try_for_each(|AppendFile(file)| {
+            let error = |errno| file.error("flush", std::io::Error::from_raw_os_error(errno));
+            file.fsync().map_err(error)
+        })
+    }
+}
+
+fn medium(mut files: Vec<Arc<BlockFile>>) -> Medium {
+    match files.len() {
+        1 => Medium::File(files.remove(0)),
+        _ => Medium::Files(Stripes::new(files)),
+    }
+}
