@@ -29,20 +29,18 @@ fn least_to_start(place: &Place) -> u32 {
 fn without_memory_it_says_so_in_one_line() {
     let place = Place::new();
     let least = least_to_start(&place);
-    let mut refused = 0;
     // From too little for a thread to enough.
-    for kibibytes in (least..least + 80_000).step_by(1_000) {
+    for (refused, kibibytes) in (least..least + 80_000).step_by(1_000).enumerate() {
         let watch = ["watch", "--once", "--for", "200ms", "--no-bpf"];
         let ran = run(&mut limited(&place, "-v", kibibytes, &watch));
         if ran.code == Some(0) {
             assert!(refused > 0, "{kibibytes} KiB, the least to start with, are enough");
             return;
         }
-        refused += 1;
         assert_eq!(ran.code, Some(2), "{kibibytes} KiB: {ran:#?}");
-        let last: Vec<_> = ran.stderr.lines().collect();
+        let lines: Vec<_> = ran.stderr.lines().collect();
         assert!(
-            matches!(last.as_slice(), [.., what, hint]
+            matches!(lines.as_slice(), [.., what, hint]
                 if what.starts_with("error: ") && hint.contains("ulimit -v")),
             "{kibibytes} KiB: {ran:#?}"
         );
