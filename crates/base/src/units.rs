@@ -31,7 +31,7 @@ pub enum ParseError {
     Bytes { text: String },
     /// The text is not a number followed by a time unit.
     #[error(
-        "`{text}` is not a duration; write a number with a unit ns, us, ms, s, m or h, as in 20ms"
+        "`{text}` is not a duration; write a number with a unit ns, us, ms, s, m, h or d, as in 20ms"
     )]
     Nanos { text: String },
 }
@@ -107,6 +107,7 @@ impl FromStr for Nanos {
             "s" => 1e9,
             "m" | "min" => 60e9,
             "h" => 3600e9,
+            "d" => 86_400e9,
             _ => return Err(fail()),
         };
         let scaled = number * scale;

@@ -44,6 +44,7 @@ impl Opening<'_> {
             probes: Vec::new(),
             summary: BTreeMap::new(),
             imported: None,
+            dropped_before_ns: None,
             verdicts: Vec::new(),
         }
     }

@@ -59,6 +59,10 @@ pub struct Manifest {
     pub data_files: Vec<FileEvidence>,
     /// What the measurement could do, and what not and why.
     pub capabilities: Vec<NamedCapability>,
+    /// Rows before this instant were dropped while it was recorded; those of series of states, and
+    /// of a segment that reaches beyond it, are still there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped_before_ns: Option<u64>,
     /// The phases in order; a row's `phase` is an index into them.
     pub phases: Vec<Phase>,
     /// The machine's clocks at the start, after each phase and at the end; none in recordings of

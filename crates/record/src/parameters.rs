@@ -164,6 +164,8 @@ parameters! {
         interval_ns: Nanos,
         /// Product and version of the database that is watched too.
         server: String,
+        /// How much of the past stays in the recording; none keeps all.
+        keep_ns: Nanos,
         /// The file of another tool that was imported.
         import: String,
     }

@@ -1,10 +1,10 @@
 //! Writing a recording while the measurement runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use blockstone_base::column::{Cell, Schema};
+use blockstone_base::column::{Cell, Kind, Schema};
 use blockstone_base::verdict::Verdict;
 use blockstone_sys::held::HeldDir;
 use jiff::Timestamp;
@@ -70,6 +70,14 @@ struct Open {
     files: TableFiles,
     buffer: Table,
     next: u32,
+    /// Those on disk, the oldest first.
+    segments: VecDeque<Segment>,
+}
+
+struct Segment {
+    number: u32,
+    /// No row is later.
+    until_ns: u64,
 }
 
 struct ProbeTable {
@@ -208,7 +216,28 @@ impl Recorder {
     /// Puts all buffered rows on disk. When a table cannot be written its rows stay buffered, the
     /// other tables are still written, and the first error is returned.
     pub fn end_segment(&mut self) -> Result<(), RecordError> {
-        self.each_table(|open, disk, meta| open.end_segment(disk, meta))
+        let until_ns = self.series.iter().filter_map(|series| series.last_t_ns).max();
+        let until_ns = until_ns.unwrap_or_default();
+        self.each_table(|open, disk, meta| open.end_segment(disk, until_ns, meta))
+    }
+
+    /// Removes the segments that have no row at or after `t_ns`, once the manifest says so. Series
+    /// of states are kept, because theirs are recorded when they are first seen. Fails when the
+    /// manifest cannot be written, or a segment cannot be removed.
+    pub fn drop_before(&mut self, t_ns: u64) -> Result<(), RecordError> {
+        self.manifest.dropped_before_ns = Some(t_ns);
+        self.save()?;
+        let states = |columns: &[ColumnInfo]| columns.iter().all(|c| c.kind == Kind::State);
+        let mut result =
+            self.each_series(
+                |open, disk, _, columns| {
+                    if states(columns) { Ok(()) } else { open.drop_before(disk, t_ns) }
+                },
+            );
+        for open in [&mut self.histograms, &mut self.events] {
+            result = result.and(open.drop_before(self.disk.as_ref(), t_ns));
+        }
+        result
     }
 
     /// Ends the recording: the last segment, one file a table in place of its segments, and the
@@ -289,26 +318,44 @@ impl ProbeTable {
 
 impl Open {
     fn new(files: TableFiles, fields: Vec<Field>) -> Self {
-        Self { files, buffer: Table::new(fields), next: 1 }
+        Self { files, buffer: Table::new(fields), next: 1, segments: VecDeque::new() }
     }
 
-    fn end_segment(&mut self, disk: &dyn Disk, meta: &Meta) -> Result<(), RecordError> {
+    fn end_segment(
+        &mut self,
+        disk: &dyn Disk,
+        until_ns: u64,
+        meta: &Meta,
+    ) -> Result<(), RecordError> {
         if self.buffer.is_empty() {
             return Ok(());
         }
         self.buffer.sort();
         self.files.write_segment(disk, self.next, &self.buffer, meta)?;
         self.buffer.clear();
+        self.segments.push_back(Segment { number: self.next, until_ns });
         self.next += 1;
         Ok(())
     }
 
+    fn drop_before(&mut self, disk: &dyn Disk, t_ns: u64) -> Result<(), RecordError> {
+        while let Some(oldest) = self.segments.front().filter(|oldest| oldest.until_ns < t_ns) {
+            self.files.remove_segment(disk, oldest.number)?;
+            self.segments.pop_front();
+        }
+        Ok(())
+    }
+
+    fn numbers(&self) -> Vec<u32> {
+        self.segments.iter().map(|segment| segment.number).collect()
+    }
+
     fn compact(&mut self, disk: &dyn Disk, meta: &Meta) -> Result<(), RecordError> {
-        self.files.compact(disk, self.next - 1, &self.buffer.fields, meta)
+        self.files.compact(disk, &self.numbers(), &self.buffer.fields, meta)
     }
 
     fn instants(&self, disk: &dyn Disk) -> Result<Vec<u64>, RecordError> {
-        self.files.instants(disk, self.next - 1)
+        self.files.instants(disk, &self.numbers())
     }
 
     fn write_level(

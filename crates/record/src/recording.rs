@@ -232,7 +232,8 @@ impl Recording {
             return Err(RecordError::damaged(&files.compacted(), "it is missing"));
         }
         let mut parts = Vec::new();
-        let mut expected = 1;
+        let dropped = self.manifest.dropped_before_ns.and(segments.first());
+        let mut expected = dropped.map_or(1, |(number, _)| *number);
         for (number, path) in segments {
             for missing in expected..number {
                 self.warn(&RecordError::damaged(&files.segment(missing), "it is missing"));

@@ -140,22 +140,23 @@ impl TableFiles {
         })
     }
 
-    /// Puts the first `count` segments into one file and removes them.
+    /// Puts these segments into one file and removes them.
     pub fn compact(
         &self,
         disk: &dyn Disk,
-        count: u32,
+        segments: &[u32],
         fields: &[Field],
         meta: &Meta,
     ) -> Result<(), RecordError> {
-        let segments: Vec<PathBuf> = (1..=count).map(|number| self.segment(number)).collect();
         self.write_groups(disk, fields, meta, |write| {
-            segments.iter().try_for_each(|segment| write(&self.read_segment(disk, segment)?))
+            segments.iter().try_for_each(|&number| write(&self.read_segment(disk, number)?))
         })?;
-        for segment in &segments {
-            disk.remove(segment).map_err(RecordError::io("remove", segment))?;
-        }
-        Ok(())
+        segments.iter().try_for_each(|&number| self.remove_segment(disk, number))
+    }
+
+    pub fn remove_segment(&self, disk: &dyn Disk, number: u32) -> Result<(), RecordError> {
+        let path = self.segment(number);
+        disk.remove(&path).map_err(RecordError::io("remove", &path))
     }
 
     /// Writes a level of this series from `finer`, its compacted file or the level below.
@@ -179,19 +180,20 @@ impl TableFiles {
     }
 
     /// The instants of a series that has no compacted file yet, ascending.
-    pub fn instants(&self, disk: &dyn Disk, count: u32) -> Result<Vec<u64>, RecordError> {
+    pub fn instants(&self, disk: &dyn Disk, segments: &[u32]) -> Result<Vec<u64>, RecordError> {
         let mut instants = Vec::new();
-        for segment in (1..=count).map(|number| self.segment(number)) {
-            instants.extend(self.read_segment(disk, &segment)?.instants());
+        for &number in segments {
+            instants.extend(self.read_segment(disk, number)?.instants());
         }
         instants.sort_unstable();
         instants.dedup();
         Ok(instants)
     }
 
-    fn read_segment(&self, disk: &dyn Disk, segment: &Path) -> Result<Table, RecordError> {
-        let file = disk.open(segment).map_err(RecordError::io("open", segment))?;
-        self.checked(Reader::of(file, segment)?, segment)?.read(segment)
+    fn read_segment(&self, disk: &dyn Disk, number: u32) -> Result<Table, RecordError> {
+        let segment = self.segment(number);
+        let file = disk.open(&segment).map_err(RecordError::io("open", &segment))?;
+        self.checked(Reader::of(file, &segment)?, &segment)?.read(&segment)
     }
 
     /// Writes the compacted file from the tables that `each` hands on, in sorted groups of about

@@ -2,6 +2,7 @@
 
 mod crash;
 mod damage;
+mod dropped;
 mod faulty;
 mod fixture;
 mod full_disk;

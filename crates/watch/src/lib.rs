@@ -38,6 +38,7 @@ mod watch;
 pub use exposition::Paths;
 pub use import::{Import, ImportError};
 pub use listen::{Access, Listen, Listener, Token, host_name};
+pub use recorder::KEEP_MIN;
 pub use settings::{Destination, Kernel, Settings};
 pub use watch::Watch;
 

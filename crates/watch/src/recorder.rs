@@ -1,5 +1,7 @@
 //! The recording of a watched host: one phase, from the first tick to the last.
 
+use std::collections::VecDeque;
+
 use blockstone_base::column::{Cell, Schema, Unmeasured};
 use blockstone_base::units::Nanos;
 use blockstone_measure::{Opening, capability};
@@ -17,10 +19,15 @@ const SEGMENT: Nanos = Nanos::millis(10_000);
 /// A longer recording has longer segments: a crash loses at most one part in this many of it.
 const SEGMENT_SHARE: u64 = 20;
 const SEGMENT_MAX: Nanos = Nanos::millis(300_000);
+/// A recording that keeps less would be little more than its last segment.
+pub const KEEP_MIN: Nanos = Nanos::millis(60_000);
 
 pub struct RecordingSink {
     recorder: Recorder,
+    keep: Option<Nanos>,
     segment_since_ns: u64,
+    /// The first ticks of the segments that are kept, the one being written included.
+    segments: VecDeque<u64>,
     first_ns: Option<u64>,
     last_ns: u64,
 }
@@ -36,6 +43,7 @@ impl RecordingSink {
         let root = std::path::Path::new("/");
         let parameters = WatchParameters {
             interval_ns: Some(settings.interval),
+            keep_ns: destination.keep,
             server: server.map(|server| format!("{} {}", server.product, server.version)),
             ..WatchParameters::default()
         };
@@ -50,7 +58,14 @@ impl RecordingSink {
             capabilities: &[capability::privilege()],
         };
         let recorder = Recorder::create(&destination.dir, manifest.manifest(), series)?;
-        Ok(Self { recorder, segment_since_ns: 0, first_ns: None, last_ns: 0 })
+        Ok(Self {
+            recorder,
+            keep: destination.keep,
+            segment_since_ns: 0,
+            segments: VecDeque::new(),
+            first_ns: None,
+            last_ns: 0,
+        })
     }
 
     pub fn row(
@@ -82,14 +97,33 @@ impl RecordingSink {
     pub fn ticked(&mut self, t_ns: u64) -> Result<(), RecordError> {
         self.first_ns.get_or_insert(t_ns);
         self.last_ns = t_ns;
-        let length_ns = (t_ns / SEGMENT_SHARE).clamp(SEGMENT.get(), SEGMENT_MAX.get());
+        if self.segments.back().is_none_or(|first_ns| *first_ns < self.segment_since_ns) {
+            self.segments.push_back(t_ns);
+        }
+        let recorded_ns = self.keep.map_or(t_ns, |keep| keep.get().min(t_ns));
+        let length_ns = (recorded_ns / SEGMENT_SHARE).clamp(SEGMENT.get(), SEGMENT_MAX.get());
         if t_ns < self.segment_since_ns + length_ns {
             return Ok(());
         }
-        self.segment_since_ns = t_ns;
+        // A row between two ticks belongs to the later one.
+        self.segment_since_ns = t_ns + 1;
         self.recorder.end_segment()?;
+        let outdated = self.outdated(t_ns);
         self.note_phase(Stop::TimeLimit);
-        self.recorder.save()
+        match outdated {
+            Some(t_ns) => self.recorder.drop_before(t_ns),
+            None => self.recorder.save(),
+        }
+    }
+
+    /// Leaves out the segments that are not needed to reach back from `t_ns` as far as is kept.
+    /// Gives the first tick of what is left, if that is another one than before.
+    fn outdated(&mut self, t_ns: u64) -> Option<u64> {
+        let from_ns = t_ns.checked_sub(self.keep?.get())?;
+        let outdated = self.segments.partition_point(|first_ns| *first_ns <= from_ns);
+        self.segments.drain(..outdated.checked_sub(1).filter(|count| *count > 0)?);
+        self.first_ns = self.segments.front().copied();
+        self.first_ns
     }
 
     pub fn close(mut self, end: End) -> Result<(), RecordError> {
@@ -126,5 +160,92 @@ pub fn whole_phase(start_ns: u64, end_ns: u64, stop: Stop) -> Phase {
         processors: None,
         first_error: None,
         note: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use blockstone_base::column::{Column, Kind, Unit};
+    use blockstone_probe::Roles;
+    use blockstone_record::Recording;
+
+    use super::*;
+    use crate::settings::Kernel;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    static HOST: Schema = Schema {
+        probe: "host",
+        doc: "A host.",
+        columns: &[Column {
+            name: "cpu_ns",
+            unit: Unit::Nanoseconds,
+            kind: Kind::Counter,
+            source: "the test",
+            doc: "A column of the test.",
+        }],
+    };
+
+    fn sink(dir: &Path, keep: Option<Nanos>) -> RecordingSink {
+        let destination = Destination { dir: dir.to_owned(), id: "abcdef".to_owned(), keep };
+        let settings = Settings {
+            argv: Vec::new(),
+            interval: Nanos(SECOND_NS),
+            keep: Nanos(0),
+            roles: Roles::with(Vec::new(), Vec::new()),
+            record: None,
+            database: None,
+            samples: Nanos(SECOND_NS),
+            kernel: Kernel::Off,
+            profile_per_second: None,
+        };
+        RecordingSink::begin(&destination, &settings, None, &[&HOST]).unwrap()
+    }
+
+    /// A tick each second, from 1 to `last`.
+    fn record(sink: &mut RecordingSink, last: u64) {
+        for second in 1..=last {
+            let t_ns = second * SECOND_NS;
+            sink.row("host", t_ns, "", &[Cell::from(second)]).unwrap();
+            sink.ticked(t_ns).unwrap();
+        }
+    }
+
+    fn seconds(dir: &Path) -> (u64, u64, u64) {
+        let recording = Recording::open(dir).unwrap();
+        assert_eq!(recording.warnings(), Vec::<String>::new());
+        let instants = recording.instants("host").unwrap();
+        let phase = &recording.manifest.phases[0];
+        assert!(instants.windows(2).all(|two| two[1] == two[0] + SECOND_NS), "{instants:?}");
+        let [start, first, last] =
+            [phase.window_start_ns, instants[0], instants[instants.len() - 1]];
+        (start / SECOND_NS, first / SECOND_NS, last / SECOND_NS)
+    }
+
+    #[test]
+    fn only_what_is_kept_stays_on_disk() {
+        let scratch = tempfile::tempdir().unwrap();
+        let dir = scratch.path().join("run");
+        let mut sink = sink(&dir, Some(KEEP_MIN));
+        record(&mut sink, 600);
+        let (start, first, last) = seconds(&dir);
+        assert_eq!(start, first);
+        assert!(last >= 590 && last - 60 >= first && last - first < 75, "{first} to {last}");
+        let segments = std::fs::read_dir(dir.join("series")).unwrap().count();
+        assert!(segments < 10, "{segments} segments");
+        sink.close(End::Complete).unwrap();
+        assert_eq!(seconds(&dir), (first, first, 600));
+    }
+
+    #[test]
+    fn without_a_limit_all_stays() {
+        let scratch = tempfile::tempdir().unwrap();
+        let dir = scratch.path().join("run");
+        let mut sink = sink(&dir, None);
+        record(&mut sink, 600);
+        sink.close(End::Complete).unwrap();
+        assert_eq!(seconds(&dir), (1, 1, 600));
     }
 }

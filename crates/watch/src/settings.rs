@@ -35,4 +35,6 @@ pub struct Destination {
     /// A directory that does not exist or is empty.
     pub dir: PathBuf,
     pub id: String,
+    /// How much of the past stays in the recording; none keeps all.
+    pub keep: Option<Nanos>,
 }

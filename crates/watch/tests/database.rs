@@ -45,7 +45,7 @@ fn sessions_are_seen_while_the_server_is_there_and_it_may_go_and_come_back() {
         interval: Nanos::millis(250),
         keep: Nanos::millis(60_000),
         roles: Roles::default(),
-        record: Some(Destination { dir: dir.clone(), id: "db".to_owned() }),
+        record: Some(Destination { dir: dir.clone(), id: "db".to_owned(), keep: None }),
         database: Some(server.address()),
         samples: Nanos::millis(50),
         kernel: Kernel::Off,

@@ -26,7 +26,7 @@ fn text(name: &str) -> String {
 fn imported(path: &Path) -> (Recording, History, Vec<String>) {
     let dir = tempfile::tempdir().unwrap();
     let import = Import::read(&[path.to_owned()]).unwrap();
-    let to = Destination { dir: dir.path().join("run"), id: "abcdef".to_owned() };
+    let to = Destination { dir: dir.path().join("run"), id: "abcdef".to_owned(), keep: None };
     import.record(&to, &[]).unwrap();
     let recording = Recording::open(&to.dir).unwrap();
     let history = History::read(&recording).unwrap();
@@ -39,7 +39,7 @@ fn imported_text(name: &str, text: &[u8]) -> Result<(History, Vec<String>), Impo
     let path = dir.path().join(name);
     fs::write(&path, text).unwrap();
     let import = Import::read(&[path])?;
-    let to = Destination { dir: dir.path().join("run"), id: "abcdef".to_owned() };
+    let to = Destination { dir: dir.path().join("run"), id: "abcdef".to_owned(), keep: None };
     import.record(&to, &[])?;
     let history = History::read(&Recording::open(&to.dir).unwrap()).unwrap();
     Ok((history, import.notes().to_vec()))
@@ -346,7 +346,7 @@ fn several_files_become_one_recording_and_what_lies_between_is_unknown() {
     let dir = tempfile::tempdir().unwrap();
     let [first, second] = halves("sar.json", dir.path());
     let import = Import::read(&[second.clone(), first.clone()]).unwrap();
-    let to = Destination { dir: dir.path().join("run"), id: "abcdef".to_owned() };
+    let to = Destination { dir: dir.path().join("run"), id: "abcdef".to_owned(), keep: None };
     import.record(&to, &[]).unwrap();
     let history = History::read(&Recording::open(&to.dir).unwrap()).unwrap();
     let known: Vec<bool> = intervals(&history)

@@ -77,7 +77,7 @@ fn shares_of_processors_are_all_of_their_time() {
 fn a_replay_shows_to_the_last_digit_what_was_seen_live() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join("night");
-    let destination = Destination { dir: dir.clone(), id: "abc".to_owned() };
+    let destination = Destination { dir: dir.clone(), id: "abc".to_owned(), keep: None };
     let mut watch = Watch::start(&settings(Some(destination))).unwrap();
     let mut live = Vec::new();
     for _ in 0..8 {

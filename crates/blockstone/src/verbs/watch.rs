@@ -186,7 +186,7 @@ fn draws() -> bool {
 fn settings(args: &WatchArgs, global: &Global) -> Result<Settings> {
     let password = PasswordFile { password_file: args.password_file.clone() };
     password.read_for(args.db.as_deref())?;
-    let record = args.record.as_deref().map(destination).transpose()?;
+    let record = args.record.as_deref().map(|dir| destination(dir, args.keep)).transpose()?;
     let missing = args.pid.iter().find(|pid| !Path::new(&format!("/proc/{pid}")).exists());
     if let Some(pid) = missing {
         bail!("watch process {pid}: no such process\nhint: ps -e lists processes");
@@ -240,9 +240,9 @@ fn listen(address: SocketAddr, args: &WatchArgs, printer: Printer) -> Result<Lis
     Ok(listener)
 }
 
-fn destination(dir: &Path) -> Result<Destination> {
+fn destination(dir: &Path, keep: Option<Nanos>) -> Result<Destination> {
     let run = out_run_dir(dir)?;
-    Ok(Destination { dir: run.path, id: run.id })
+    Ok(Destination { dir: run.path, id: run.id, keep })
 }
 
 fn import(files: &[PathBuf], dir: &Path, printer: Printer) -> Result<Exit> {
@@ -250,7 +250,7 @@ fn import(files: &[PathBuf], dir: &Path, printer: Printer) -> Result<Exit> {
     for note in import.notes() {
         printer.note(&format!("warning: {note}"));
     }
-    import.record(&destination(dir)?, &recordings::command_line())?;
+    import.record(&destination(dir, None)?, &recordings::command_line())?;
     printer.note(&format!("imported: {}", import.summary()));
     printer.note(&format!("recording: {}", dir.display()));
     Ok(Exit::Done)

@@ -93,6 +93,7 @@ pub fn manifest() -> Manifest {
         probes: Vec::new(),
         summary: [].into(),
         imported: None,
+        dropped_before_ns: None,
         verdicts: Vec::new(),
     }
 }

@@ -7,7 +7,7 @@ use blockstone_base::units::Nanos;
 use blockstone_probe::profile::ProfileSpec;
 use blockstone_report::render::csv::ticks::Shape;
 use blockstone_view::Condition;
-use blockstone_watch::host_name;
+use blockstone_watch::{KEEP_MIN, host_name};
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 use regex::Regex;
@@ -29,6 +29,7 @@ Examples:
   blockstone watch --once --for 10s --profile --view cpu-by-role,cpu-by-function
   blockstone watch --group backup=pg_dump --pid 4711
   blockstone watch --record night --for 8h         record; needs no terminal
+  blockstone watch --record always --keep 7d       the last week, whenever something happened
   blockstone watch --import db1-*.raw.gz --record old    convert files of collectl, sar or iostat
   blockstone watch --replay night                  show a recording, forwards and backwards
   blockstone watch --replay night --once --from 10m --to 12m --view disks
@@ -81,12 +82,18 @@ pub struct WatchArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath,
           help_heading = "Output", conflicts_with = "replay")]
     pub record: Option<PathBuf>,
+    /// Keep at least this much of the past in the recording, and remove what is older, in pieces of
+    /// at most 5 minutes
+    #[arg(long, value_name = "TIME", value_parser = keep, requires = "record",
+          help_heading = "Output")]
+    pub keep: Option<Nanos>,
     /// Instead of watching, convert these files of collectl (raw), sar (sadf -j) or iostat to a
     /// recording
     #[arg(long, value_name = "FILE", num_args = 1.., value_hint = ValueHint::FilePath,
           requires = "record", help_heading = "Output",
           conflicts_with_all = ["replay", "interval", "duration", "db", "sample", "no_bpf", "pid",
-                                "group", "listen", "once", "lines", "csv", "view", "profile"])]
+                                "group", "listen", "once", "lines", "csv", "view", "profile",
+                                "keep"])]
     pub import: Vec<PathBuf>,
     /// Show a recording: its directory, its id, or `last`
     #[arg(long, value_name = "RUN", help_heading = "Output")]
@@ -183,6 +190,14 @@ fn interval(text: &str) -> Result<Nanos, String> {
         return Err("the counters of the kernel are too coarse for less than 100ms".to_owned());
     }
     Ok(interval)
+}
+
+fn keep(text: &str) -> Result<Nanos, String> {
+    let keep: Nanos = text.parse().map_err(|error| format!("{error}"))?;
+    if keep < KEEP_MIN {
+        return Err(format!("a recording keeps at least {KEEP_MIN}"));
+    }
+    Ok(keep)
 }
 
 fn rows(text: &str) -> Result<usize, String> {
