@@ -45,6 +45,8 @@ pub enum ScanError {
         "start thread {number} of {threads}: {source}\nhint: raise ulimit -u or lower --threads"
     )]
     Thread { number: usize, threads: usize, source: io::Error },
+    #[error("scan: it was ended before all files were looked at\nhint: start it again")]
+    Ended,
     #[error("scan: a worker terminated unexpectedly\nhint: this is a bug; please report it")]
     Vanished,
     #[error(transparent)]

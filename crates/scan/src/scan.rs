@@ -511,7 +511,7 @@ mod tests {
     fn however_many_threads_and_however_it_is_read_the_figures_are_the_same() {
         let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         files(dir.path());
-        let survey = survey(&[dir.path().to_owned()]).unwrap();
+        let survey = survey(&[dir.path().to_owned()], &mut |_| true).unwrap();
         let run = |threads, direct| {
             let settings = Settings { threads, direct, ..Settings::default() };
             scan(&survey, plan(), &settings, &mut |_| true).unwrap()
@@ -531,7 +531,7 @@ mod tests {
         let (data, saved) = (dir.path().join("data"), dir.path().join("saved"));
         std::fs::create_dir(&data).unwrap();
         files(&data);
-        let survey = survey(&[data]).unwrap();
+        let survey = survey(&[data], &mut |_| true).unwrap();
         let whole = scan(&survey, plan(), &Settings::default(), &mut |_| true).unwrap();
         // At some tens of megabytes a second the end comes in the middle of some file.
         let slow = Settings {

@@ -6,6 +6,9 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 
 use blockstone_reduce::page::{self, Recognised};
 use blockstone_reduce::scanned::Skipped;
@@ -17,6 +20,11 @@ use crate::error::{ScanError, first_line};
 
 /// Bytes of a file by which its format is recognised.
 const HEAD_BYTES: usize = 64 << 10;
+/// Files that are looked at together. A look is one small read, so it is the device that is waited
+/// for, not a processor.
+const LOOKS_IN_FLIGHT: usize = 16;
+/// How often is told how far it is.
+const TELL_EVERY: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Debug)]
 pub struct Found {
@@ -44,10 +52,21 @@ impl Survey {
     }
 }
 
+/// How far a survey is: files found, and those of them that were looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Surveying {
+    pub found: usize,
+    pub looked_at: usize,
+}
+
+/// Sees how far a survey is, and says whether to go on.
+type Watch<'a> = dyn FnMut(Surveying) -> bool + 'a;
+
 /// Walks `paths`. Symbolic links are followed, as a database follows those to its tablespaces; a
-/// file that is reached twice is scanned once.
-pub fn survey(paths: &[PathBuf]) -> Result<Survey, ScanError> {
-    let mut walk = Walk::default();
+/// file that is reached twice is scanned once. A survey that `watch` ends is an error.
+pub fn survey(paths: &[PathBuf], watch: &mut Watch<'_>) -> Result<Survey, ScanError> {
+    let mut walk =
+        Walk { watch, ended: false, files: Vec::new(), skipped: vec![], seen: HashSet::new() };
     for path in paths {
         let found =
             fs::metadata(path).map_err(|source| ScanError::Path { path: path.clone(), source })?;
@@ -57,19 +76,33 @@ pub fn survey(paths: &[PathBuf]) -> Result<Survey, ScanError> {
             return Err(ScanError::Kind { path: path.clone(), what: kind_name(&found) });
         }
     }
-    if walk.survey.files.len() > FILES_MAX {
-        return Err(ScanError::TooMany { files: walk.survey.files.len() });
+    let Walk { ended, files, mut skipped, .. } = walk;
+    if ended {
+        return Err(ScanError::Ended);
     }
-    Ok(walk.survey)
+    if files.len() > FILES_MAX {
+        return Err(ScanError::TooMany { files: files.len() });
+    }
+    let looked_at = look_at_all(&files, watch)?;
+    let mut survey = Survey::default();
+    for (path, looked_at) in files.iter().zip(looked_at) {
+        match looked_at {
+            Ok(found) => survey.files.push(found),
+            Err(why) => skipped.push(Skipped { path: shown(path), why, matters: true }),
+        }
+    }
+    Ok(Survey { skipped, ..survey })
 }
 
-#[derive(Default)]
-struct Walk {
-    survey: Survey,
+struct Walk<'a> {
+    watch: &'a mut Watch<'a>,
+    ended: bool,
+    files: Vec<PathBuf>,
+    skipped: Vec<Skipped>,
     seen: HashSet<(u64, u64)>,
 }
 
-impl Walk {
+impl Walk<'_> {
     /// False for what is neither directory nor regular file.
     fn enter(&mut self, path: &Path, found: &Metadata) -> bool {
         if found.is_dir() {
@@ -92,6 +125,10 @@ impl Walk {
         };
         paths.sort_unstable();
         for path in paths {
+            self.ended |= !(self.watch)(Surveying { found: self.files.len(), looked_at: 0 });
+            if self.ended {
+                return;
+            }
             match fs::metadata(&path) {
                 Ok(found) if self.enter(&path, &found) => {}
                 Ok(found) => {
@@ -110,26 +147,87 @@ impl Walk {
         if !self.seen.insert(key) {
             return self.skip(path, "this file is scanned under another name", false);
         }
-        match look(path) {
-            Ok(found) => self.survey.files.push(found),
-            Err(why) => self.skip(path, &why, true),
-        }
+        self.files.push(path.to_owned());
     }
 
     fn skip(&mut self, path: &Path, why: &str, matters: bool) {
         let path = shown(path);
-        self.survey.skipped.push(Skipped { path, why: why.to_owned(), matters });
+        self.skipped.push(Skipped { path, why: why.to_owned(), matters });
     }
 }
 
-fn look(path: &Path) -> Result<Found, String> {
-    let read = |direct| {
+/// Looks at the files, several at a time, and gives what there is to say of each in their order.
+fn look_at_all(files: &[PathBuf], watch: &mut Watch<'_>) -> Result<Vec<Looked>, ScanError> {
+    let (next, ended) = (AtomicUsize::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let (tell, looked) = channel();
+        for number in 0..LOOKS_IN_FLIGHT.min(files.len()) {
+            let mut arena = Arena::new(1, HEAD_BYTES)?;
+            let (tell, next, ended) = (tell.clone(), &next, &ended);
+            let thread = std::thread::Builder::new().name(format!("look {number}"));
+            let thread = thread.spawn_scoped(scope, move || {
+                look_at_each(files, next, ended, arena.slot(0), &tell);
+            });
+            if let Err(source) = thread {
+                ended.store(true, Ordering::Relaxed);
+                let threads = LOOKS_IN_FLIGHT;
+                return Err(ScanError::Thread { number, threads, source });
+            }
+        }
+        drop(tell);
+        let gathered = gather(files.len(), &looked, watch);
+        ended.store(true, Ordering::Relaxed);
+        gathered
+    })
+}
+
+/// What a file was found to be, or why it cannot be scanned.
+type Looked = Result<Found, String>;
+
+fn look_at_each(
+    files: &[PathBuf],
+    next: &AtomicUsize,
+    ended: &AtomicBool,
+    head: &mut [u8],
+    tell: &Sender<(usize, Looked)>,
+) {
+    while !ended.load(Ordering::Relaxed) {
+        let index = next.fetch_add(1, Ordering::Relaxed);
+        let Some(path) = files.get(index) else { return };
+        if tell.send((index, look(path, head))).is_err() {
+            return;
+        }
+    }
+}
+
+fn gather(
+    count: usize,
+    looked: &Receiver<(usize, Looked)>,
+    watch: &mut Watch<'_>,
+) -> Result<Vec<Looked>, ScanError> {
+    let mut all: Vec<Option<Looked>> = (0..count).map(|_| None).collect();
+    let mut looked_at = 0;
+    loop {
+        match looked.recv_timeout(TELL_EVERY) {
+            Ok((index, looked)) => {
+                all[index] = Some(looked);
+                looked_at += 1;
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        if !watch(Surveying { found: count, looked_at }) {
+            return Err(ScanError::Ended);
+        }
+    }
+    all.into_iter().collect::<Option<Vec<Looked>>>().ok_or(ScanError::Vanished)
+}
+
+fn look(path: &Path, head: &mut [u8]) -> Looked {
+    let mut read = |direct| {
         let file = BlockFile::open(path, Access::Read, direct)?;
-        let mut arena = Arena::new(1, HEAD_BYTES)
-            .map_err(|e| file.error("look at", io::Error::other(e.to_string())))?;
-        let head = arena.slot(0);
         let len = file
-            .read_at(0, head)
+            .read_at(0, &mut *head)
             .map_err(|errno| file.error("read", io::Error::from_raw_os_error(errno)))?;
         let format = page::recognise(&head[..len]);
         let FileState { bytes, modified_ns } = file.state()?;
@@ -164,4 +262,45 @@ pub(crate) fn shown(path: &Path) -> String {
         }
     }
     shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_in_the_order_of_their_names_and_all_are_told_of() {
+        let dir = tempfile::tempdir().unwrap();
+        let names: Vec<String> = (0..200).map(|index| format!("{index:03}")).collect();
+        for name in &names {
+            fs::write(dir.path().join(name), [7; 5000]).unwrap();
+        }
+        std::os::unix::fs::symlink("nowhere", dir.path().join("050-dangling")).unwrap();
+        let (mut found, mut looked_at) = (Vec::new(), Vec::new());
+        let survey = survey(&[dir.path().to_owned()], &mut |surveying| {
+            found.push(surveying.found);
+            looked_at.push(surveying.looked_at);
+            true
+        });
+        let survey = survey.unwrap();
+        let paths = survey.files.iter().map(|file| file.path.file_name().unwrap());
+        assert!(paths.eq(names.iter().map(String::as_str)));
+        assert!(survey.files.iter().all(|file| file.bytes == 5000));
+        assert_eq!((survey.skipped.len(), survey.skipped[0].matters), (1, true));
+        assert!(found.is_sorted() && looked_at.is_sorted());
+        assert_eq!((found.last(), looked_at.last()), (Some(&200), Some(&200)));
+    }
+
+    #[test]
+    fn it_can_be_ended_while_it_walks_and_while_it_looks() {
+        let dir = tempfile::tempdir().unwrap();
+        for index in 0..50 {
+            fs::write(dir.path().join(index.to_string()), b"x").unwrap();
+        }
+        let paths = [dir.path().to_owned()];
+        let walking = survey(&paths, &mut |surveying| surveying.found < 10);
+        assert!(matches!(walking, Err(ScanError::Ended)));
+        let looking = survey(&paths, &mut |surveying| surveying.looked_at < 10);
+        assert!(matches!(looking, Err(ScanError::Ended)));
+    }
 }

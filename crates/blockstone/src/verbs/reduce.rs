@@ -14,7 +14,7 @@ use blockstone_reduce::generate::{self, Kind, Shape};
 use blockstone_reduce::model::{BUILT_IN, Model};
 use blockstone_reduce::plan::{COMPRESSED_CONTENTS, Compress, Plan};
 use blockstone_report::render::json::schema::Document;
-use blockstone_scan::{Outcome, ScanError, Settings};
+use blockstone_scan::{Outcome, ScanError, Settings, Surveying};
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
@@ -41,8 +41,15 @@ fn run(args: &ReduceArgs, context: &Context) -> Result<Exit> {
     }
     let model = model(&args.model)?;
     let mut bar = Progress::start(printer)?;
-    let outcome = outcome(args, &model, &mut bar)?;
+    let outcome = outcome(args, &model, &mut bar);
     bar.finish();
+    let outcome = match outcome {
+        Err(error) if matches!(error.downcast_ref(), Some(ScanError::Ended)) => {
+            printer.note("interrupted while the files were looked at: nothing was counted");
+            return Ok(bar.exit());
+        }
+        outcome => outcome?,
+    };
     let plan = outcome.counter.plan();
     let counted = plan.grids()[plan.primary()].block_bytes;
     if counted != model.block_bytes {
@@ -76,25 +83,35 @@ fn run(args: &ReduceArgs, context: &Context) -> Result<Exit> {
     Ok(exit)
 }
 
-fn outcome(args: &ReduceArgs, model: &Model, bar: &mut Progress) -> Result<Outcome> {
-    let mut watch = |progress: blockstone_scan::Progress<'_>| {
+fn counting(bar: &mut Progress) -> impl FnMut(blockstone_scan::Progress<'_>) -> bool {
+    |progress| {
         let (done, all) = (progress.done_bytes, progress.all_bytes);
         let text = format!("{} of {}  {}", Bytes(done), Bytes(all), progress.file);
         bar.step(done as f64 / all.max(1) as f64, &text)
-    };
+    }
+}
+
+fn looking(bar: &mut Progress) -> impl FnMut(Surveying) -> bool {
+    |Surveying { found, looked_at }| {
+        let text = format!("{looked_at} of {found} files looked at");
+        bar.step(looked_at as f64 / found.max(1) as f64, &text)
+    }
+}
+
+fn outcome(args: &ReduceArgs, model: &Model, bar: &mut Progress) -> Result<Outcome> {
     if args.merge {
         return Ok(blockstone_scan::merge(&args.paths)?);
     }
     let mut settings = settings(args)?;
     if let Some(dir) = &args.resume {
         settings.save = Some(dir.clone());
-        return Ok(blockstone_scan::resume(dir, &settings, &mut watch)?);
+        return Ok(blockstone_scan::resume(dir, &settings, &mut counting(bar))?);
     }
     let mut plan = plan(args, model, settings.threads)?;
     if let Some(dir) = &args.save {
         refuse_filled(dir)?;
     }
-    let survey = blockstone_scan::survey(&args.paths)?;
+    let survey = blockstone_scan::survey(&args.paths, &mut looking(bar))?;
     if survey.files.is_empty() {
         let hint = match survey.skipped.first() {
             Some(skipped) => format!("{}: {}", skipped.path, skipped.why),
@@ -112,7 +129,7 @@ fn outcome(args: &ReduceArgs, model: &Model, bar: &mut Progress) -> Result<Outco
     if survey.knows_a_format() && !args.no_headers {
         plan = plan.with_masks();
     }
-    Ok(blockstone_scan::scan(&survey, plan, &settings, &mut watch)?)
+    Ok(blockstone_scan::scan(&survey, plan, &settings, &mut counting(bar))?)
 }
 
 fn plan(args: &ReduceArgs, model: &Model, threads: usize) -> Result<Plan> {

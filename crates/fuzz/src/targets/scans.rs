@@ -29,7 +29,8 @@ pub fn build(parent: &Path) -> PathBuf {
     let plan = Plan::new(&[Bytes::kib(4), Bytes::kib(8)], &[0, 512], Bytes::kib(8));
     let mut plan = plan.expect("these sizes can be counted");
     plan.memory_bytes = 1 << 20;
-    let survey = blockstone_scan::survey(&[data]).expect("the files were just written");
+    let survey =
+        blockstone_scan::survey(&[data], &mut |_| true).expect("the files were just written");
     let settings = Settings {
         threads: 1,
         direct: false,
