@@ -1,14 +1,16 @@
 //! The recording of a watched host: one phase, from the first tick to the last.
 
-use blockstone_base::column::{Cell, Schema, Unmeasured};
+use blockstone_base::column::{Cell, Unmeasured};
 use blockstone_base::units::Nanos;
 use blockstone_measure::{Opening, capability};
-use blockstone_record::manifest::{End, Group, Phase, Stop};
+use blockstone_record::manifest::{End, Group, Manifest, Phase, ProbeInfo, Stop};
 use blockstone_record::parameters::WatchParameters;
 use blockstone_record::{Parameters, RecordError, Recorder};
-use blockstone_sys::survey;
+use blockstone_sys::{clock, survey};
 use blockstone_target::monitor::Server;
+use jiff::{SignedDuration, Timestamp};
 
+use crate::database::Database;
 use crate::settings::{Destination, Settings};
 
 /// The index of the only phase.
@@ -26,17 +28,18 @@ pub struct RecordingSink {
 }
 
 impl RecordingSink {
-    /// Creates a recording of these series, which include those of `server`.
+    /// Creates a recording of these series, which include those of the databases. Its instants
+    /// count from `origin_ns` on the monotonic clock.
     pub fn begin(
         destination: &Destination,
         settings: &Settings,
-        server: Option<&Server>,
-        series: &[&'static Schema],
+        (databases, series): (&[Database], &[ProbeInfo]),
+        origin_ns: u64,
     ) -> Result<Self, RecordError> {
         let root = std::path::Path::new("/");
         let parameters = WatchParameters {
             interval_ns: Some(settings.interval),
-            server: server.map(|server| format!("{} {}", server.product, server.version)),
+            server: (!databases.is_empty()).then(|| named(databases)),
             ..WatchParameters::default()
         };
         let manifest = Opening {
@@ -49,7 +52,13 @@ impl RecordingSink {
             target: &survey::whole_host(root),
             capabilities: &[capability::privilege()],
         };
-        let recorder = Recorder::create(&destination.dir, manifest.manifest(), series)?;
+        // Instants count from when the watch began, which was before the databases answered.
+        let before = SignedDuration::from_nanos((clock::now_ns() - origin_ns) as i64);
+        let began = Timestamp::now().checked_sub(before);
+        let manifest = manifest.manifest();
+        let started_at = began.map_or(manifest.started_at.clone(), |began| began.to_string());
+        let manifest = Manifest { started_at, probes: series.to_vec(), ..manifest };
+        let recorder = Recorder::create_of(&destination.dir, manifest)?;
         Ok(Self { recorder, segment_since_ns: 0, first_ns: None, last_ns: 0 })
     }
 
@@ -107,6 +116,16 @@ impl RecordingSink {
         let end_ns = self.last_ns;
         self.recorder.manifest().phases = vec![whole_phase(start_ns, end_ns, stop)];
     }
+}
+
+/// Products and versions; of several each with its name.
+fn named(databases: &[Database]) -> String {
+    let server = |database: &Database| {
+        let Server { product, version, .. } = database.server();
+        let name = database.name().map_or(String::new(), |name| format!("{name} "));
+        format!("{name}{product} {version}")
+    };
+    databases.iter().map(server).collect::<Vec<_>>().join(", ")
 }
 
 /// The only phase: from the first tick to the last.
