@@ -167,6 +167,9 @@ pub const SQL: Schema = Schema {
 /// All that a run records.
 pub const ALL: &[&Schema] = &[&OPERATION, &EVENT, &ROLE, &DISK, &INSTANCE, &SERVER, &SQL];
 
+/// What a run of the miniature instance records too: samples of its sessions.
+pub const SAMPLED: &[&Schema] = &[&SESSION, &SESSIONS];
+
 const CLIENTS: Origin = Origin("sessions of the workload");
 const DB: Origin = Origin("database");
 const PROC: Origin = Origin("/proc/PID/schedstat, io");

@@ -97,10 +97,10 @@ pub enum Merge {
     /// The greatest of the slices.
     Greatest,
     /// The column `part`, divided by its sum over all rows, or over those with the same text in the
-    /// column `within` unless that is empty.
+    /// columns `within`, separated by blanks.
     ShareOf { part: &'static str, within: &'static str },
     /// The column `part`, divided by what is not a column but common to all rows, or to those with
-    /// the same text in the column `within` unless that is empty: transactions, database time.
+    /// the same text in the columns `within`: transactions, database time.
     Per { part: &'static str, within: &'static str },
     /// The column `part` of the same row divided by its column `by`.
     Quotient { part: &'static str, by: &'static str },

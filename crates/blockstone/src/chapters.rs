@@ -8,8 +8,9 @@ use blockstone_report::format;
 use blockstone_view::{Interval, Measure, Value, View, registry};
 
 /// Of a database, the views in the order in which AWR's readers expect them; then the others.
-const DATABASE: [&str; 20] = [
+const DATABASE: [&str; 23] = [
     "load",
+    "load-now",
     "top-events",
     "wait-classes",
     "event-histograms",
@@ -21,9 +22,11 @@ const DATABASE: [&str; 20] = [
     "statements",
     "sampled-statements",
     "active-sessions",
+    "ash",
     "sampled-sessions",
     "sessions",
     "snapper",
+    "session-waits",
     "host",
     "processes",
     "events",
@@ -35,7 +38,7 @@ const INSTANCE: &str = "instance";
 
 /// The views in the order in which they are shown.
 pub fn order(interval: &Interval<'_>) -> Vec<&'static View> {
-    if interval.objects(INSTANCE).is_empty() {
+    if interval.objects(INSTANCE).is_empty() && interval.instances().is_empty() {
         return registry::ALL.to_vec();
     }
     let first = DATABASE.iter().filter_map(|name| registry::find(name));
@@ -69,15 +72,28 @@ pub fn facts(
         facts.push(("clock", format!("{from} to {to}")));
     }
     facts.push(("elapsed", format_ns(interval.ns())));
+    if interval.instances().is_empty() {
+        facts.extend(of_database(interval, ""));
+    }
+    for instance in interval.instances() {
+        facts.extend(of_database(&interval.of_instance(instance), &format!("{instance} ")));
+    }
+    facts
+}
+
+/// The time and the transactions of a database that is called this.
+fn of_database(interval: &Interval<'_>, name: &str) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
     let moved = |probe, column| interval.moved(probe, "", column);
     if let Ok(ns) = moved(INSTANCE, "db_time_ns") {
         let sessions = format::value(&Value::Number(ns / interval.ns()), Measure::Count);
-        facts.push(("DB time", format!("{}, {sessions} active sessions", format_ns(ns))));
+        let time = format!("{name}{}, {sessions} active sessions", format_ns(ns));
+        facts.push(("DB time", time));
     }
     if let Ok(commits) = moved(INSTANCE, "commits") {
         let commits = commits + moved("database", "rollbacks").unwrap_or(0.0);
         let a_second = format::value(&Value::Number(commits / interval.seconds()), Measure::Count);
-        facts.push(("transactions", format!("{a_second} a second")));
+        facts.push(("transactions", format!("{name}{a_second} a second")));
     }
     facts
 }

@@ -4,6 +4,7 @@ use anyhow::{Result, anyhow, bail};
 use blockstone_base::units::{Nanos, format_span};
 use blockstone_record::{Recording, TICKS};
 use blockstone_view::{Condition, Focus, History, registry};
+use jiff::tz::TimeZone;
 
 /// The history of a part of a recording, and the interval that it is.
 pub fn read(
@@ -13,7 +14,8 @@ pub fn read(
 ) -> Result<Option<(History, (u64, u64))>> {
     let ticks = recording.instants(TICKS)?;
     let Some(span_ns) = edges(&ticks, from, to)? else { return Ok(None) };
-    Ok(Some((History::read_part(recording, ticks, span_ns)?, span_ns)))
+    let history = History::read_part(recording, ticks, span_ns)?;
+    Ok(Some((history.in_zone(TimeZone::system()), span_ns)))
 }
 
 /// From one instant to another, both counted from the first tick: without them, from the first tick

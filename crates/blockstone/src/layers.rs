@@ -75,7 +75,13 @@ fn over_time_of(view: &View) -> String {
 
 fn table(interval: &Interval<'_>, view: &View) -> Option<Table> {
     let table = view.table(interval)?;
-    Some(Table { notes: reasons_of(interval, view.probe), ..table })
+    let mut notes: Vec<String> = view.legend().into_iter().map(str::to_owned).collect();
+    notes.extend(reasons_of(interval, view.probe));
+    for instance in interval.instances_with(view.probe) {
+        let of = reasons_of(&interval.of_instance(instance), view.probe).into_iter();
+        notes.extend(of.map(|why| format!("{instance}: {why}")));
+    }
+    Some(Table { notes, ..table })
 }
 
 /// Why cells of a probe are empty, each reason once.
@@ -138,7 +144,8 @@ fn timeline(
         let rows = slices.iter().map(rows).collect();
         Sliced { table: view.name.into(), edges_ns: edges_ns.clone(), rows }
     };
-    let with_rows = tables.iter().filter(|(_, table)| !table.rows.is_empty());
+    let with_rows =
+        tables.iter().filter(|(view, table)| !table.rows.is_empty() && !view.is_of_instants());
     let tables = with_rows.map(over_time).collect();
     Timeline { edges_ns, tables }
 }

@@ -10,6 +10,8 @@ use blockstone_base::database::SESSION;
 use crate::sample::Sample;
 
 const OBJECT: &str = "session";
+/// Which of several databases it is a session of.
+pub(crate) const INSTANCE: &str = "instance";
 const BLOCKERS: &str = "blockers";
 
 /// What a sample of a session has to say to be looked at: all of these conditions.
@@ -18,8 +20,8 @@ pub struct Focus {
     conditions: Vec<Condition>,
 }
 
-/// That a column of `session` says this. The session's number is the column `session`; of
-/// `blockers`, one of them has to be it.
+/// That a column of `session` says this. The session's number is the column `session`, the database
+/// that it is of, where several are watched, `instance`; of `blockers`, one of them has to be it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     pub column: &'static str,
@@ -52,6 +54,7 @@ impl Focus {
     pub fn admits(&self, sample: &Sample<'_>) -> bool {
         self.conditions.iter().all(|Condition { column, value }| match *column {
             OBJECT => sample.object == value,
+            INSTANCE => sample.instance == Some(value),
             BLOCKERS => {
                 let said = sample.text(BLOCKERS).unwrap_or_default();
                 said.split(',').any(|blocker| blocker.trim() == value)
@@ -86,7 +89,7 @@ impl fmt::Display for Condition {
 
 fn columns() -> impl Iterator<Item = &'static str> {
     let states = SESSION.columns.iter().filter(|column| column.kind == Kind::State);
-    std::iter::once(OBJECT).chain(states.map(|column| column.name))
+    [OBJECT, INSTANCE].into_iter().chain(states.map(|column| column.name))
 }
 
 fn known() -> String {

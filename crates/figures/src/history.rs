@@ -3,6 +3,7 @@
 pub(crate) mod interval;
 pub(crate) mod latencies;
 mod part;
+mod wall_clock;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -12,9 +13,12 @@ use blockstone_base::column::{Cell, Kind, Unmeasured};
 use blockstone_base::histogram::Buckets;
 use blockstone_record::manifest::{Imported, Phase, ProbeInfo};
 use blockstone_record::{HistogramRow, LatencyClock, RecordError, Recording, Series, TICKS};
+use jiff::tz::TimeZone;
 
 use interval::Interval;
 use latencies::{Bucket, Latencies};
+use wall_clock::WallClock;
+
 const SECOND_NS: u64 = 1_000_000_000;
 const PAGE_NS: u64 = 50_000_000;
 
@@ -23,6 +27,7 @@ const PAGE_NS: u64 = 50_000_000;
 pub struct History {
     probes: Vec<Probe>,
     ticks: BTreeSet<u64>,
+    clock: WallClock,
     imported: Option<Imported>,
     /// By role.
     seconds: BTreeMap<String, Vec<Second>>,
@@ -107,6 +112,7 @@ impl History {
         let probes = recording.manifest.probes.iter().filter(|info| wanted(&info.probe));
         let mut history = Self::new(probes.cloned().collect());
         history.imported.clone_from(&recording.manifest.imported);
+        history.clock = WallClock::of(&recording.manifest);
         let names: Vec<String> = history.probes.iter().map(|p| p.info.probe.clone()).collect();
         for name in names {
             history.push_series(&name, &recording.series(&name)?);
@@ -201,6 +207,28 @@ impl History {
         let mut inside: Vec<&Second> = inside.collect();
         inside.sort_by_key(|second| second.middle_ns);
         inside.into_iter().map(|second| &second.counts).collect()
+    }
+
+    /// From an instant on, the wall clock is ahead of the history by this.
+    pub fn set_clock(&mut self, t_ns: u64, ahead_ns: i128) {
+        self.clock.set(t_ns, ahead_ns);
+    }
+
+    /// The same history, whose wall clock is that of a time zone.
+    #[must_use]
+    pub fn in_zone(mut self, zone: TimeZone) -> Self {
+        self.clock.zone = zone;
+        self
+    }
+
+    /// What the wall clock showed, in nanoseconds since 1970; none where that is not known.
+    pub fn realtime_ns(&self, t_ns: u64) -> Option<i128> {
+        self.clock.realtime_ns(t_ns)
+    }
+
+    /// The same as ISO 8601, with its distance from UTC.
+    pub fn time(&self, t_ns: u64) -> Option<String> {
+        self.clock.text(t_ns)
     }
 
     /// Adds a row. One of an unknown probe is left out.
@@ -315,6 +343,18 @@ impl History {
             (row.t_ns == *last_ns).then_some((object.as_str(), &*row.cells))
         });
         last.collect()
+    }
+
+    /// The series of a probe of one of several instances.
+    pub(crate) fn series(&self, kind: &str, instance: Option<&str>) -> Option<&Probe> {
+        instance?;
+        let is_it = |probe: &&Probe| (probe.info.kind(), probe.info.instance()) == (kind, instance);
+        self.probes.iter().find(is_it)
+    }
+
+    /// Whether this was read, of one instance or of several.
+    pub fn has(&self, kind: &str) -> bool {
+        self.probes.iter().any(|probe| probe.info.kind() == kind)
     }
 
     pub(crate) fn probe(&self, name: &str) -> Option<&Probe> {

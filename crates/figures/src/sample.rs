@@ -7,6 +7,8 @@ use blockstone_record::manifest::ColumnInfo;
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a> {
     pub t_ns: u64,
+    /// The instance that it is of; none where only one was watched.
+    pub instance: Option<&'a str>,
     pub object: &'a str,
     pub(crate) cells: &'a [Cell],
     pub(crate) columns: &'a [ColumnInfo],

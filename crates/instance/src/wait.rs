@@ -158,6 +158,16 @@ struct Thread {
     seen: ThreadUsage,
 }
 
+/// What a thread does at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// It is outside of calls.
+    Nothing,
+    /// In a call, outside of waits.
+    Working,
+    Waiting(Event),
+}
+
 /// Histograms of waits by role and event since they were last taken. Striped, so that sessions do
 /// not wait for one another to say how long they waited.
 #[derive(Debug)]
@@ -279,6 +289,20 @@ impl Ledger {
         self.end_stretch();
         end(db_time_ns);
         result
+    }
+
+    /// What the thread does at this moment. A background process outside of waits counts as idle.
+    pub fn doing(&self) -> Doing {
+        // What is under way lacks the time of its beginning.
+        let under_way = |time_ns: &AtomicU64| time_ns.load(Relaxed).cast_signed() < 0;
+        let is_waiting = |event: &Event| under_way(&self.waits[*event as usize][1]);
+        let is_in_call = under_way(&self.statistics[Statistic::DbTimeNs as usize]);
+        match Event::ALL.iter().copied().find(is_waiting) {
+            _ if self.role == Role::Session && !is_in_call => Doing::Nothing,
+            Some(event) => Doing::Waiting(event),
+            None if is_in_call => Doing::Working,
+            None => Doing::Nothing,
+        }
     }
 
     /// A stretch outside of waits begins: perhaps one to be looked at.
@@ -451,6 +475,25 @@ mod tests {
     use blockstone_sys::usage;
 
     use super::*;
+
+    #[test]
+    fn a_thread_is_seen_in_its_call_and_in_the_wait_within() {
+        let (histograms, session) = (Histograms::new(), Ledger::new(Role::Session, 0));
+        assert_eq!(session.doing(), Doing::Nothing);
+        session.called(|| {
+            assert_eq!(session.doing(), Doing::Working);
+            session.timed(&histograms, Event::LogFileSync, || {
+                assert_eq!(session.doing(), Doing::Waiting(Event::LogFileSync));
+            });
+            assert_eq!(session.doing(), Doing::Working);
+        });
+        assert_eq!(session.doing(), Doing::Nothing);
+        let writer = Ledger::new(Role::Dbwr, 0);
+        assert_eq!(writer.doing(), Doing::Nothing);
+        writer.timed(&histograms, Event::DbFileParallelWrite, || {
+            assert_eq!(writer.doing(), Doing::Waiting(Event::DbFileParallelWrite));
+        });
+    }
 
     #[test]
     fn columns_of_a_recording_are_statistics_of_the_same_name() {

@@ -279,7 +279,8 @@ pub enum Stop {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProbeInfo {
-    /// Its name, and its file in `series/`.
+    /// Its name, and its file in `series/`; where several instances of a database are watched, with
+    /// the name of the instance behind an `@`: `event@postgres@5432`.
     pub probe: String,
     /// What it observes.
     pub doc: String,
@@ -290,6 +291,21 @@ pub struct ProbeInfo {
 }
 
 impl ProbeInfo {
+    /// The series of one of several instances of a database.
+    pub fn of_instance(schema: &Schema, instance: &str) -> Self {
+        Self { probe: series_of(schema.probe, Some(instance)), ..Self::of(schema) }
+    }
+
+    /// Its name without that of an instance.
+    pub fn kind(&self) -> &str {
+        kind_and_instance(&self.probe).0
+    }
+
+    /// The instance that it is of; none where there is only one.
+    pub fn instance(&self) -> Option<&str> {
+        kind_and_instance(&self.probe).1
+    }
+
     pub fn of(schema: &Schema) -> Self {
         let columns = schema.columns.iter().map(|column| ColumnInfo {
             name: column.name.to_owned(),
@@ -307,6 +323,16 @@ impl ProbeInfo {
             missed_ticks: 0,
         }
     }
+}
+
+/// The name of a probe's series of an instance.
+pub fn series_of(probe: &str, instance: Option<&str>) -> String {
+    instance.map_or_else(|| probe.to_owned(), |instance| format!("{probe}@{instance}"))
+}
+
+/// What [`series_of`] made a name of.
+pub fn kind_and_instance(series: &str) -> (&str, Option<&str>) {
+    series.split_once('@').map_or((series, None), |(kind, instance)| (kind, Some(instance)))
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

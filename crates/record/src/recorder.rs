@@ -50,6 +50,11 @@ pub fn keep_judgement(
     write_manifest(&disk, dir, &manifest)
 }
 
+/// The manifest with the series of these probes.
+pub(crate) fn declared(manifest: Manifest, probes: &[&'static Schema]) -> Manifest {
+    Manifest { probes: probes.iter().map(|schema| ProbeInfo::of(schema)).collect(), ..manifest }
+}
+
 fn write_manifest(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Result<(), RecordError> {
     let path = dir.join(MANIFEST);
     // JSON has one word for both: an interval without this end, and no number at all.
@@ -81,7 +86,7 @@ struct Segment {
 }
 
 struct ProbeTable {
-    probe: &'static str,
+    probe: String,
     open: Open,
     last_t_ns: Option<u64>,
     ticks: u64,
@@ -97,14 +102,18 @@ impl Recorder {
         manifest: Manifest,
         probes: &[&'static Schema],
     ) -> Result<Self, RecordError> {
-        Self::create_on(Box::new(System::default()), dir, manifest, probes)
+        Self::create_of(dir, declared(manifest, probes))
+    }
+
+    /// The same of the series that the manifest names.
+    pub fn create_of(dir: &Path, manifest: Manifest) -> Result<Self, RecordError> {
+        Self::create_on(Box::new(System::default()), dir, manifest)
     }
 
     pub(crate) fn create_on(
         disk: Box<dyn Disk>,
         dir: &Path,
         mut manifest: Manifest,
-        probes: &[&'static Schema],
     ) -> Result<Self, RecordError> {
         create_dir_on(disk.as_ref(), dir)?;
         let held = disk.held().map_err(RecordError::io("open", dir))?;
@@ -114,12 +123,11 @@ impl Recorder {
         }
         FORMAT.clone_into(&mut manifest.format);
         manifest.end = End::Running;
-        manifest.probes = probes.iter().map(|schema| ProbeInfo::of(schema)).collect();
         let id = &manifest.id;
         let plain = |table, fields| Open::new(TableFiles::plain(dir, id, table), fields);
         let (histograms, events) =
             (plain(HISTOGRAMS, rows::histogram_fields()), plain(EVENTS, rows::event_fields()));
-        let series = probes.iter().map(|schema| ProbeTable::new(dir, id, schema)).collect();
+        let series = manifest.probes.iter().map(|info| ProbeTable::new(dir, id, info)).collect();
         let path = dir.join("series");
         disk.create_dir(&path).map_err(RecordError::io("create directory", &path))?;
         let dir = dir.to_owned();
@@ -160,7 +168,7 @@ impl Recorder {
         cells: &[Cell],
     ) -> Result<(), RecordError> {
         let Some(series) = self.series.iter_mut().find(|series| series.probe == probe) else {
-            let known = self.series.iter().map(|series| series.probe.to_owned()).collect();
+            let known = self.series.iter().map(|series| series.probe.clone()).collect();
             return Err(RecordError::UnknownProbe { probe: probe.to_owned(), known });
         };
         let table = &mut series.open.buffer;
@@ -303,16 +311,16 @@ impl Recorder {
 const KEY_FIELDS: usize = 3;
 
 impl ProbeTable {
-    fn new(dir: &Path, id: &str, schema: &'static Schema) -> Self {
+    fn new(dir: &Path, id: &str, info: &ProbeInfo) -> Self {
         let key = [
             Field::new(T_NS, Type::Number),
             Field::new(PHASE, Type::Index),
             Field::new(OBJECT, Type::Text),
         ];
-        let columns = schema.columns.iter().map(|c| Field::nullable(c.name, column_type(c.kind)));
+        let columns = info.columns.iter().map(|c| Field::nullable(&c.name, column_type(c.kind)));
         let fields = key.into_iter().chain(columns).collect();
-        let open = Open::new(TableFiles::series(dir, id, schema.probe), fields);
-        Self { probe: schema.probe, open, last_t_ns: None, ticks: 0, missed_ticks: 0 }
+        let open = Open::new(TableFiles::series(dir, id, &info.probe), fields);
+        Self { probe: info.probe.clone(), open, last_t_ns: None, ticks: 0, missed_ticks: 0 }
     }
 }
 

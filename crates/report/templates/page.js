@@ -352,7 +352,8 @@
           const all = (cells) => combine(this.c[whole][2], cells, lengths);
           const unknown = merge === "h" ? 0 : "?";
           const values = [combine("m", cells, lengths), all(of(places[whole])), all(part
-            .map((slice) => divisors[slice][names[within] ?? ""] ?? unknown))];
+            .map((slice) => divisors[slice][within.map((at) => names[at]).join("\x1f")]
+              ?? unknown))];
           return values.find((value, at) => value.missing || (at && value.missing === ""))
             ?? (values[2] ? values[1] / values[2] : { missing: "" });
         }

@@ -24,8 +24,17 @@ use crate::prepare::Prepared;
 use crate::scan::Plan;
 use crate::{loading, manifest, noise};
 
-static SERIES_WITH_NOISE: LazyLock<Vec<&Schema>> =
-    LazyLock::new(|| database::ALL.iter().copied().chain([&load::SERIES]).collect());
+/// By what a run has: a target whose sessions are sampled, and noise beside it.
+static SERIES: [LazyLock<Vec<&Schema>>; 4] = [
+    LazyLock::new(|| series(&[])),
+    LazyLock::new(|| series(database::SAMPLED)),
+    LazyLock::new(|| series(&[&load::SERIES])),
+    LazyLock::new(|| [series(database::SAMPLED), vec![&load::SERIES]].concat()),
+];
+
+fn series(more: &[&'static Schema]) -> Vec<&'static Schema> {
+    database::ALL.iter().chain(more).copied().collect()
+}
 
 /// Time between two ticks. A tick reads every thread, so thousands of them are read less often.
 const TICK: Nanos = Nanos::millis(100);
@@ -52,11 +61,12 @@ impl Prepared<'_> {
             observer.note(&format!("removed {}, left by a killed run", orphan.display()));
         }
         let devices = self.storage.devices.iter().map(|device| device.name.clone()).collect();
+        let is_sampled = usize::from(self.entry.family.samples_sessions);
         let mut session = Session::start(SessionSpec {
             dir: &dir,
             manifest: manifest::begin(&self),
             devices,
-            series: if self.noise.is_some() { &SERIES_WITH_NOISE } else { database::ALL },
+            series: &SERIES[is_sampled + 2 * usize::from(self.noise.is_some())],
             tick: if self.spec.sessions < MANY { TICK } else { TICK_OF_MANY },
         })?;
         let ran = self.all_phases(&mut session, observer);
@@ -233,16 +243,7 @@ fn note_description(
 ) -> Result<Vec<PathBuf>, RunError> {
     let described = target.describe()?;
     described.notes.iter().for_each(|note| observer.note(note));
-    if described.server.is_empty() {
-        return Ok(described.files);
-    }
     let manifest = session.recorder().manifest();
-    manifest.set_parameters(&RunParameters {
-        server: Some(described.server),
-        server_settings: Some(described.settings.into_iter().collect()),
-        plans: Some(plans(described.plans)),
-        ..RunParameters::default()
-    });
     for (probe, column, why) in described.unmeasured {
         let infos = manifest.probes.iter_mut().filter(|info| info.probe == probe);
         let columns = infos.flat_map(|info| &mut info.columns);
@@ -250,6 +251,15 @@ fn note_description(
             info.unmeasured = Some(why.clone());
         });
     }
+    if described.server.is_empty() {
+        return Ok(described.files);
+    }
+    manifest.set_parameters(&RunParameters {
+        server: Some(described.server),
+        server_settings: Some(described.settings.into_iter().collect()),
+        plans: Some(plans(described.plans)),
+        ..RunParameters::default()
+    });
     Ok(described.files)
 }
 

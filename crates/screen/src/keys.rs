@@ -63,14 +63,14 @@ pub fn press(state: &mut State, key: Key, history: &History, rows: usize) {
         Key::Char('t') => state.show_picture(Picture::Chart, history),
         Key::Char('o') => state.operation += 1,
         Key::Esc | Key::Backspace => back(state),
-        Key::Char('s') | Key::F(6) => state.sort_by_next(false),
-        Key::Char('S') => state.sort_by_next(true),
+        Key::Char('s') | Key::F(6) => state.sort_by_next(history, false),
+        Key::Char('S') => state.sort_by_next(history, true),
         Key::Char('/') | Key::F(4) => {
             state.filter.clear();
             (state.typing, state.row) = (true, 0);
         }
         Key::Char('>') => {
-            state.scrolled = (state.scrolled + 1).min(state.view().columns.len() - 1);
+            state.scrolled = (state.scrolled + 1).min(state.view().width(history) - 1);
         }
         Key::Char('<') => state.scrolled = state.scrolled.saturating_sub(1),
         Key::Char('+' | '=') => state.widen(true),

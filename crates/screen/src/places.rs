@@ -35,12 +35,17 @@ impl State {
     /// Goes to the session that blocks the one in the selected row.
     pub fn go_to_blocker(&mut self, history: &History) {
         let Some((view, row)) = self.chosen(history) else { return };
-        let cell = view.column("blockers").and_then(|index| row.get(index));
+        let before = row.len().saturating_sub(view.columns.len());
+        let cell = view.column("blockers").and_then(|index| row.get(before + index));
         if let Some(Value::Text(blockers)) = cell
             && let Some(first) = blockers.split(',').map(str::trim).find(|name| !name.is_empty())
             && let Ok(condition) = format!("session={first}").parse()
         {
-            self.go_down([condition].into_iter().collect());
+            // It is a session of the same database.
+            let here = view.focus(&row);
+            let conditions = here.iter().flat_map(Focus::conditions).cloned();
+            let of = conditions.filter(|condition| condition.column == "instance");
+            self.go_down(of.chain([condition]).collect());
         }
     }
 
@@ -85,10 +90,11 @@ fn parts(focus: &Focus) -> [&'static str; 2] {
 /// The name of a place: `IO WALSync`, `session 4711`, the text of a statement.
 pub fn name(focus: &Focus, interval: &Interval<'_>) -> String {
     if let Some(id) = focus.value("query_id") {
-        return statement(id, interval);
+        return statement(id, &interval.only(focus));
     }
     if let Some(session) = focus.value("session") {
-        return format!("session {session}");
+        let of = focus.value("instance").map_or(String::new(), |instance| format!("{instance} "));
+        return format!("{of}session {session}");
     }
     let words = focus.conditions().iter().map(|condition| condition.value.as_str());
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
@@ -105,10 +111,7 @@ pub fn statement(id: &str, interval: &Interval<'_>) -> String {
 /// Average active sessions.
 pub fn active(interval: &Interval<'_>) -> f64 {
     let table = registry::find(WAITS).and_then(|view| view.table(interval));
-    let rows = table.into_iter().flat_map(|table| table.rows);
-    let numbers = rows.filter_map(|row| match row[2] {
-        Value::Number(number) => Some(number),
-        _ => None,
-    });
-    numbers.sum()
+    let Some(table) = table else { return 0.0 };
+    let Some(column) = table.column("average_active_sessions") else { return 0.0 };
+    table.rows.iter().filter_map(|row| row[column].number()).sum()
 }

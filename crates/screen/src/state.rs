@@ -187,8 +187,8 @@ impl State {
     }
 
     /// Sorts by the next or the previous column; past either end, in the view's own order.
-    pub fn sort_by_next(&mut self, back: bool) {
-        let count = self.view().columns.len();
+    pub fn sort_by_next(&mut self, history: &History, back: bool) {
+        let count = self.view().width(history);
         let next = match (self.sort.remove(&self.view), back) {
             (None, false) => Some(0),
             (None, true) => Some(count - 1),
@@ -235,5 +235,5 @@ impl State {
 
 /// Whether the history has what the pane shows.
 pub fn is_known(view: &View, history: &History) -> bool {
-    history.probes().any(|info| info.probe == view.probe)
+    view.is_in(history)
 }

@@ -6,6 +6,8 @@ pub struct Family {
     pub name: &'static str,
     /// Whether it works in the threads of this process.
     pub in_process: bool,
+    /// Whether a run records samples of its sessions.
+    pub samples_sessions: bool,
     /// Whether it reads through the page cache, which may be bounded where it is started here.
     pub through_page_cache: bool,
     /// Options of the command line that apply to it alone.

@@ -1,5 +1,7 @@
 //! The miniature database instance as a target.
 
+mod samples;
+
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -40,6 +42,7 @@ const TELL: Duration = Duration::from_millis(50);
 pub const FAMILY: Family = Family {
     name: "instance",
     in_process: true,
+    samples_sessions: true,
     through_page_cache: false,
     options: &[],
     durable_settings: &[],
@@ -123,6 +126,7 @@ pub fn open(
         redo_stress: spec.redo_stress,
         multiblock: (MULTIBLOCK.get() / spec.block.get()) as u32,
         processor: Mutex::new(Processor { due: Instant::now(), readings: Vec::new() }),
+        samples_due: Mutex::new(Instant::now()),
     }))
 }
 
@@ -231,6 +235,8 @@ struct InstanceTarget {
     redo_stress: RedoStress,
     multiblock: u32,
     processor: Mutex<Processor>,
+    /// When sessions are to be sampled next.
+    samples_due: Mutex<Instant>,
 }
 
 /// Processor time and run queue of each role, as last read: reading takes long when there are
@@ -259,6 +265,14 @@ impl InstanceTarget {
             processor.due = started + started.elapsed() * PROCESSOR_SHARE;
         }
         readings.extend(processor.readings.iter().cloned());
+    }
+
+    fn sample_sessions(&self, instance: &Instance, readings: &mut Vec<Reading>) {
+        let (mut due, now) = (self.samples_due.lock(), Instant::now());
+        if now >= *due {
+            let sessions = samples::look(instance, readings);
+            *due = now + samples::PAUSE_PER_SESSION * sessions;
+        }
     }
 
     fn sample_disks(&self, instance: &Instance, readings: &mut Vec<Reading>) {
@@ -321,6 +335,7 @@ impl Target for InstanceTarget {
         }
         self.sample_processor(instance, exact, readings);
         self.sample_disks(instance, readings);
+        self.sample_sessions(instance, readings);
     }
 
     fn take_latencies(&self) -> Vec<Latencies> {
@@ -337,7 +352,7 @@ impl Target for InstanceTarget {
 
     fn describe(&self) -> Result<Description, TargetError> {
         let notes = self.recovered.iter().cloned().collect();
-        Ok(Description { notes, ..Description::default() })
+        Ok(Description { notes, unmeasured: samples::unmeasured(), ..Description::default() })
     }
 
     fn take_news(&self) -> Vec<String> {

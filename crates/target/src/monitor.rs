@@ -32,6 +32,7 @@ mod text;
 mod values;
 
 use blockstone_base::column::{Reading, Schema};
+use blockstone_sys::peer::Peer;
 
 use crate::sql::Member;
 use crate::sql::error::SqlError;
@@ -75,10 +76,34 @@ pub struct Server {
     pub product: String,
     /// What stands before the roles of its processes.
     pub family: &'static str,
+    /// What tells it from others: `postgres@5432`, of another host `postgres@10.0.0.7:5432`.
+    pub instance: String,
     pub version: String,
     pub settings: Vec<(String, String)>,
     pub is_local: bool,
     pub pid: Option<u32>,
+}
+
+/// The name of a server among others, by where it is reached; on this host that which its processes
+/// have.
+fn instance(family: &str, peers: &[Peer], is_local: bool) -> String {
+    let net = peers.iter().find_map(|peer| match peer {
+        Peer::Net(address) => Some(address),
+        Peer::Local(_) => None,
+    });
+    let socket = peers.iter().find_map(|peer| match peer {
+        Peer::Local(name) => Some(name.to_string_lossy()),
+        Peer::Net(_) => None,
+    });
+    match (net, socket) {
+        (Some(address), _) if is_local => format!("{family}@{}", address.port()),
+        (Some(address), _) => format!("{family}@{address}"),
+        (None, Some(name)) => {
+            let port = name.rsplit('.').next().filter(|port| port.parse::<u16>().is_ok());
+            format!("{family}@{}", port.unwrap_or(&name))
+        }
+        (None, None) => family.to_owned(),
+    }
 }
 
 /// Connects to the server at `address`, whose scheme says which database it is.
@@ -97,6 +122,19 @@ pub fn open(address: &str) -> Result<Box<dyn Monitor>, SqlError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn servers_are_told_apart_by_where_they_are_reached() {
+        let net = Peer::Net("127.0.0.1:5433".parse().unwrap());
+        let far = Peer::Net("[fe80::1]:5432".parse().unwrap());
+        let socket = Peer::Local(".s.PGSQL.5434".into());
+        assert_eq!(instance("postgres", std::slice::from_ref(&net), true), "postgres@5433");
+        assert_eq!(instance("postgres", &[net], false), "postgres@127.0.0.1:5433");
+        assert_eq!(instance("postgres", &[far], false), "postgres@[fe80::1]:5432");
+        assert_eq!(instance("postgres", &[socket], true), "postgres@5434");
+        let other = Peer::Local("mysqld.sock".into());
+        assert_eq!(instance("mariadb", &[other], true), "mariadb@mysqld.sock");
+    }
 
     #[test]
     fn an_address_that_nobody_knows_is_refused() {

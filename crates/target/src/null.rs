@@ -16,6 +16,7 @@ use crate::target::{Demand, Executed, Operation, Progress, Target, TargetError, 
 pub const FAMILY: Family = Family {
     name: "null",
     in_process: true,
+    samples_sessions: false,
     through_page_cache: false,
     options: &[],
     durable_settings: &[],

@@ -60,6 +60,7 @@ const PIN: &str = "
 pub const FAMILY: Family = Family {
     name: "postgres",
     in_process: false,
+    samples_sessions: false,
     through_page_cache: true,
     options: &[
         TargetOption {

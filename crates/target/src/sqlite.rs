@@ -51,6 +51,7 @@ const ASIDE: u64 = 16 << 20;
 pub const FAMILY: Family = Family {
     name: "sqlite",
     in_process: true,
+    samples_sessions: false,
     through_page_cache: true,
     options: &[TargetOption {
         name: "pragma",

@@ -3,25 +3,36 @@
 use blockstone_figures::{Condition, Focus, Timed};
 
 use crate::table::{Value, View};
+use crate::views::slices;
 
 impl View {
     /// The samples of sessions behind a row: those of its statement, session or wait. `None` where
     /// the row is about something that samples of sessions do not name.
     pub fn focus(&self, row: &[Value]) -> Option<Focus> {
+        let (instance, own) = self.parts(row);
         let condition = |column| {
-            let value = self.text(row, column)?.to_owned();
+            let value = self.text(own, column)?.to_owned();
             Some(Condition { column, value })
         };
-        let one = |column| condition(column).map(|it| Focus::from_iter([it]));
+        let of = instance.map(|it| Condition { column: "instance", value: it.to_owned() });
+        let among = |conditions: Vec<Condition>| of.iter().cloned().chain(conditions).collect();
+        let one = |column| condition(column).map(|it| among(vec![it]));
         let wait = || {
             condition("wait_class")?;
-            Some(["role", "wait_class", "event"].into_iter().filter_map(condition).collect())
+            let said = ["role", "wait_class", "event"].into_iter().filter_map(condition);
+            Some(among(said.collect()))
         };
         one("query_id").or_else(|| one("session")).or_else(wait)
     }
 
+    /// How its cells are to be read, if that does not stand in its headings.
+    pub fn legend(&self) -> Option<&'static str> {
+        (self.name == slices::VIEW.name).then_some(slices::LEGEND)
+    }
+
     /// The operations behind a row that are timed one by one; `None` where none are.
     pub fn timed(&self, row: &[Value]) -> Option<Timed> {
+        let (instance, row) = self.parts(row);
         let counted = |layer: &str, column, key: &str| {
             let value = self.text(row, key)?.to_owned();
             let states = vec![("layer", layer.to_owned()), (column, value)];
@@ -37,7 +48,10 @@ impl View {
                 Some(Timed::Counted { states, of_sessions: false })
             }
             "events" => Some(Timed::Event(self.text(row, "event")?.to_owned())),
-            _ => Timed::of_wait(self.text(row, "wait_class")?, self.text(row, "event")?),
+            _ => {
+                let wait = Timed::of_wait(self.text(row, "wait_class")?, self.text(row, "event")?)?;
+                Some(instance.map_or(wait.clone(), |instance| wait.of_sessions_of(instance)))
+            }
         }
     }
 

@@ -14,8 +14,10 @@ use crate::table::Value;
 const SLICES: usize = 20;
 /// Slices in which a figure has to be there.
 const SLICES_MIN: usize = 3;
-/// Views whose rows are single sessions, or what measuring itself did.
-const LEFT_OUT: [&str; 4] = ["sessions", "sampled-sessions", "snapper", "own"];
+/// Views whose rows are single sessions or slices of time, what another has over the last seconds,
+/// or what measuring itself did.
+const LEFT_OUT: [&str; 7] =
+    ["sessions", "sampled-sessions", "snapper", "session-waits", "ash", "load-now", "own"];
 
 /// Figures that grow with the time that is looked at: how many there were of something in all.
 const TOTALS: [&str; 7] = [
@@ -42,7 +44,7 @@ pub fn source(recorded: Recorded, interval: &Interval<'_>) -> Source {
             let Some(table) = view.table(&slice) else { continue };
             for row in &table.rows {
                 let name = view.name_of(row);
-                for (column, value) in row.iter().enumerate() {
+                for (column, value) in view.parts(row).1.iter().enumerate() {
                     if let Value::Number(number) = value
                         && !TOTALS.contains(&&*view.columns[column].key)
                     {

@@ -42,10 +42,14 @@ in this version (`n/v`), not permitted (`n/p`), unknown (`?`) because the object
 disappeared or was reset during the interval, or no evidence (`n/e`) because it could
 not be read or other counters contradict it.
 
+Where several databases are watched ([instances](instances.md)), a table about a database has the
+column `instance` before all others.
+
 Tables made of session samples can be filtered: `--where event=DataFileRead` uses only samples in
 that wait, `--where session=4711` only those of that session; if several conditions are given, all
-must hold. The columns are those of the probe `session`, and `session` for the session id; for
-`blockers`, one of the blockers must match. In the live view, Enter filters by the selected row.
+must hold. `snapper` has the sessions that were sampled so. The columns are those of the probe
+`session`, `session` for the session id and `instance` for the database; for `blockers`, one of the
+blockers must match. In the live view, Enter filters by the selected row.
 
 `blockstone compare A B` compares the views of two recordings or parts of their time, and `compare
 A… --with B…` those of two sets. A figure is the mean over slices of each part; its interval comes

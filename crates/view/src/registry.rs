@@ -4,7 +4,7 @@ use crate::table::View;
 use crate::views::{
     active_sessions, cgroups, database_io, disks, durability, events, host, kernel_io, ledger,
     load_profile, memory, network, nfs, own, processes, processors, profile, samples, sessions,
-    snapper, statements, top_events,
+    slices, snapper, statements, top_events,
 };
 
 /// Every view, in the order in which they are shown.
@@ -12,6 +12,8 @@ pub const ALL: &[&View] = &[
     &host::VIEW,
     &disks::VIEW,
     &load_profile::VIEW,
+    &load_profile::RECENT,
+    &slices::VIEW,
     &active_sessions::VIEW,
     &sessions::VIEW,
     &statements::VIEW,
@@ -27,6 +29,7 @@ pub const ALL: &[&View] = &[
     &samples::SESSIONS,
     &samples::STATEMENTS,
     &snapper::VIEW,
+    &snapper::WAITS,
     &kernel_io::FILE_TYPES,
     &kernel_io::FILES,
     &kernel_io::CALLS,
@@ -79,6 +82,8 @@ pub const GROUPS: [Group; 4] = [
         title: "database",
         views: &[
             &load_profile::VIEW,
+            &load_profile::RECENT,
+            &slices::VIEW,
             &active_sessions::VIEW,
             &sessions::VIEW,
             &statements::VIEW,
@@ -91,6 +96,7 @@ pub const GROUPS: [Group; 4] = [
             &samples::SESSIONS,
             &samples::STATEMENTS,
             &snapper::VIEW,
+            &snapper::WAITS,
         ],
     },
     Group {

@@ -1,15 +1,16 @@
 //! A view: how a table is made of an interval.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 
-use blockstone_base::database::SESSION;
+use blockstone_base::database::{SESSION, SESSION_STATISTICS};
 pub(crate) use blockstone_base::table::Measure::{Bytes, Count, Nanoseconds, Share, Text};
 use blockstone_base::table::{self, Row};
 pub use blockstone_base::table::{
     Heading, Measure, Merge, Shape, Table, Value, column, count, flow, level, mean_of, share,
     share_of, text, time, total, unmerged,
 };
-use blockstone_figures::{Interval, Known, ratio, sum};
+use blockstone_figures::{History, Interval, Known, ratio, sum};
 
 #[derive(Debug)]
 pub struct View {
@@ -27,19 +28,62 @@ pub struct View {
 }
 
 impl View {
-    /// The table of an interval; none when its probe was not there.
+    /// The table of an interval; none when its probe was not there. Where several instances of
+    /// databases are watched, rows about one of them begin with its name.
     pub fn table(&self, interval: &Interval<'_>) -> Option<Table> {
-        interval.has(self.probe).then(|| Table {
+        if !interval.has(self.probe) {
+            return None;
+        }
+        let table = |columns| Table {
             about: self.doc.into(),
             shape: self.shape,
-            rows: (self.rows)(interval).into_iter().map(Row::from).collect(),
-            ..Table::new(self.name, self.title, Cow::Borrowed(self.columns))
-        })
+            ..Table::new(self.name, self.title, columns)
+        };
+        let instances = interval.instances_with(self.probe);
+        if instances.is_empty() {
+            let rows = (self.rows)(interval).into_iter().map(Row::from).collect();
+            return Some(Table { rows, ..table(Cow::Borrowed(self.columns)) });
+        }
+        let own = self.columns.iter().cloned().map(within_instance);
+        let columns: Vec<Heading> = std::iter::once(INSTANCE).chain(own).collect();
+        let rows = instances.into_iter().map(|instance| {
+            let name = || std::iter::once(Value::from(instance));
+            let rows = (self.rows)(&interval.of_instance(instance)).into_iter();
+            rows.map(|row| name().chain(row).collect::<Vec<_>>().into()).collect()
+        });
+        let rows = taking_turns(self.columns, rows.collect());
+        Some(Table { rows, shape: Shape::Table, ..table(columns.into()) })
     }
 
-    /// Whether it shows samples of sessions, and so follows a [`Focus`](crate::Focus).
+    /// Whether slices of its tables say nothing of the whole: rows that are slices of time
+    /// themselves, or about the seconds before the end.
+    pub fn is_of_instants(&self) -> bool {
+        self.column("time").is_some()
+    }
+
+    /// Whether there is something to show in a history.
+    pub fn is_in(&self, history: &History) -> bool {
+        history.has(self.probe)
+    }
+
+    /// How many columns its tables of a history have.
+    pub fn width(&self, history: &History) -> usize {
+        let of_instances = !history.interval(0, 0).instances_with(self.probe).is_empty();
+        self.columns.len() + usize::from(of_instances)
+    }
+
+    /// The instance that a row begins with, if several are watched, and the cells of the columns.
+    pub(crate) fn parts<'a>(&self, row: &'a [Value]) -> (Option<&'a str>, &'a [Value]) {
+        let (before, own) = row.split_at(row.len().saturating_sub(self.columns.len()));
+        match before {
+            [Value::Text(instance)] => (Some(instance), own),
+            _ => (None, own),
+        }
+    }
+
+    /// Whether it is about single sessions, and so follows a [`Focus`](crate::Focus).
     pub fn is_sampled(&self) -> bool {
-        self.probe == SESSION.probe
+        [SESSION.probe, SESSION_STATISTICS.probe].contains(&self.probe)
     }
 
     pub fn column(&self, key: &str) -> Option<usize> {
@@ -48,8 +92,49 @@ impl View {
 
     /// What names a row: its texts before the first number.
     pub fn name_of(&self, row: &[Value]) -> String {
-        table::name_of(self.columns, row)
+        let (instance, own) = self.parts(row);
+        let name = table::name_of(self.columns, own);
+        instance.map_or(name.clone(), |instance| format!("{instance} {name}").trim_end().to_owned())
     }
+}
+
+/// The column before all others where several instances are watched.
+pub(crate) const INSTANCE: Heading =
+    text("instance", "instance", "The database, where several are watched.");
+
+/// A column of one instance among others: a share of all is one of all of the instance.
+fn within_instance(column: Heading) -> Heading {
+    let of_instance = |within| match within {
+        "" => "instance",
+        "role" => "instance role",
+        other => other,
+    };
+    let merge = match column.merge {
+        Merge::ShareOf { part, within } => Merge::ShareOf { part, within: of_instance(within) },
+        Merge::Per { part, within } => Merge::Per { part, within: of_instance(within) },
+        other => other,
+    };
+    Heading { merge, ..column }
+}
+
+/// The first row of each, then the second, and with each of them those of the others that have the
+/// same name: what is alike stands together, and the first that are shown are of all.
+fn taking_turns(columns: &[Heading], instances: Vec<Vec<Row>>) -> Vec<Row> {
+    let name = |row: &Row| table::name_of(columns, &row[1..]);
+    let mut left: Vec<VecDeque<Row>> = instances.into_iter().map(VecDeque::from).collect();
+    let mut rows = Vec::new();
+    while left.iter().any(|rows| !rows.is_empty()) {
+        for turn in 0..left.len() {
+            let Some(row) = left[turn].pop_front() else { continue };
+            let wanted = name(&row);
+            rows.push(row);
+            for others in left.iter_mut().skip(turn + 1) {
+                let same = others.iter().position(|row| name(row) == wanted);
+                rows.extend(same.and_then(|at| others.remove(at)));
+            }
+        }
+    }
+    rows
 }
 
 /// A column of mean sizes of requests, where the column `events` has their rate.
@@ -128,4 +213,43 @@ pub(crate) fn moves(row: &[Value]) -> bool {
 pub(crate) fn sorted(mut rows: Vec<Vec<Value>>, column: usize) -> Vec<Vec<Value>> {
     rows.sort_by(|a, b| table::order(&a[column], &b[column]));
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::column::{Cell, Kind};
+    use blockstone_record::manifest::ProbeInfo;
+    use blockstone_record::testing;
+
+    use super::*;
+    use crate::registry;
+
+    #[test]
+    fn rows_of_several_instances_begin_with_their_names_and_stand_side_by_side() {
+        let columns = [(Kind::Counter, "waits time_ns")];
+        let of = |name: &str| {
+            let probe = format!("event@{name}");
+            ProbeInfo { probe, ..testing::probe("event", &columns) }
+        };
+        let mut history = History::new(vec![of("a"), of("b")]);
+        for (t_ns, by) in [(0, 0), (1_000_000_000, 1_000_000)] {
+            for (instance, event, time) in
+                [("a", "x", 9), ("a", "y", 1), ("b", "y", 5), ("b", "z", 2)]
+            {
+                let cells = vec![Cell::Value(by), Cell::Value(by * time)];
+                history.push(&format!("event@{instance}"), t_ns, event, cells);
+            }
+        }
+        let view = registry::find("events").unwrap();
+        let interval = history.interval(0, 1_000_000_000);
+        let table = view.table(&interval).unwrap();
+        let names: Vec<String> = table.rows.iter().map(|row| view.name_of(row)).collect();
+        assert_eq!(names, ["a x", "b y", "a y", "b z"]);
+        assert_eq!((table.columns[0].key.as_ref(), view.width(&history)), ("instance", 5));
+        let shares: Vec<&Value> = table.rows.iter().map(|row| &row[2]).collect();
+        assert_eq!(shares, [9e-3, 5e-3, 1e-3, 2e-3].map(Value::Number).each_ref());
+        let one = view.table(&interval.of_instance("b")).unwrap();
+        assert!(one.rows.len() == 2 && one.columns[0].key == "instance", "{one:?}");
+        assert!(!interval.has("session") && interval.has("event"));
+    }
 }

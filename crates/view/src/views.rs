@@ -19,6 +19,7 @@ pub mod processors;
 pub mod profile;
 pub mod samples;
 pub mod sessions;
+pub mod slices;
 pub mod snapper;
 pub mod statements;
 pub mod top_events;

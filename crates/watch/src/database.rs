@@ -1,4 +1,4 @@
-//! A database watched from a thread of its own, so that a hanging server delays nothing else.
+//! Databases, each watched from a thread of its own, so that a hanging server delays nothing else.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use blockstone_base::column::{Reading, Schema, Unmeasured};
 use blockstone_base::units::Nanos;
+use blockstone_record::manifest::{ProbeInfo, series_of};
 use blockstone_sys::clock;
 use blockstone_target::Member;
 use blockstone_target::monitor::{self, Monitor, Server};
@@ -36,6 +37,13 @@ pub struct Answer {
 pub struct Database {
     series: &'static [&'static Schema],
     server: Server,
+    /// What its series and its processes are called beside those of others; none if it is the only
+    /// one.
+    name: Option<String>,
+    /// Its processes, as it last named them.
+    pub processes: Vec<(Member, String)>,
+    /// Why it does not answer.
+    pub silent: Option<String>,
     ticks: Option<Sender<u64>>,
     answers: Receiver<Answer>,
     thread: Option<JoinHandle<()>>,
@@ -51,15 +59,70 @@ impl Database {
         monitor.counters(&mut Vec::new())?;
         let (ticks, due) = mpsc::channel();
         let (answers_out, answers) = mpsc::channel();
+        let processes = monitor.processes();
         let poller =
             Poller { monitor, answers_out, samples, origin_ns, ticks_read: 0, gone: false };
         let thread = thread::Builder::new().name("database".to_owned());
         let thread = thread.spawn(move || poller.run(&due)).map_err(WatchError::Thread)?;
-        Ok(Self { series, server, ticks: Some(ticks), answers, thread: Some(thread) })
+        let (ticks, thread) = (Some(ticks), Some(thread));
+        let (name, silent) = (None, None);
+        Ok(Self { series, server, name, processes, silent, ticks, answers, thread })
     }
 
-    pub fn series(&self) -> &'static [&'static Schema] {
-        self.series
+    /// Starts to watch the servers at these addresses, of which each has a name of its own.
+    pub fn start_all(
+        addresses: &[String],
+        samples: Nanos,
+        origin_ns: u64,
+    ) -> Result<Vec<Self>, WatchError> {
+        let start = |address: &String| Self::start(address, samples, origin_ns);
+        let mut all = addresses.iter().map(start).collect::<Result<Vec<Self>, _>>()?;
+        if all.len() < 2 {
+            return Ok(all);
+        }
+        for index in 0..all.len() {
+            let is_taken = |name: &str| all.iter().any(|it| it.name.as_deref() == Some(name));
+            let name = all[index].server.instance.clone();
+            // Two may listen on one port of different addresses.
+            let by_pid = all[index].server.pid.map(|pid| format!("{name} pid {pid}"));
+            let numbered = (2..).map(|number| format!("{name} {number}"));
+            let mut names = [name.clone()].into_iter().chain(by_pid).chain(numbered);
+            all[index].name = names.find(|name| !is_taken(name));
+        }
+        Ok(all)
+    }
+
+    /// Its name beside others; none if it is the only one.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// What is recorded of it.
+    pub fn infos(&self) -> impl Iterator<Item = ProbeInfo> {
+        let name = self.name();
+        self.series.iter().map(move |schema| match name {
+            Some(name) => ProbeInfo::of_instance(schema, name),
+            None => ProbeInfo::of(schema),
+        })
+    }
+
+    /// The name of one of its series.
+    pub fn series_of(&self, probe: &str) -> String {
+        series_of(probe, self.name())
+    }
+
+    /// Its processes, with what the kernel's counts call them.
+    pub fn members(&self) -> impl Iterator<Item = ((u32, Option<u32>), String)> {
+        let name = self.name().unwrap_or(self.server.family);
+        let named = move |(member, role): &(Member, String)| {
+            ((member.pid, member.thread), format!("{name}/{role}"))
+        };
+        self.processes.iter().map(named)
+    }
+
+    /// How long a tick waits for servers.
+    pub fn patience() -> Instant {
+        Instant::now() + PATIENCE
     }
 
     pub fn server(&self) -> &Server {
@@ -71,9 +134,8 @@ impl Database {
         let _ = self.ticks.as_ref().map(|ticks| ticks.send(t_ns));
     }
 
-    /// The answers since the last call; waits a moment for the counters of the tick.
-    pub fn answers(&self) -> Vec<Answer> {
-        let until = Instant::now() + PATIENCE;
+    /// The answers since the last call; waits until then for the counters of the tick.
+    pub fn answers(&self, until: Instant) -> Vec<Answer> {
         let mut answers = Vec::new();
         while let Ok(answer) =
             self.answers.recv_timeout(until.saturating_duration_since(Instant::now()))

@@ -40,21 +40,43 @@ pub struct Snapshot {
 #[derive(Debug)]
 struct ProbeSnapshot {
     info: ProbeInfo,
-    /// By object.
-    rows: Vec<(String, Vec<Cell>)>,
+    rows: Vec<SnapshotRow>,
+}
+
+#[derive(Debug)]
+struct SnapshotRow {
+    /// The database that it is of; none where only one is watched.
+    instance: Option<String>,
+    object: String,
+    cells: Vec<Cell>,
 }
 
 impl Snapshot {
     /// The last tick of a history, on this host, without the `sampled` probes.
     pub fn last(history: &History, host: &str, sampled: &[&str], paths: Paths) -> Self {
-        let probes = history.probes().filter(|info| !sampled.contains(&info.probe.as_str()));
-        let snapshot = |info: &ProbeInfo| {
-            let rows = history.last_rows(&info.probe).into_iter();
-            let rows = rows.map(|(object, cells)| (object.to_owned(), cells.to_vec()));
-            let snapshot = ProbeSnapshot { info: info.clone(), rows: rows.collect() };
-            if paths == Paths::Hidden { snapshot.without_paths() } else { snapshot }
-        };
-        Self { host: host.to_owned(), probes: probes.map(snapshot).collect() }
+        let mut probes: Vec<ProbeSnapshot> = Vec::new();
+        for info in history.probes().filter(|info| !sampled.contains(&info.kind())) {
+            let instance = || info.instance().map(str::to_owned);
+            let rows = history.last_rows(&info.probe).into_iter().map(|(object, cells)| {
+                let (object, cells) = (object.to_owned(), cells.to_vec());
+                SnapshotRow { instance: instance(), object, cells }
+            });
+            let kind = info.kind().to_owned();
+            // All instances are one family of metrics.
+            match probes.iter_mut().find(|known| known.info.probe == kind) {
+                Some(known) if known.info.columns.len() == info.columns.len() => {
+                    known.rows.extend(rows);
+                }
+                _ => probes.push(ProbeSnapshot {
+                    info: ProbeInfo { probe: kind, ..info.clone() },
+                    rows: rows.collect(),
+                }),
+            }
+        }
+        if paths == Paths::Hidden {
+            probes = probes.into_iter().map(ProbeSnapshot::without_paths).collect();
+        }
+        Self { host: host.to_owned(), probes }
     }
 }
 
@@ -71,7 +93,7 @@ impl ProbeSnapshot {
         };
         info.columns.remove(index);
         let mut sums = BTreeMap::<String, Vec<Cell>>::new();
-        for (object, mut cells) in rows {
+        for SnapshotRow { object, mut cells, .. } in rows {
             let made_of_texts = object == joined(&cells);
             if index < cells.len() {
                 cells.remove(index);
@@ -86,7 +108,8 @@ impl ProbeSnapshot {
                 }
             }
         }
-        Self { info, rows: sums.into_iter().collect() }
+        let row = |(object, cells)| SnapshotRow { instance: None, object, cells };
+        Self { info, rows: sums.into_iter().map(row).collect() }
     }
 }
 
@@ -137,13 +160,13 @@ fn family(
     host: &str,
     info: &ProbeInfo,
     index: usize,
-    rows: &[(String, Vec<Cell>)],
+    rows: &[SnapshotRow],
 ) -> Result<(), fmt::Error> {
     let column = &info.columns[index];
-    let measured: Vec<(&str, &[Cell], i64)> = rows
+    let measured: Vec<(&SnapshotRow, i64)> = rows
         .iter()
-        .filter_map(|(object, cells)| match cells.get(index) {
-            Some(Cell::Value(value)) => Some((object.as_str(), cells.as_slice(), *value)),
+        .filter_map(|row| match row.cells.get(index) {
+            Some(Cell::Value(value)) => Some((row, *value)),
             _ => None,
         })
         .collect();
@@ -157,8 +180,8 @@ fn family(
     let name = name(&info.probe, column);
     let help = column.doc.trim_end_matches('.');
     let mut metric = encoder.encode_descriptor(&name, help, None, kind)?;
-    for (object, cells, value) in measured {
-        let labels = labels(host, info, object, cells);
+    for (row, value) in measured {
+        let labels = labels(host, info, row);
         let sample = metric.encode_family(&labels)?;
         let value =
             if column.unit == Unit::Nanoseconds { value as f64 / 1e9 } else { value as f64 };
@@ -179,12 +202,14 @@ fn name(probe: &str, column: &ColumnInfo) -> String {
     format!("blockstone_{probe}_{name}")
 }
 
-fn labels(host: &str, info: &ProbeInfo, object: &str, cells: &[Cell]) -> Vec<(String, String)> {
+fn labels(host: &str, info: &ProbeInfo, row: &SnapshotRow) -> Vec<(String, String)> {
     let mut labels = vec![("host".to_owned(), host.to_owned())];
-    if !object.is_empty() {
-        labels.push(("object".to_owned(), object.to_owned()));
+    // `instance` is Prometheus's own, of what it scrapes.
+    labels.extend(row.instance.iter().map(|name| ("server".to_owned(), name.clone())));
+    if !row.object.is_empty() {
+        labels.push(("object".to_owned(), row.object.clone()));
     }
-    for (column, cell) in info.columns.iter().zip(cells) {
+    for (column, cell) in info.columns.iter().zip(&row.cells) {
         if let Cell::Text(text) = cell
             && !text.is_empty()
             && text.len() <= LABEL_BYTES
@@ -228,6 +253,34 @@ mod tests {
         assert!(text.contains("# TYPE blockstone_host_read_seconds counter"), "{text}");
         let none = Snapshot::last(&history, "db1", &["host"], Paths::Hidden);
         assert!(!super::text(Arc::new(none)).unwrap().contains("read"));
+    }
+
+    #[test]
+    fn several_databases_are_one_family_told_apart_by_a_label() {
+        let names = ["postgres@5432", "postgres@5433"];
+        let mut history =
+            History::new(names.map(|name| ProbeInfo::of_instance(&DISK, name)).to_vec());
+        history.push("host", 1, "", Vec::new());
+        history.push(
+            "host@postgres@5433",
+            1,
+            "",
+            vec![Cell::Value(2_000_000_000), Cell::Value(3), Cell::Text(String::new())],
+        );
+        history.push(
+            "host@postgres@5432",
+            1,
+            "",
+            vec![Cell::Value(1_000_000_000), Cell::Unmeasured, Cell::Text(String::new())],
+        );
+        let text = text(Arc::new(Snapshot::last(&history, "db1", &[], Paths::Hidden))).unwrap();
+        let family = "# TYPE blockstone_host_read_seconds counter";
+        assert_eq!(text.matches(family).count(), 1, "{text}");
+        for (name, value) in names.into_iter().zip(["1.0", "2.0"]) {
+            let labels = format!(r#"host="db1",server="{name}""#);
+            let wanted = format!("blockstone_host_read_seconds_total{{{labels}}} {value}\n");
+            assert!(text.contains(&wanted), "{wanted} is not in {text}");
+        }
     }
 
     const KERNEL_IO: Schema = Schema {

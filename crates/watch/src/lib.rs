@@ -15,7 +15,7 @@
 //!     keep: Nanos::millis(600_000),
 //!     roles: Roles::default(),
 //!     record: None,
-//!     database: None,
+//!     databases: Vec::new(),
 //!     samples: Nanos::millis(100),
 //!     kernel: Kernel::Requests,
 //!     profile_per_second: None,

@@ -2,15 +2,17 @@
 
 use std::collections::VecDeque;
 
-use blockstone_base::column::{Cell, Schema, Unmeasured};
+use blockstone_base::column::{Cell, Unmeasured};
 use blockstone_base::units::Nanos;
 use blockstone_measure::{Opening, capability};
-use blockstone_record::manifest::{End, Group, Phase, Stop};
+use blockstone_record::manifest::{End, Group, Manifest, Phase, ProbeInfo, Stop};
 use blockstone_record::parameters::WatchParameters;
 use blockstone_record::{Parameters, RecordError, Recorder};
-use blockstone_sys::survey;
+use blockstone_sys::{clock, survey};
 use blockstone_target::monitor::Server;
+use jiff::{SignedDuration, Timestamp};
 
+use crate::database::Database;
 use crate::settings::{Destination, Settings};
 
 /// The index of the only phase.
@@ -33,18 +35,19 @@ pub struct RecordingSink {
 }
 
 impl RecordingSink {
-    /// Creates a recording of these series, which include those of `server`.
+    /// Creates a recording of these series, which include those of the databases. Its instants
+    /// count from `origin_ns` on the monotonic clock.
     pub fn begin(
         destination: &Destination,
         settings: &Settings,
-        server: Option<&Server>,
-        series: &[&'static Schema],
+        (databases, series): (&[Database], &[ProbeInfo]),
+        origin_ns: u64,
     ) -> Result<Self, RecordError> {
         let root = std::path::Path::new("/");
         let parameters = WatchParameters {
             interval_ns: Some(settings.interval),
             keep_ns: destination.keep,
-            server: server.map(|server| format!("{} {}", server.product, server.version)),
+            server: (!databases.is_empty()).then(|| named(databases)),
             ..WatchParameters::default()
         };
         let manifest = Opening {
@@ -57,7 +60,13 @@ impl RecordingSink {
             target: &survey::whole_host(root),
             capabilities: &[capability::privilege()],
         };
-        let recorder = Recorder::create(&destination.dir, manifest.manifest(), series)?;
+        // Instants count from when the watch began, which was before the databases answered.
+        let before = SignedDuration::from_nanos((clock::now_ns() - origin_ns) as i64);
+        let began = Timestamp::now().checked_sub(before);
+        let manifest = manifest.manifest();
+        let started_at = began.map_or(manifest.started_at.clone(), |began| began.to_string());
+        let manifest = Manifest { started_at, probes: series.to_vec(), ..manifest };
+        let recorder = Recorder::create_of(&destination.dir, manifest)?;
         Ok(Self {
             recorder,
             keep: destination.keep,
@@ -143,6 +152,16 @@ impl RecordingSink {
     }
 }
 
+/// Products and versions; of several each with its name.
+fn named(databases: &[Database]) -> String {
+    let server = |database: &Database| {
+        let Server { product, version, .. } = database.server();
+        let name = database.name().map_or(String::new(), |name| format!("{name} "));
+        format!("{name}{product} {version}")
+    };
+    databases.iter().map(server).collect::<Vec<_>>().join(", ")
+}
+
 /// The only phase: from the first tick to the last.
 pub fn whole_phase(start_ns: u64, end_ns: u64, stop: Stop) -> Phase {
     Phase {
@@ -167,7 +186,7 @@ pub fn whole_phase(start_ns: u64, end_ns: u64, stop: Stop) -> Phase {
 mod tests {
     use std::path::Path;
 
-    use blockstone_base::column::{Column, Kind, Unit};
+    use blockstone_base::column::{Column, Kind, Schema, Unit};
     use blockstone_probe::Roles;
     use blockstone_record::Recording;
 
@@ -196,12 +215,13 @@ mod tests {
             keep: Nanos(0),
             roles: Roles::with(Vec::new(), Vec::new()),
             record: None,
-            database: None,
+            databases: Vec::new(),
             samples: Nanos(SECOND_NS),
             kernel: Kernel::Off,
             profile_per_second: None,
         };
-        RecordingSink::begin(&destination, &settings, None, &[&HOST]).unwrap()
+        let series = [ProbeInfo::of(&HOST)];
+        RecordingSink::begin(&destination, &settings, (&[], &series), clock::now_ns()).unwrap()
     }
 
     /// A tick each second, from 1 to `last`.

@@ -13,8 +13,9 @@ pub struct Settings {
     pub keep: Nanos,
     pub roles: Roles,
     pub record: Option<Destination>,
-    pub database: Option<String>,
-    /// Time between two samples of its sessions.
+    /// The addresses of databases.
+    pub databases: Vec<String>,
+    /// Time between two samples of their sessions.
     pub samples: Nanos,
     pub kernel: Kernel,
     /// Samples per second of what each processor executes; none takes none.

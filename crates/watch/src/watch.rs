@@ -12,10 +12,11 @@ use blockstone_record::manifest::{End, ProbeInfo};
 use blockstone_sys::clock::{self, MonotonicClock};
 use blockstone_target::monitor::Server;
 use blockstone_view::History;
+use jiff::tz::TimeZone;
 
 use crate::WatchError;
 use crate::clocks::{Clocks, Jump};
-use crate::database::Database;
+use crate::database::{Answer, Database};
 use crate::listen::Listener;
 use crate::recorder::RecordingSink;
 use crate::settings::{Kernel, Settings};
@@ -49,11 +50,9 @@ pub struct Watch {
     jumps: Vec<Jump>,
     listener: Option<Listener>,
     roles: Roles,
-    database: Option<Database>,
+    databases: Vec<Database>,
     /// The processes whose I/O the kernel counts.
     wanted: Wanted,
-    /// Why the database does not answer.
-    silent: Option<String>,
     /// Ticks taken, ticks missed and time spent looking.
     own: [u64; 3],
 }
@@ -72,19 +71,24 @@ impl Watch {
         probes
             .extend(settings.profile_per_second.map(|rate| profile::open(sampled(settings, rate))));
         let origin_ns = clock::now_ns();
-        let watched = |address: &String| Database::start(address, settings.samples, origin_ns);
-        let database = settings.database.as_ref().map(watched).transpose()?;
-        if database.as_ref().is_some_and(|database| database.server().is_local) {
-            settings.roles.await_report();
+        let databases = Database::start_all(&settings.databases, settings.samples, origin_ns)?;
+        match databases.as_slice() {
+            [only] if only.server().is_local => settings.roles.await_report(),
+            [] | [_] => {}
+            // The first tick has the names of all of them.
+            several => {
+                let members = several.iter().flat_map(Database::members);
+                settings.roles.report(members);
+                wanted.set(several.iter().flat_map(|it| &it.processes).map(|(it, _)| it.pid));
+            }
         }
-        let of_database = database.iter().flat_map(|database| database.series().iter().copied());
-        let series: Vec<&'static Schema> =
-            probes.iter().map(|probe| probe.schema()).chain([&SCHEMA]).chain(of_database).collect();
-        let server = database.as_ref().map(Database::server);
-        let begin = |to| RecordingSink::begin(to, settings, server, &series);
+        let own = probes.iter().map(|probe| probe.schema()).chain([&SCHEMA]).map(ProbeInfo::of);
+        let series: Vec<ProbeInfo> =
+            own.chain(databases.iter().flat_map(Database::infos)).collect();
+        let begin = |to| RecordingSink::begin(to, settings, (&databases, &series), origin_ns);
         let recording = settings.record.as_ref().map(begin).transpose()?;
         Ok(Self {
-            history: History::new(series.iter().map(|schema| ProbeInfo::of(schema)).collect()),
+            history: History::new(series).in_zone(TimeZone::system()),
             probes,
             rows: Vec::new(),
             keep_ns: settings.keep.get(),
@@ -95,9 +99,8 @@ impl Watch {
             jumps: Vec::new(),
             listener: None,
             roles: settings.roles.clone(),
-            database,
+            databases,
             wanted,
-            silent: None,
             own: [0; 3],
         })
     }
@@ -128,13 +131,13 @@ impl Watch {
         self.jumps.iter().map(|jump| jump.detail.as_str())
     }
 
-    /// Why the database does not answer; none while it does.
+    /// Why a database does not answer; none while all do.
     pub fn silent(&self) -> Option<&str> {
-        self.silent.as_deref()
+        self.databases.iter().find_map(|database| database.silent.as_deref())
     }
 
-    pub fn server(&self) -> Option<&Server> {
-        self.database.as_ref().map(Database::server)
+    pub fn servers(&self) -> impl Iterator<Item = &Server> {
+        self.databases.iter().map(Database::server)
     }
 
     /// Sleeps until the next tick is due and takes it.
@@ -157,7 +160,7 @@ impl Watch {
     pub fn look(&mut self) -> Result<(), WatchError> {
         let begin_ns = clock::now_ns();
         let t_ns = begin_ns - self.origin_ns;
-        if let Some(database) = &self.database {
+        for database in &self.databases {
             database.ask(t_ns);
         }
         for index in 0..self.probes.len() {
@@ -179,6 +182,7 @@ impl Watch {
         self.drain_answers()?;
         self.add(SCHEMA.probe, t_ns, "", self.own.map(Cell::from).into())?;
         self.jumps = self.clocks.look();
+        self.history.set_clock(t_ns, self.clocks.realtime_ns(self.origin_ns));
         if let Some(recording) = &mut self.recording {
             for jump in &self.jumps {
                 recording.event(t_ns, jump.kind, &jump.detail)?;
@@ -197,30 +201,45 @@ impl Watch {
         Ok(self.recording.map_or(Ok(()), |recording| recording.close(end))?)
     }
 
+    /// Takes what the databases answered. They had the time of the probes to do so, and have a
+    /// moment together.
     fn drain_answers(&mut self) -> Result<(), WatchError> {
-        let answers = self.database.as_ref().map(Database::answers).unwrap_or_default();
-        let family = self.server().map(|server| server.family);
-        for answer in answers {
-            for Reading { probe, object, cells } in answer.readings {
-                self.add(probe, answer.t_ns, &object, cells)?;
+        let until = Database::patience();
+        let mut reports = false;
+        for index in 0..self.databases.len() {
+            for answer in self.databases[index].answers(until) {
+                reports |= answer.processes.is_some();
+                self.take(index, answer)?;
             }
-            for (probe, column, why) in &answer.unmeasured {
-                note(&mut self.history, &mut self.recording, probe, column, why);
-            }
-            if let (Some(members), Some(family)) = (answer.processes, family) {
-                self.wanted.set(members.iter().map(|(member, _)| member.pid));
-                let members = members.into_iter().map(|(member, role)| {
-                    ((member.pid, member.thread), format!("{family}/{role}"))
-                });
-                self.roles.report(members);
-            }
-            let was_answering = self.silent.is_none();
-            self.silent = answer.error;
-            if let (Some(why), Some(recording), true) =
-                (&self.silent, &mut self.recording, was_answering)
-            {
-                recording.event(answer.t_ns, "database-gone", why)?;
-            }
+        }
+        if reports {
+            let processes = self.databases.iter().flat_map(|database| &database.processes);
+            self.wanted.set(processes.map(|(member, _)| member.pid));
+            self.roles.report(self.databases.iter().flat_map(Database::members));
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, index: usize, answer: Answer) -> Result<(), WatchError> {
+        for Reading { probe, object, cells } in answer.readings {
+            let series = self.databases[index].series_of(probe);
+            self.add(&series, answer.t_ns, &object, cells)?;
+        }
+        let database = &mut self.databases[index];
+        for (probe, column, why) in &answer.unmeasured {
+            let series = database.series_of(probe);
+            note(&mut self.history, &mut self.recording, &series, column, why);
+        }
+        if let Some(processes) = answer.processes {
+            database.processes = processes;
+        }
+        let was_answering = database.silent.is_none();
+        let name = database.name().map_or(String::new(), |name| format!("{name}: "));
+        database.silent = answer.error.map(|why| format!("{name}{why}"));
+        if let (Some(why), Some(recording), true) =
+            (&database.silent, &mut self.recording, was_answering)
+        {
+            recording.event(answer.t_ns, "database-gone", why)?;
         }
         Ok(())
     }

@@ -46,7 +46,7 @@ fn sessions_are_seen_while_the_server_is_there_and_it_may_go_and_come_back() {
         keep: Nanos::millis(60_000),
         roles: Roles::default(),
         record: Some(Destination { dir: dir.clone(), id: "db".to_owned(), keep: None }),
-        database: Some(server.address()),
+        databases: vec![server.address()],
         samples: Nanos::millis(50),
         kernel: Kernel::Off,
         profile_per_second: None,
@@ -145,7 +145,7 @@ fn the_kernel_counts_the_reads_and_flushes_that_postgresql_tells_of() {
             keep: Nanos::millis(60_000),
             roles: Roles::default(),
             record: None,
-            database: Some(server.address()),
+            databases: vec![server.address()],
             samples: Nanos::millis(500),
             kernel: Kernel::Calls,
             profile_per_second: None,
@@ -183,4 +183,73 @@ fn the_kernel_counts_the_reads_and_flushes_that_postgresql_tells_of() {
         }
         watch.close(End::Complete).unwrap();
     }
+}
+
+/// Stops all processes of a server, as when its storage hangs, and lets them go on when dropped.
+struct Stopped(Vec<u32>);
+
+impl Stopped {
+    fn all(server: &PostgresServer) -> Self {
+        let main = std::fs::read_to_string(server.dir().join("data/postmaster.pid")).unwrap();
+        let main: u32 = main.lines().next().unwrap().parse().unwrap();
+        let children = format!("/proc/{main}/task/{main}/children");
+        let children = std::fs::read_to_string(children).unwrap();
+        let children = children.split_whitespace().map(|pid| pid.parse().unwrap());
+        let all: Vec<u32> = std::iter::once(main).chain(children).collect();
+        for pid in &all {
+            signal(*pid, "STOP");
+        }
+        Self(all)
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        for pid in &self.0 {
+            signal(*pid, "CONT");
+        }
+    }
+}
+
+fn signal(pid: u32, name: &str) {
+    let mut kill = std::process::Command::new("kill");
+    kill.args([format!("-{name}"), pid.to_string()]).status().unwrap();
+}
+
+#[test]
+fn a_server_that_hangs_does_not_delay_another() {
+    require!(Root, Postgres);
+    let [first, second] = [(); 2].map(|()| PostgresServer::start(15, &["fsync=off"]).unwrap());
+    let mut watch = Watch::start(&Settings {
+        argv: Vec::new(),
+        interval: Nanos::millis(500),
+        keep: Nanos::millis(60_000),
+        roles: Roles::default(),
+        record: None,
+        databases: vec![first.address(), second.address()],
+        samples: Nanos::millis(100),
+        kernel: Kernel::Off,
+        profile_per_second: None,
+    })
+    .unwrap();
+    let names: Vec<String> = watch.servers().map(|server| server.instance.clone()).collect();
+    let stopped = Stopped::all(&first);
+    for _ in 0..6 {
+        watch.wait_and_look().unwrap();
+    }
+    let known = |watch: &Watch, name: &str| {
+        let latest = watch.history().latest().unwrap();
+        latest.of_instance(name).moved("instance", "", "commits").is_ok()
+    };
+    // Nothing was heard of the one since; of the other, the tick before the last is there for sure.
+    let last = watch.history().whole().unwrap();
+    assert!(last.of_instance(&names[1]).moved("instance", "", "commits").is_ok());
+    assert!(!known(&watch, &names[0]));
+    drop(stopped);
+    let back = Instant::now() + Duration::from_secs(20);
+    while !known(&watch, &names[0]) {
+        assert!(Instant::now() < back, "it is not heard again: {:?}", watch.silent());
+        watch.wait_and_look().unwrap();
+    }
+    watch.close(End::Complete).unwrap();
 }

@@ -18,7 +18,7 @@ fn settings(record: Option<Destination>) -> Settings {
         keep: Nanos::millis(60_000),
         roles: Roles::with(vec![std::process::id()], Vec::new()),
         record,
-        database: None,
+        databases: Vec::new(),
         samples: Nanos::millis(100),
         kernel: Kernel::Requests,
         profile_per_second: Some(99),

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use super::{Heading, Merge, Missing, Row, Spread, Value};
 
+/// Between the texts of several columns.
+const BETWEEN: &str = "\u{1f}";
+
 /// The row in each slice, with the length of the slice.
 type Parts<'a> = [(f64, Option<&'a Row>)];
 
@@ -59,11 +62,14 @@ pub fn divisors(columns: &[Heading], index: usize, rows: &[Row]) -> BTreeMap<Str
 }
 
 fn group(columns: &[Heading], within: &str, row: &Row) -> String {
-    let column = columns.iter().position(|column| column.key == within);
-    match column.map(|column| &row[column]) {
-        Some(Value::Text(text)) => text.clone(),
-        _ => String::new(),
-    }
+    let texts = within.split_whitespace().map(|key| {
+        let column = columns.iter().position(|column| column.key == key);
+        match column.map(|column| &row[column]) {
+            Some(Value::Text(text)) => text.as_str(),
+            _ => "",
+        }
+    });
+    texts.collect::<Vec<_>>().join(BETWEEN)
 }
 
 /// What names a row; a name may be missing too.

@@ -36,29 +36,34 @@ type Active = (String, Color, f64);
 fn active(interval: &Interval<'_>) -> Vec<Active> {
     let rows = |view: &str| {
         let view = registry::find(view)?;
-        let rows = view.table(interval)?.rows;
-        (!rows.is_empty()).then_some((view, rows))
+        let table = view.table(interval)?;
+        (!table.rows.is_empty()).then_some((view, table))
     };
     let mut layers = Vec::new();
-    if let Some((view, rows)) = rows("wait-classes") {
+    if let Some((_, table)) = rows("wait-classes") {
         let [role, class, sessions] =
-            ["role", "wait_class", "average_active_sessions"].map(|key| view.column(key));
-        for row in &rows {
+            ["role", "wait_class", "average_active_sessions"].map(|key| table.column(key));
+        let instance = table.column("instance");
+        for row in &table.rows {
             let text = |index: Option<usize>| match index.and_then(|index| row.get(index)) {
                 Some(Value::Text(text)) => text.as_str(),
                 _ => "",
             };
             let number = sessions.and_then(|index| row[index].number());
             if let (Some(number), "session") = (number, text(role)) {
-                layers.push((text(class).to_owned(), of_class(text(class)), number));
+                let name = format!("{} {}", text(instance), text(class));
+                layers.push((name.trim_start().to_owned(), of_class(text(class)), number));
             }
         }
-    } else if let Some((view, rows)) = rows("top-events") {
-        let sessions = view.column("average_active_sessions");
-        for row in &rows {
-            let name = view.name_of(row);
+    } else if let Some((view, table)) = rows("top-events") {
+        let [event, sessions] = ["event", "average_active_sessions"].map(|key| table.column(key));
+        for row in &table.rows {
+            let color = match event.map(|index| &row[index]) {
+                Some(Value::Text(event)) => of_event(event),
+                _ => Color::OtherWait,
+            };
             let number = sessions.and_then(|index| row[index].number());
-            layers.extend(number.map(|number| (name.clone(), of_event(&name), number)));
+            layers.extend(number.map(|number| (view.name_of(row), color, number)));
         }
     }
     layers
@@ -145,11 +150,21 @@ fn transfers(slices: &[Interval<'_>]) -> Chart {
     let mut chart =
         Chart::new("transfers-over-time", "Reads, writes, commits", Axis::time(), y).wide(220);
     for (column, name, color) in LINES {
-        let point =
-            |slice: &Interval<'_>| (slice.to_ns as f64, slice.per_s("instance", "", column).ok());
+        // Of several databases together: each alone has its line in the load profile.
+        let point = |slice: &Interval<'_>| (slice.to_ns as f64, transferred(slice, column));
         chart = chart.layer(name, color, Form::line(slices.iter().map(point)));
     }
     chart
+}
+
+/// How much of this all databases did a second; none where one of them is not known.
+fn transferred(interval: &Interval<'_>, column: &str) -> Option<f64> {
+    let instances = interval.instances_with("instance");
+    if instances.is_empty() {
+        return interval.per_s("instance", "", column).ok();
+    }
+    let of = |instance: &str| interval.of_instance(instance).per_s("instance", "", column).ok();
+    instances.into_iter().map(of).sum()
 }
 
 /// Of recordings longer than a day, how busy each hour of each weekday was.

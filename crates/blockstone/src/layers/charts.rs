@@ -85,7 +85,9 @@ fn by_row(view: &View, tables: &[(f64, Option<Table>)], index: usize) -> Vec<(St
     let mut rows: BTreeMap<String, Track> = BTreeMap::new();
     for (place, (_, table)) in tables.iter().enumerate() {
         for row in table.iter().flat_map(|table| &table.rows) {
-            if let Some(value) = row[index].number() {
+            // Before the view's own columns stands that of the instance, where there are several.
+            let before = row.len().saturating_sub(view.columns.len());
+            if let Some(value) = row[before + index].number() {
                 rows.entry(view.name_of(row)).or_insert_with(nothing)[place].1 = Some(value);
             }
         }

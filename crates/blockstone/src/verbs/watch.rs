@@ -20,11 +20,13 @@ use blockstone_report::Report;
 use blockstone_report::render::json::schema::Document;
 use blockstone_screen::{State, show};
 use blockstone_target::monitor::Server;
-use blockstone_view::{Condition, History, registry};
+use blockstone_target::without_password;
+use blockstone_view::{Condition, Focus, History, registry};
 use blockstone_watch::{
     Access, Destination, Import, Kernel, Listen, Listener, Paths, Settings, Token, Watch,
 };
 use clap::{Args, FromArgMatches};
+use jiff::tz::TimeZone;
 
 use crate::exit::Exit;
 use crate::finish::finish;
@@ -79,14 +81,14 @@ fn run(args: &WatchArgs, context: &Context) -> Result<Exit> {
     if let Some(listener) = listener {
         watch.tell(listener);
     }
-    if let Some(server) = watch.server().filter(|server| !server.is_local) {
+    for server in watch.servers().filter(|server| !server.is_local) {
         let Server { product, version, address, .. } = server;
         printer.note(&format!(
             "note: {product} {version} at {address} is not on this host, or its processes cannot \
              be identified: the tables do not include its processors, files and disks"
         ));
     }
-    let ended = attend(&mut watch, args, sink, printer, &interrupt);
+    let ended = attend(&mut watch, args, sink, context, &interrupt);
     let end = match (&ended, interrupt.signal()) {
         (Err(error), _) => End::Failed { error: format!("{error:#}") },
         (Ok(_), Some(signal)) => End::Interrupted { signal: signal.to_owned() },
@@ -127,14 +129,16 @@ fn refuse_ineffective(args: &WatchArgs, global: &Global) -> Result<()> {
     Ok(())
 }
 
-/// Watches until it is over. With `--once` it ends in a report.
+/// Watches until it is over. With `--once` it ends in a report; those of the intervals before are
+/// printed when they end.
 fn attend(
     watch: &mut Watch,
     args: &WatchArgs,
     sink: Option<Sink>,
-    printer: Printer,
+    context: &Context,
     interrupt: &Interrupt,
 ) -> Result<Option<Report>> {
+    let printer = context.printer;
     let focus = interval::focus(&args.view, &args.only)?;
     watch.look()?;
     let ticks = args.duration.map(|time| time.get().div_ceil(args.interval.get()).max(1));
@@ -149,32 +153,61 @@ fn attend(
     let goes_on = args.once || args.record.is_some() || args.listen.is_some();
     let lines = args.lines || !(goes_on || sink.is_some());
     let mut outputs = Outputs::new(args, lines, sink, watch.history(), printer)?;
-    let (mut taken, mut warned) = (0, false);
-    while ticks.is_none_or(|ticks| taken < ticks) && interrupt.signal().is_none() {
-        watch.wait_and_look()?;
-        for jump in watch.jumps() {
-            printer.note(&format!("warning: {jump}"));
-        }
-        if let Some(why) = watch.silent().filter(|_| !warned) {
-            printer.note(&format!("warning: {}", why.replace('\n', "; ")));
-        }
-        warned = watch.silent().is_some();
-        taken += 1;
-        if let Some(interval) = watch.history().latest().filter(|_| !outputs.is_over()) {
-            outputs.tick(Some(watch.realtime_ns(interval.to_ns)), &interval)?;
-            if outputs.is_over() && !goes_on {
-                break;
+    for time in 1..=args.times {
+        let begin_ns = watch.history().ticks().next_back();
+        let mut taken = 0;
+        while ticks.is_none_or(|ticks| taken < ticks) && interrupt.signal().is_none() {
+            look(watch, printer)?;
+            taken += 1;
+            if let Some(interval) = watch.history().latest().filter(|_| !outputs.is_over()) {
+                outputs.tick(Some(watch.realtime_ns(interval.to_ns)), &interval)?;
+                if outputs.is_over() && !goes_on {
+                    return Ok(None);
+                }
             }
         }
+        if !args.once {
+            return Ok(None);
+        }
+        if taken == 0 && time > 1 {
+            break;
+        }
+        let report = report_since(watch, begin_ns, focus.as_ref(), &args.view)?;
+        if time == args.times || interrupt.signal().is_some() {
+            return Ok(Some(report));
+        }
+        finish(&report, context)?;
     }
-    if !args.once {
-        return Ok(None);
+    Ok(None)
+}
+
+/// Takes the next tick, and says what is not as it should be.
+fn look(watch: &mut Watch, printer: Printer) -> Result<()> {
+    let before = watch.silent().map(str::to_owned);
+    watch.wait_and_look()?;
+    for jump in watch.jumps() {
+        printer.note(&format!("warning: {jump}"));
     }
-    let interval = interval::some(watch.history().whole())?;
-    let interval = focus.as_ref().map_or(interval, |focus| interval.only(focus));
+    if let Some(why) = watch.silent().filter(|_| before.is_none()) {
+        printer.note(&format!("warning: {}", why.replace('\n', "; ")));
+    }
+    Ok(())
+}
+
+/// The report of what was watched since a tick.
+fn report_since(
+    watch: &Watch,
+    begin_ns: Option<u64>,
+    focus: Option<&Focus>,
+    views: &[String],
+) -> Result<Report> {
+    let whole = interval::some(watch.history().whole())?;
+    let begin_ns = begin_ns.map_or(whole.from_ns, |begin_ns| begin_ns.max(whole.from_ns));
+    let interval = watch.history().interval(begin_ns, whole.to_ns);
+    let interval = focus.map_or(interval, |focus| interval.only(focus));
     let instants = [interval.from_ns, interval.to_ns].map(|ns| Some(watch.realtime_ns(ns)));
     let watched = Watched { manifest: None, recording: String::new(), interval, instants };
-    Ok(Some(report::report(&watched, &args.view)))
+    Ok(report::report(&watched, views))
 }
 
 /// Whether there is a terminal to draw on and a keyboard to read.
@@ -185,7 +218,10 @@ fn draws() -> bool {
 
 fn settings(args: &WatchArgs, global: &Global) -> Result<Settings> {
     let password = PasswordFile { password_file: args.password_file.clone() };
-    password.read_for(args.db.as_deref())?;
+    password.read_for(args.db.iter().map(String::as_str))?;
+    if let Some(twice) = args.db.iter().enumerate().find(|(at, db)| args.db[..*at].contains(db)) {
+        bail!("watch {} twice\nhint: name each database once", without_password(twice.1));
+    }
     let record = args.record.as_deref().map(|dir| destination(dir, args.keep)).transpose()?;
     let missing = args.pid.iter().find(|pid| !Path::new(&format!("/proc/{pid}")).exists());
     if let Some(pid) = missing {
@@ -197,9 +233,9 @@ fn settings(args: &WatchArgs, global: &Global) -> Result<Settings> {
         keep: keep(args),
         roles: Roles::with(args.pid.clone(), args.group.clone()),
         record,
-        database: args.db.as_deref().map(|db| address(db, global)).transpose()?,
+        databases: args.db.iter().map(|db| address(db, global)).collect::<Result<_>>()?,
         samples: args.sample,
-        kernel: match (args.no_bpf, args.db.is_some() || !args.pid.is_empty()) {
+        kernel: match (args.no_bpf, !args.db.is_empty() || !args.pid.is_empty()) {
             (true, _) => Kernel::Off,
             (false, false) => Kernel::Requests,
             (false, true) => Kernel::Calls,
@@ -298,6 +334,7 @@ fn replay_ticks(recording: &Recording, args: &WatchArgs, context: &Context) -> R
         let piece = &ticks[first..end.min(first + PIECE_TICKS + 1)];
         let span_ns = (piece[0], piece[piece.len() - 1]);
         let history = History::read_part(recording, ticks.clone(), span_ns)?;
+        let history = history.in_zone(TimeZone::system());
         for pair in piece.windows(2) {
             let instant_ns = instants::of_recording(&recording.manifest, pair[1]);
             outputs.tick(instant_ns, &history.interval(pair[0], pair[1]))?;

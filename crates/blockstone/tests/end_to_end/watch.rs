@@ -256,6 +256,7 @@ fn a_run_of_128_readers_is_128_active_sessions_also_on_a_terminal() {
     let dir = window["recording"]["path"].as_str().unwrap().to_owned();
     keeps_to_its_schema(&report.json());
     assert!(!Path::new(&dir).join("live.sock").exists());
+    samples_agree_with_the_clock(&place, &dir);
 
     let mut screen = Terminal::start(
         place.command("watch").args(["--replay", &dir, "--view", "events"]),
@@ -277,6 +278,51 @@ fn a_run_of_128_readers_is_128_active_sessions_also_on_a_terminal() {
     assert!(text.contains("<67.1 ms"), "{text}");
     screen.keys("q");
     assert_eq!(screen.end(), Some(0));
+}
+
+/// Of the window of a run of 128 sessions that do nothing but read.
+fn samples_agree_with_the_clock(place: &Place, dir: &str) {
+    let manifest = place.manifest().unwrap();
+    let phases = manifest["phases"].as_array().unwrap();
+    let window = phases.iter().find(|phase| phase["group"] == "workload").unwrap();
+    let at = |key: &str| format!("{}ms", window[key].as_u64().unwrap() / 1_000_000);
+    let [from, to] = [at("window_start_ns"), at("window_end_ns")];
+    let part = ["--replay", dir, "--once", "--json", "--from", &from, "--to", &to];
+    let document = run(&mut watch(&part)).json();
+    let rows = |view: &str| document["views"][view].as_array().unwrap().clone();
+    let reads = |view: &str| -> Vec<Value> {
+        let rows = rows(view).into_iter();
+        rows.filter(|row| row["event"] == "db file sequential read").collect()
+    };
+    let active = reads("active-sessions").pop().unwrap();
+    let average = active["average_active_sessions"].as_f64().unwrap();
+    assert!((120.0..=128.0).contains(&average), "{active:#}");
+    assert_eq!(active["sessions"], 128.0, "{active:#}");
+    let each = reads("session-waits");
+    assert!(each.iter().all(|row| row["time_share"].as_f64().unwrap() > 0.8), "{each:#?}");
+    assert_eq!(rows("sampled-sessions").len(), 128);
+    for slice in rows("ash") {
+        let bar = slice["bar"].as_str().unwrap();
+        assert!(bar.len() >= 20 && bar.chars().all(|letter| "IC".contains(letter)), "{slice:#}");
+    }
+}
+
+#[test]
+fn several_intervals_are_printed_each_with_its_time() {
+    let times = ["--once", "--times", "3", "--for", "400ms", "--interval", "200ms", "--no-bpf"];
+    let text = run(watch(&times).args(["--view", "host"]));
+    assert_eq!(text.code, Some(0), "{text:#?}");
+    assert_eq!(text.stdout.matches("clock 2").count(), 3, "{}", text.stdout);
+    let ran = run(watch(&times).args(["--json", "--view", "disks"]));
+    let documents = serde_json::Deserializer::from_str(&ran.stdout).into_iter::<Value>();
+    let documents: Vec<Value> = documents.map(Result::unwrap).collect();
+    let edges = |key: &str| documents.iter().map(|it| it[key].clone()).collect::<Vec<_>>();
+    let (from, to) = (edges("from"), edges("to"));
+    assert_eq!(from.len(), 3, "{}", ran.stdout);
+    assert_eq!(from[1..], to[..2], "each begins where the one before ends");
+    for refused in [&["--times", "2"][..], &["--once", "--times", "0"]] {
+        assert_eq!(run(&mut watch(refused)).code, Some(2), "{refused:?}");
+    }
 }
 
 #[test]

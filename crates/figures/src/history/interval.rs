@@ -13,9 +13,9 @@ use blockstone_base::database::SESSION;
 use blockstone_base::histogram::Buckets;
 use blockstone_base::table::{Known, Missing};
 use blockstone_record::LatencyClock;
-use blockstone_record::manifest::{ColumnInfo, Phase};
+use blockstone_record::manifest::{ColumnInfo, Phase, ProbeInfo};
 
-use crate::focus::Focus;
+use crate::focus::{Focus, INSTANCE};
 use crate::sample::Sample;
 
 use self::charges::OVERCHARGED;
@@ -29,6 +29,7 @@ pub type Grown = Result<u64, Missing>;
 pub struct Interval<'a> {
     history: &'a History,
     focus: Option<&'a Focus>,
+    instance: Option<&'a str>,
     pub(crate) held: Option<Held>,
     /// The first tick, in nanoseconds since the beginning.
     pub from_ns: u64,
@@ -50,7 +51,7 @@ pub(crate) struct Held {
 
 impl<'a> Interval<'a> {
     pub(crate) fn new(history: &'a History, from_ns: u64, to_ns: u64) -> Self {
-        Self { history, focus: None, held: None, from_ns, to_ns }
+        Self { history, focus: None, instance: None, held: None, from_ns, to_ns }
     }
 
     pub(crate) fn of_window(history: &'a History, index: usize, phase: &Phase) -> Self {
@@ -84,10 +85,45 @@ impl<'a> Interval<'a> {
     }
 
     /// The same interval, of whose samples of sessions only these are looked at. Whatever does not
-    /// come from samples stays as it is.
+    /// come from samples stays as it is. A focus on one of several instances is one on all that is
+    /// known of it.
     #[must_use]
     pub fn only(self, focus: &'a Focus) -> Self {
-        Self { focus: Some(focus), ..self }
+        let instance = focus.value(INSTANCE).filter(|it| self.instances().contains(it));
+        Self { focus: Some(focus), instance: instance.or(self.instance), ..self }
+    }
+
+    /// The same interval, of one of several instances of databases: a series that each of them has
+    /// is that of this one.
+    #[must_use]
+    pub fn of_instance(self, instance: &'a str) -> Self {
+        Self { instance: Some(instance), ..self }
+    }
+
+    /// The instance that is looked at; none where all are, or only one was watched.
+    pub fn instance(&self) -> Option<&'a str> {
+        self.instance
+    }
+
+    /// The instances that are looked at, in the order in which they were named; none where only one
+    /// was watched.
+    pub fn instances(&self) -> Vec<&'a str> {
+        if let Some(instance) = self.instance {
+            return vec![instance];
+        }
+        let mut instances = Vec::new();
+        for instance in self.history.probes().filter_map(ProbeInfo::instance) {
+            if !instances.contains(&instance) {
+                instances.push(instance);
+            }
+        }
+        instances
+    }
+
+    /// Those of them that have this series.
+    pub fn instances_with(&self, probe: &str) -> Vec<&'a str> {
+        let has = |instance: &&str| self.history.series(probe, Some(instance)).is_some();
+        self.instances().into_iter().filter(has).collect()
     }
 
     /// The samples of sessions that are looked at; none when all are.
@@ -113,14 +149,20 @@ impl<'a> Interval<'a> {
         self.history
     }
 
+    /// Whether this was read, of whatever instance is looked at.
     pub fn has(&self, probe: &str) -> bool {
-        self.history.probe(probe).is_some()
+        self.probe(probe).is_some() || !self.instances_with(probe).is_empty()
+    }
+
+    /// The series of the instance that is looked at; what is of no instance is the same for all.
+    pub(crate) fn probe(&self, name: &str) -> Option<&'a Probe> {
+        self.history.series(name, self.instance).or_else(|| self.history.probe(name))
     }
 
     /// What a probe saw in the interval, by name; in a window, what it saw at any time in the
     /// phase: an object that was there during warm-up alone must not vanish from a sum unseen.
     pub fn objects(&self, probe: &str) -> Vec<&'a str> {
-        let objects = self.history.probe(probe).into_iter().flat_map(|probe| &probe.objects);
+        let objects = self.probe(probe).into_iter().flat_map(|probe| &probe.objects);
         let present = objects.filter(|(_, track)| match self.held {
             Some(held) => self.rows_of(track, held.start_ns, held.end_ns).next().is_some(),
             None => !self.within(track).is_empty(),
@@ -296,13 +338,17 @@ impl<'a> Interval<'a> {
     pub fn samples(&self, probe: &str) -> impl Iterator<Item = Sample<'a>> {
         let (from_ns, to_ns) = (self.from_ns, self.to_ns);
         let focus = self.focus.filter(|_| probe == SESSION.probe);
-        let samples = self.history.probe(probe).into_iter().flat_map(move |probe| {
+        let samples = self.probe(probe).into_iter().flat_map(move |probe| {
             let columns = probe.info.columns.as_slice();
+            let instance = probe.info.instance();
             probe.objects.iter().flat_map(move |(object, track)| {
                 let first = track.partition_point(|row| row.t_ns <= from_ns);
                 let end = track.partition_point(|row| row.t_ns <= to_ns).max(first);
                 let rows = track.range(first..end);
-                rows.map(move |row| Sample { t_ns: row.t_ns, object, cells: &row.cells, columns })
+                rows.map(move |row| {
+                    let cells = &*row.cells;
+                    Sample { t_ns: row.t_ns, instance, object, cells, columns }
+                })
             })
         });
         samples.filter(move |sample| focus.is_none_or(|focus| focus.admits(sample)))
@@ -315,7 +361,7 @@ impl<'a> Interval<'a> {
         probe: &str,
         object: &str,
     ) -> Option<(Option<&'a [Cell]>, &'a [Cell])> {
-        let track = self.history.probe(probe)?.objects.get(object)?;
+        let track = self.probe(probe)?.objects.get(object)?;
         let first = track.get(self.within(track).start)?;
         let first = (first.t_ns <= self.from_ns).then_some(&*first.cells);
         Some((first, self.last(track)?))
@@ -333,7 +379,7 @@ impl<'a> Interval<'a> {
 
     /// Why a column is empty, in the words of its probe.
     pub fn reason(&self, probe: &str, column: &str) -> Option<&'a Unmeasured> {
-        let columns = &self.history.probe(probe)?.info.columns;
+        let columns = &self.probe(probe)?.info.columns;
         columns.iter().find(|info| info.name == column)?.unmeasured.as_ref()
     }
 
@@ -351,7 +397,7 @@ impl<'a> Interval<'a> {
 
     /// The columns of a probe; none where it was not there.
     pub fn columns(&self, probe: &str) -> &'a [ColumnInfo] {
-        self.history.probe(probe).map_or(&[], |probe| &probe.info.columns)
+        self.probe(probe).map_or(&[], |probe| &probe.info.columns)
     }
 
     /// Where a counter stood at each row from the first tick to the last.
@@ -405,7 +451,7 @@ impl<'a> Interval<'a> {
         column: &str,
         kind: Kind,
     ) -> Result<(&'a Track, usize), Missing> {
-        let known: &Probe = self.history.probe(probe).ok_or(Missing::NotInVersion)?;
+        let known: &Probe = self.probe(probe).ok_or(Missing::NotInVersion)?;
         let mut columns = known.info.columns.iter();
         let index = columns.position(|info| info.name == column && info.kind == kind);
         let index = index.ok_or(Missing::NotInVersion)?;

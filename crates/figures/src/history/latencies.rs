@@ -6,7 +6,7 @@ use blockstone_base::histogram::least_samples;
 use blockstone_base::table::{Known, Missing};
 
 use super::interval::{Interval, ratio};
-use crate::focus::Focus;
+use crate::focus::{Focus, INSTANCE};
 
 /// The probe that counts in the kernel.
 const KERNEL: &str = "kernel_io";
@@ -77,7 +77,21 @@ impl Timed {
 
     /// What a wait that samples are narrowed down to is.
     pub fn of_focus(focus: &Focus) -> Option<Self> {
-        Self::of_wait(focus.value("wait_class")?, focus.value("event")?)
+        let wait = Self::of_wait(focus.value("wait_class")?, focus.value("event")?)?;
+        let instance = focus.value(INSTANCE);
+        Some(instance.map_or(wait.clone(), |instance| wait.of_sessions_of(instance)))
+    }
+
+    /// The same of the sessions of one of several instances.
+    #[must_use]
+    pub fn of_sessions_of(self, instance: &str) -> Self {
+        match self {
+            Self::Counted { mut states, .. } => {
+                states.push(("role", format!("{instance}/session")));
+                Self::Counted { states, of_sessions: false }
+            }
+            event @ Self::Event(_) => event,
+        }
     }
 
     /// What it is in words: `block, role postgres/session`.
@@ -104,9 +118,13 @@ impl Timed {
             Self::Counted { states, of_sessions } => (states, *of_sessions),
         };
         let said = |object: &str, column: &str| interval.text(KERNEL, object, column);
+        let is_session = |role: &str| match (role.strip_suffix("/session"), interval.instance()) {
+            (Some(of), Some(instance)) => of == instance,
+            (of, _) => of.is_some(),
+        };
         let meant = |object: &&str| {
             states.iter().all(|(column, value)| said(object, column) == Some(value))
-                && (!of_sessions || said(object, "role").is_some_and(|r| r.ends_with("/session")))
+                && (!of_sessions || said(object, "role").is_some_and(is_session))
         };
         let objects: Vec<&str> = interval.objects(KERNEL).into_iter().filter(meant).collect();
         let of = |operation: &&str| {

@@ -4,10 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use blockstone_base::database::{SESSION, SESSIONS};
+use blockstone_record::manifest::kind_and_instance;
 use blockstone_record::{
     HistogramRow, Level, Part, RecordError, Recording, Series, TICKS, ticks_of,
 };
 
+use super::wall_clock::WallClock;
 use super::{History, SECOND_NS};
 
 /// Ticks of a part that are kept at most, about.
@@ -78,11 +80,12 @@ impl History {
     ) -> Result<Self, RecordError> {
         let mut history = Self::new(recording.manifest.probes.clone());
         history.imported.clone_from(&recording.manifest.imported);
+        history.clock = WallClock::of(&recording.manifest);
         let coarsest = recording.coarsest(TICKS);
         let plan = Plan::new(ticks, span_ns, coarsest);
         for index in 0..history.probes.len() {
             let name = history.probes[index].info.probe.clone();
-            if SAMPLED.contains(&name.as_str()) {
+            if SAMPLED.contains(&kind_and_instance(&name).0) {
                 let (from_ns, to_ns) = plan.span();
                 let part = Part { from_ns, to_ns, level: 0, edges: None };
                 history.push_pieces(&name, &recording.part(&name, &part)?);

@@ -6,7 +6,7 @@ use blockstone_base::LatencyHistogram;
 use blockstone_sys::usage::ThreadUsage;
 
 use super::Instance;
-use crate::wait::{EVENTS, Event, Ledger, Role, STATISTICS, Statistic, Transfers, Waits};
+use crate::wait::{Doing, EVENTS, Event, Ledger, Role, STATISTICS, Statistic, Transfers, Waits};
 
 const ROLES: usize = Role::ALL.len();
 
@@ -61,6 +61,17 @@ impl Instance {
         };
         self.each_ledger(|ledger| snapshot.add(ledger));
         snapshot
+    }
+
+    /// What each session and background process does at this moment, with its role and its number
+    /// within the role.
+    pub fn each_doing(&self, mut visit: impl FnMut(Role, usize, Doing)) {
+        let mut seen = [0; ROLES];
+        self.each_ledger(|ledger| {
+            let number = &mut seen[ledger.role as usize];
+            visit(ledger.role, *number, ledger.doing());
+            *number += 1;
+        });
     }
 
     /// Processor time and run queue of the threads of a role so far. Reads a file of `/proc` for

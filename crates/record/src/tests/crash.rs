@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::{CPU, DISK, manifest, record_tick};
 use crate::manifest::End;
+use crate::recorder::declared;
 use crate::tests::faulty::FaultyDisk;
 use crate::{RecordError, Recorder, Recording};
 
@@ -21,7 +22,7 @@ struct Progress {
 /// Six ticks in two segments, the manifest saved after each, then closed.
 fn run(disk: &FaultyDisk, dir: &Path, progress: &mut Progress) -> Result<(), RecordError> {
     let disk = Box::new(disk.clone());
-    let mut recorder = Recorder::create_on(disk, dir, manifest("crash"), &[&DISK, &CPU])?;
+    let mut recorder = Recorder::create_on(disk, dir, declared(manifest("crash"), &[&DISK, &CPU]))?;
     for tick in 0..6 {
         record_tick(&mut recorder, tick)?;
         progress.recorded_ticks += 1;

@@ -6,6 +6,7 @@ use blockstone_base::column::{Cell, Column, Kind, Schema, Unit};
 
 use super::{CPU, DISK, manifest, record_tick};
 use crate::manifest::End;
+use crate::recorder::declared;
 use crate::tests::faulty::FaultyDisk;
 use crate::{RecordError, Recorder, Recording};
 
@@ -26,7 +27,8 @@ const TICK_NS: u64 = 100_000_000;
 /// Three segments of two ticks; before the third, what was recorded before tick 2 is dropped.
 fn run(disk: &FaultyDisk, dir: &Path, durable: &mut u64) -> Result<(), RecordError> {
     let disk = Box::new(disk.clone());
-    let mut recorder = Recorder::create_on(disk, dir, manifest("kept"), &[&DISK, &CPU, &TEXTS])?;
+    let manifest = declared(manifest("kept"), &[&DISK, &CPU, &TEXTS]);
+    let mut recorder = Recorder::create_on(disk, dir, manifest)?;
     recorder.row("texts", 0, 0, "q1", &[Cell::Text("SELECT ?".to_owned())])?;
     for tick in 0..6 {
         record_tick(&mut recorder, tick)?;

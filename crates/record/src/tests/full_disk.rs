@@ -6,6 +6,7 @@ use std::process::Command;
 
 use super::{CPU, DISK, manifest, record_tick};
 use crate::manifest::End;
+use crate::recorder::declared;
 use crate::tests::faulty::FaultyDisk;
 use crate::{RecordError, Recorder, Recording};
 
@@ -23,7 +24,8 @@ fn rows_survive_a_full_disk_and_are_written_once_there_is_room() {
     let disk = FaultyDisk::default();
     let probes = [&DISK, &CPU];
     let mut recorder =
-        Recorder::create_on(Box::new(disk.clone()), &dir, manifest("full"), &probes).unwrap();
+        Recorder::create_on(Box::new(disk.clone()), &dir, declared(manifest("full"), &probes))
+            .unwrap();
     record_tick(&mut recorder, 0).unwrap();
     recorder.end_segment().unwrap();
     for room in (0..6000).step_by(250) {
@@ -52,7 +54,8 @@ fn closing_on_a_full_disk_keeps_the_segments_and_says_so() {
     let disk = FaultyDisk::default();
     let probes = [&DISK, &CPU];
     let mut recorder =
-        Recorder::create_on(Box::new(disk.clone()), &dir, manifest("full"), &probes).unwrap();
+        Recorder::create_on(Box::new(disk.clone()), &dir, declared(manifest("full"), &probes))
+            .unwrap();
     for tick in 0..5 {
         record_tick(&mut recorder, tick).unwrap();
     }

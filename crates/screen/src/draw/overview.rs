@@ -145,7 +145,9 @@ pub fn overview(
         rule(part.title, &legend(view, source, most), own, buffer);
         let left = Rect { y: own.y + 1, height: own.height.saturating_sub(1), ..own };
         let left = Rect { width: area.width.saturating_sub(wide + 2), ..left };
-        rows::rows(&table.clone().only(source.keys), RowOptions::default(), left, buffer);
+        // Rows of several databases begin with their names.
+        let keys: Vec<&str> = ["instance"].iter().chain(source.keys).copied().collect();
+        rows::rows(&table.clone().only(&keys), RowOptions::default(), left, buffer);
         for (line, values) in charts.iter().enumerate() {
             let y = own.y + 2 + line as u16;
             if y < own.bottom() {
@@ -185,7 +187,7 @@ fn charts(past: &[Interval<'_>], view: &View, source: &Source, rows: &[Row]) -> 
     let tables: Vec<Option<Table>> = past.iter().map(|interval| view.table(interval)).collect();
     let value = |table: &Table, name: &str| {
         let row = table.rows.iter().find(|row| view.name_of(row) == name)?;
-        let columns = source.chart.iter().filter_map(|key| view.column(key));
+        let columns = source.chart.iter().filter_map(|key| table.column(key));
         Some(columns.filter_map(|column| row[column].number()).sum())
     };
     let values = |row: &Row| {

@@ -96,7 +96,7 @@ fn section(table: &Table, options: RowOptions, area: Rect, buffer: &mut Buffer) 
 fn facts(focus: &Focus, interval: &Interval<'_>) -> Vec<String> {
     let mut facts = Vec::new();
     if let Some(id) = focus.value("query_id") {
-        facts.push(places::statement(id, interval));
+        facts.push(places::statement(id, &interval.only(focus)));
     }
     let narrowed = interval.only(focus);
     if let Some(session) = focus.value("session")
@@ -131,7 +131,8 @@ fn facts(focus: &Focus, interval: &Interval<'_>) -> Vec<String> {
 
 fn who(session: &str, interval: &Interval<'_>) -> Option<String> {
     let table = registry::find("sessions")?.table(interval)?;
-    let row = table.rows.iter().find(|row| row[0] == Value::from(session))?;
+    let column = table.column("session")?;
+    let row = table.rows.iter().find(|row| row[column] == Value::from(session))?;
     let text_of = |key: &str| {
         let index = table.column(key)?;
         let text = cell(&row[index], table.columns[index].measure);

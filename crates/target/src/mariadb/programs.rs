@@ -17,6 +17,7 @@ use crate::sql::server::SCRATCH;
 pub const FAMILY: Family = Family {
     name: "mariadb",
     in_process: false,
+    samples_sessions: false,
     through_page_cache: true,
     options: &[
         TargetOption {

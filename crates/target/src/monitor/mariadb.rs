@@ -170,6 +170,7 @@ impl Monitor for Mariadb {
             address: self.address.name.clone(),
             product: "MariaDB".to_owned(),
             family: mariadb::FAMILY.name,
+            instance: self.link.instance(&self.address),
             version: self.link.release.clone(),
             settings: self.link.settings.clone(),
             is_local: self.link.pid.is_some(),

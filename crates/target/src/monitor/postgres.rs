@@ -19,7 +19,7 @@ use super::pace::Pace;
 use super::recent::{Recent, charged};
 use super::steady::Steady;
 use super::values::{Values, row, whole};
-use super::{APPLICATION, Monitor, Server};
+use super::{APPLICATION, Monitor, Server, instance};
 use crate::postgres::Address;
 use crate::postgres::FAMILY;
 use crate::postgres::views::{CHECKPOINTS, Forms, OTHERS, WAL, processes, statistics, value};
@@ -265,6 +265,7 @@ impl Monitor for Postgres {
             address: self.address.name.clone(),
             product: "PostgreSQL".to_owned(),
             family: FAMILY.name,
+            instance: instance(FAMILY.name, &self.address.peers(), self.link.own_process.is_some()),
             version: self.link.release.clone(),
             settings: self.link.settings.clone(),
             is_local: self.link.own_process.is_some(),

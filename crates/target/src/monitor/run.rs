@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use blockstone_base::column::{Reading, Schema, Unmeasured};
 use blockstone_base::database;
@@ -11,6 +12,10 @@ use crate::live::{Answer, Asker};
 use crate::sql::Member;
 use crate::sql::error::SqlError;
 use crate::unmeasured::Missing;
+
+/// The series of a run whose sessions are sampled.
+static WITH_SAMPLES: LazyLock<Vec<&Schema>> =
+    LazyLock::new(|| database::ALL.iter().chain(database::SAMPLED).copied().collect());
 
 struct Run {
     dir: PathBuf,
@@ -40,24 +45,40 @@ fn over(dir: &Path, error: &io::Error) -> SqlError {
     SqlError::Connect { server, why, hint }
 }
 
-impl Monitor for Run {
-    fn series(&self) -> &'static [&'static Schema] {
-        database::ALL
-    }
-
-    fn counters(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError> {
+impl Run {
+    /// Appends the series that are wanted, as of the run's last tick.
+    fn ask(
+        &mut self,
+        readings: &mut Vec<Reading>,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<(), SqlError> {
         self.last = self.asker.ask().map_err(|error| over(&self.dir, &error))?;
-        let rows = self.last.rows.iter();
+        let rows = self.last.rows.iter().filter(|(probe, ..)| wanted(probe));
         readings.extend(rows.filter_map(|(probe, object, cells)| {
             let schema = schema(probe).filter(|schema| schema.columns.len() == cells.len())?;
             Some(Reading { probe: schema.probe, object: object.clone(), cells: cells.clone() })
         }));
         Ok(())
     }
+}
 
-    /// Its sessions are in its counters: what each event took of their time, without samples.
-    fn sessions(&mut self, _: &mut Vec<Reading>) -> Result<(), SqlError> {
-        Ok(())
+fn is_sample(probe: &str) -> bool {
+    database::SAMPLED.iter().any(|schema| schema.probe == probe)
+}
+
+impl Monitor for Run {
+    fn series(&self) -> &'static [&'static Schema] {
+        let is_sampled = self.last.rows.iter().any(|(probe, ..)| is_sample(probe));
+        if is_sampled { &WITH_SAMPLES } else { database::ALL }
+    }
+
+    fn counters(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError> {
+        self.ask(readings, |probe| !is_sample(probe))
+    }
+
+    /// As the run sampled them last. What each event took of their time is exact in its counters.
+    fn sessions(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError> {
+        self.ask(readings, is_sample)
     }
 
     fn unmeasured(&self) -> Missing {
@@ -74,6 +95,7 @@ impl Monitor for Run {
             address: format!("run:{}", self.dir.display()),
             product: "Blockstone run on".to_owned(),
             family: "blockstone",
+            instance: format!("blockstone {}", name(&self.dir)),
             version: self.last.target.clone(),
             settings: Vec::new(),
             is_local: true,
@@ -92,6 +114,12 @@ impl Monitor for Run {
     }
 }
 
+/// What a recording is called, without what its name could break.
+fn name(dir: &Path) -> String {
+    let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_', "_")
+}
+
 fn schema(probe: &str) -> Option<&'static Schema> {
-    database::ALL.iter().copied().find(|schema| schema.probe == probe)
+    WITH_SAMPLES.iter().copied().find(|schema| schema.probe == probe)
 }

@@ -3,7 +3,7 @@
 use blockstone_base::column::Unit;
 use blockstone_figures::{Interval, Known, Missing, ratio, sum};
 
-use crate::table::{Count, Merge, Shape, Value, View, column, count, text};
+use crate::table::{Count, Merge, Shape, Text, Value, View, column, count, level, text, unmerged};
 
 pub const VIEW: View = View {
     name: "load",
@@ -25,7 +25,26 @@ pub const VIEW: View = View {
     rows,
 };
 
+pub const RECENT: View = View {
+    name: "load-now",
+    title: "Load profile, last 15 s and 60 s",
+    doc: "The load profile per second over the last 15 and the last 60 seconds before the end of \
+          the interval, side by side. A column is unknown (`?`) until that much time has been \
+          watched, and where ticks are too far apart to cut it out.",
+    probe: PROBE,
+    shape: Shape::Table,
+    columns: &[
+        text("statistic", "statistic", "The statistic, with its unit if it is not a count."),
+        unmerged("per_s_over_15s", "15 s", Count, "Amount per second over the last 15 s."),
+        unmerged("per_s_over_60s", "60 s", Count, "Amount per second over the last 60 s."),
+        level("time", "time", Text, "When these seconds ended, by the clock of the host."),
+    ],
+    rows: recent,
+};
+
 const PROBE: &str = "instance";
+/// A span may differ from what it is called by one part in this many.
+const SPAN_SLACK: u64 = 5;
 
 /// What it consists of: the series, the column, and what DBAs call it.
 const STATISTICS: [(&str, &str, &str); 34] = [
@@ -98,6 +117,35 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     rows
 }
 
+fn recent(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    let time = interval.history().time(interval.to_ns);
+    let spans = [15, 60].map(|seconds| before_the_end(interval, seconds).map(|it| rows(&it)));
+    let latest = rows(interval);
+    let all = spans.iter().flatten().chain([&latest]).max_by_key(|rows| rows.len());
+    let names: Vec<Value> = all.into_iter().flatten().map(|row| row[0].clone()).collect();
+    let row = |name: Value| {
+        let [short, long] = spans.each_ref().map(|rows| {
+            let row = rows.as_ref().and_then(|rows| rows.iter().find(|row| row[0] == name));
+            row.map_or(Value::Missing(Missing::Unknown), |row| row[1].clone())
+        });
+        vec![name, short, long, Value::from(time.as_deref())]
+    };
+    names.into_iter().map(row).collect()
+}
+
+/// The last so many seconds of what was watched up to the end of the interval; none where less is
+/// there, or no tick is near.
+fn before_the_end<'a>(interval: &Interval<'a>, seconds: u64) -> Option<Interval<'a>> {
+    let span_ns = seconds * 1_000_000_000;
+    let wanted_ns = interval.to_ns.saturating_sub(span_ns);
+    let ticks = interval.history().ticks();
+    let from_ns = ticks.min_by_key(|tick| tick.abs_diff(wanted_ns))?;
+    let is_near = interval.to_ns.saturating_sub(from_ns).abs_diff(span_ns) <= span_ns / SPAN_SLACK;
+    let mut span = *interval;
+    span.from_ns = from_ns;
+    is_near.then_some(span)
+}
+
 /// Processor time of sessions, or of all others; none where it is not measured.
 fn cpu_ns(interval: &Interval<'_>, of_sessions: bool) -> Option<f64> {
     let objects = interval.objects("event").into_iter();
@@ -114,4 +162,52 @@ pub(super) fn transactions(interval: &Interval<'_>) -> Known {
     let commits = interval.moved(PROBE, "", "commits");
     let rollbacks = interval.moved("database", "", "rollbacks").or(Ok(0.0));
     sum([commits, rollbacks])
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::column::Cell;
+    use blockstone_base::database::INSTANCE;
+    use blockstone_figures::History;
+    use blockstone_record::manifest::ProbeInfo;
+    use blockstone_record::testing;
+
+    use super::*;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    /// A tick every so many seconds: ten commits a second, a hundred in the last 15 s.
+    fn history(seconds: u64, every: usize) -> History {
+        let mut history = History::new(vec![ProbeInfo::of(&INSTANCE), testing::probe("host", &[])]);
+        let mut commits = 0;
+        for second in 0..=seconds {
+            if second.is_multiple_of(every as u64) {
+                let cell = |name: &str| Cell::Value(if name == "commits" { commits } else { 0 });
+                let cells = INSTANCE.columns.iter().map(|column| cell(column.name)).collect();
+                history.push("instance", second * SECOND_NS, "", cells);
+                history.push("host", second * SECOND_NS, "", Vec::new());
+            }
+            commits += if second + 15 >= seconds { 100 } else { 10 };
+        }
+        history
+    }
+
+    fn commits(history: &History) -> [Value; 2] {
+        let rows = recent(&history.latest().unwrap());
+        let row = rows.iter().find(|row| row[0] == Value::from("commits")).unwrap();
+        [row[1].clone(), row[2].clone()]
+    }
+
+    #[test]
+    fn the_last_seconds_stand_beside_the_last_minute_and_too_little_time_is_unknown() {
+        let unknown = || Value::Missing(Missing::Unknown);
+        assert_eq!(
+            commits(&history(90, 1)),
+            [100.0, (15.0 * 100.0 + 45.0 * 10.0) / 60.0].map(Value::Number)
+        );
+        assert_eq!(commits(&history(20, 1)), [Value::Number(100.0), unknown()]);
+        assert_eq!(commits(&history(10, 1)), [unknown(), unknown()]);
+        let far_apart = commits(&history(120, 60));
+        assert!(far_apart[0] == unknown() && far_apart[1] != unknown(), "{far_apart:?}");
+    }
 }

@@ -1,10 +1,13 @@
 //! What single sessions did, with the averages that tell what kind of work it was.
 
-use blockstone_figures::{Interval, ratio};
+use std::collections::{BTreeMap, BTreeSet};
 
+use blockstone_figures::{Interval, Missing, Sample, ratio};
+
+use super::active_sessions::looks;
 use crate::table::{
-    Bytes, Heading, Shape, Text, Value, View, count, derived, flow, level, mean_size, mean_time,
-    share, sorted, text, unmerged,
+    Bytes, Count, Heading, Shape, Text, Value, View, count, derived, flow, level, mean_size,
+    mean_time, share, sorted, text, total, unmerged,
 };
 
 pub const VIEW: View = View {
@@ -40,7 +43,32 @@ pub const VIEW: View = View {
     rows,
 };
 
+pub const WAITS: View = View {
+    name: "session-waits",
+    title: "Waits of each session",
+    doc: "What each active session and background process waited for, from samples: the share of \
+          samples in which it was in a wait. Waits and their mean time are shown where the \
+          database times the waits of single sessions; PostgreSQL does not.",
+    probe: SAMPLES,
+    shape: Shape::Table,
+    columns: &[
+        text("session", "session", "The session id in the database."),
+        text("wait_class", "class", "The wait class, or `On CPU`."),
+        text("event", "event", "What it waited for."),
+        share("time_share", "% time", "Share of the samples in which it was in this wait."),
+        count("waits_per_s", "waits/s", "Completed waits per second."),
+        mean_time("waits_per_s", "wait_ns", "average wait", "Mean time of a wait."),
+        total("samples", "samples", Count, "Samples in which it was in this wait."),
+        level("role", "role", Text, "The kind of process."),
+        level("user", "user", Text, "The user of the session."),
+    ],
+    rows: waits,
+};
+
 const PROBE: &str = "session_statistics";
+const SAMPLES: &str = "session";
+/// Waits that a database times of each session; the object is `session/event`.
+const TIMED: &str = "session_event";
 
 fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     let row = |session: &str| {
@@ -52,5 +80,140 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
         };
         VIEW.columns.iter().map(cell).collect()
     };
-    sorted(interval.objects(PROBE).into_iter().map(row).collect(), 2)
+    let meant = meant(interval);
+    let sessions = interval.objects(PROBE).into_iter();
+    let sessions = sessions.filter(|session| meant.as_ref().is_none_or(|it| it.contains(session)));
+    sorted(sessions.map(row).collect(), 2)
+}
+
+/// With a focus, the session that it names, or those that were sampled in it.
+fn meant<'a>(interval: &Interval<'a>) -> Option<BTreeSet<&'a str>> {
+    let focus = interval.focus()?;
+    let sampled = interval.samples(SAMPLES).map(|sample| sample.object);
+    let only_named =
+        focus.conditions().iter().all(|it| ["session", "instance"].contains(&it.column));
+    Some(sampled.chain(focus.value("session").filter(|_| only_named)).collect())
+}
+
+fn waits(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    let mut groups: BTreeMap<(&str, &str, &str), (f64, Sample<'_>)> = BTreeMap::new();
+    for sample in interval.samples(SAMPLES).filter(is_active) {
+        let said = |column| sample.text(column).unwrap_or_default();
+        let name = (sample.object, said("wait_class"), said("event"));
+        let (count, last) = groups.entry(name).or_insert((0.0, sample));
+        *count += 1.0;
+        *last = if sample.t_ns >= last.t_ns { sample } else { *last };
+    }
+    let looks = looks(interval);
+    let row =
+        |((session, class, event), (count, last)): (&(&str, &str, &str), &(f64, Sample<'_>))| {
+            let object = format!("{session}/{event}");
+            let waited = !event.is_empty();
+            let timed = |column| match interval.moved(TIMED, &object, column) {
+                _ if !waited => Err(Missing::Nothing),
+                known => known,
+            };
+            let text = |column| Value::from(last.text(column).unwrap_or_default());
+            vec![
+                Value::from(*session),
+                Value::from(*class),
+                Value::from(*event),
+                Value::Number(count / looks),
+                timed("waits").map(|waits| waits / interval.seconds()).into(),
+                ratio(timed("time_ns"), timed("waits")).into(),
+                Value::Number(*count),
+                text("role"),
+                text("user"),
+            ]
+        };
+    sorted(groups.iter().map(row).collect(), 3)
+}
+
+fn is_active(sample: &Sample<'_>) -> bool {
+    !sample.text("state").is_some_and(|state| state.starts_with("idle"))
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::column::{Cell, Kind};
+    use blockstone_base::database::{SESSION, SESSION_STATISTICS, SESSIONS};
+    use blockstone_figures::{Condition, Focus, History};
+    use blockstone_record::manifest::ProbeInfo;
+
+    use super::*;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    /// Four samples: session 7 reads in three, 8 works in two.
+    fn history() -> History {
+        let schemas = [&SESSION, &SESSIONS, &SESSION_STATISTICS];
+        let mut history = History::new(schemas.map(ProbeInfo::of).to_vec());
+        for look in 1..=4_u64 {
+            let t_ns = look * SECOND_NS / 4;
+            let mut sample = |session: &str, class: &str, event: &str| {
+                let cell = |name: &str| match name {
+                    "role" => "session",
+                    "state" => "active",
+                    "wait_class" => class,
+                    "event" => event,
+                    _ => "",
+                };
+                let cells = SESSION.columns.iter().map(|column| match column.kind {
+                    Kind::State => Cell::Text(cell(column.name).to_owned()),
+                    _ => Cell::Unmeasured,
+                });
+                history.push("session", t_ns, session, cells.collect());
+            };
+            if look < 4 {
+                sample("7", "IO", "DataFileRead");
+            }
+            if look < 3 {
+                sample("8", "On CPU", "");
+            }
+            history.push("sessions", t_ns, "", vec![Cell::Value(2); SESSIONS.columns.len()]);
+        }
+        for (t_ns, value) in [(0, 0), (SECOND_NS, 10)] {
+            for session in ["7", "8", "9"] {
+                let cells = SESSION_STATISTICS.columns.iter().map(|column| match column.kind {
+                    Kind::State => Cell::Text("session".to_owned()),
+                    _ => Cell::Value(value),
+                });
+                history.push(PROBE, t_ns, session, cells.collect());
+            }
+        }
+        history
+    }
+
+    #[test]
+    fn waits_of_a_session_are_shares_of_samples_and_counts_that_nobody_keeps_are_not_zero() {
+        let history = history();
+        let rows = waits(&history.interval(0, SECOND_NS));
+        assert_eq!(
+            rows[0][..4],
+            [Value::from("7"), Value::from("IO"), Value::from("DataFileRead"), Value::Number(0.75)]
+        );
+        assert_eq!(rows[0][4..6], [Missing::NotInVersion; 2].map(Value::Missing));
+        assert_eq!(
+            rows[1][3..6],
+            [
+                Value::Number(0.5),
+                Value::Missing(Missing::Nothing),
+                Value::Missing(Missing::Nothing)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_focus_leaves_the_session_that_it_names_or_those_sampled_in_it() {
+        let history = history();
+        let shown = |conditions: &[&str]| {
+            let conditions = conditions.iter().map(|it| it.parse::<Condition>().unwrap());
+            let focus: Focus = conditions.collect();
+            let rows = rows(&history.interval(0, SECOND_NS).only(&focus));
+            rows.iter().map(|row| row[0].clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(&["session=9"]), [Value::from("9")], "although it was never sampled");
+        assert_eq!(shown(&["event=DataFileRead"]), [Value::from("7")]);
+        assert_eq!(shown(&["event=DataFileRead", "session=8"]), Vec::<Value>::new());
+    }
 }

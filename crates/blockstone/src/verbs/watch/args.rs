@@ -19,12 +19,14 @@ use regex::Regex;
 Examples:
   blockstone watch                                 this host, live
   blockstone watch --once                          one second, as text
+  blockstone watch --once --for 5s --times 5 --view snapper,session-waits    five samples of 5 s
   blockstone watch --lines                         a line each second, without --view a summary
   blockstone watch --lines --view disks --rows 4 --interval 10s | tee disks.log
   blockstone watch --csv disks.csv --view disks --for 10m       for gnuplot or a spreadsheet
   blockstone watch --replay night --csv - --csv-shape long      all rows, a line each value
   blockstone watch --once --json | jq .views.disks
   blockstone watch --db postgres://me@localhost/bench
+  blockstone watch --db postgres://me@localhost:5432/a --db postgres://me@localhost:5433/b
   blockstone watch --db run:last                   a `blockstone run` in progress
   blockstone watch --once --for 10s --profile --view cpu-by-role,cpu-by-function
   blockstone watch --group backup=pg_dump --pid 4711
@@ -42,15 +44,15 @@ pub struct WatchArgs {
     #[arg(long = "for", value_name = "TIME", conflicts_with = "replay")]
     pub duration: Option<Nanos>,
     /// Also watch this database: `postgres://user@host/database`, `mysql://user@host`, or a run in
-    /// progress: `run:last`
+    /// progress: `run:last`. Several: once each
     #[arg(long, value_name = "URL", help_heading = "Sources", conflicts_with = "replay")]
-    pub db: Option<String>,
-    /// Take the password of the database from the first line of this file, which nobody else may
+    pub db: Vec<String>,
+    /// Take the password of the databases from the first line of this file, which nobody else may
     /// read
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "db",
           help_heading = "Sources")]
     pub password_file: Option<PathBuf>,
-    /// Time between two samples of the sessions of the database
+    /// Time between two samples of the sessions of a database
     #[arg(long, default_value = "100ms", value_name = "TIME", value_parser = interval,
           help_heading = "Sources")]
     pub sample: Nanos,
@@ -101,6 +103,10 @@ pub struct WatchArgs {
     /// Print one interval and exit: as text, or as --json or --csv says
     #[arg(long, help_heading = "Output")]
     pub once: bool,
+    /// With --once, this many intervals one after the other, each printed when it ends
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "once", value_parser = times,
+          conflicts_with_all = ["html", "replay"], help_heading = "Output")]
+    pub times: u64,
     /// Print a line at every tick, which begins with the time; it is what happens anyway if
     /// standard output is no terminal and nothing else is asked for
     #[arg(long, conflicts_with = "once", help_heading = "Output")]
@@ -198,6 +204,14 @@ fn keep(text: &str) -> Result<Nanos, String> {
         return Err(format!("a recording keeps at least {KEEP_MIN}"));
     }
     Ok(keep)
+}
+
+fn times(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) => Err("there is at least one interval".to_owned()),
+        Ok(times) => Ok(times),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 fn rows(text: &str) -> Result<usize, String> {

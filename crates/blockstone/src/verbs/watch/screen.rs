@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use blockstone_screen::{Frame, Source};
 use blockstone_sys::clock;
+use blockstone_target::monitor::Server;
 use blockstone_view::History;
 use blockstone_watch::Watch;
 
@@ -41,10 +42,9 @@ impl Source for Live<'_> {
     fn frame(&self) -> Frame {
         let silent = self.watch.silent().map(|why| why.lines().next().unwrap_or_default());
         let note = silent.or_else(|| self.watch.jumps().next()).map(str::to_owned);
-        let server = self
-            .watch
-            .server()
-            .map_or(String::new(), |server| format!(" · {} {}", server.product, server.version));
+        let servers = self.watch.servers();
+        let server = |server: &Server| format!(" · {} {}", server.product, server.version);
+        let server: String = servers.map(server).collect();
         Frame { title: format!("{}{server}", self.title), live: true, note }
     }
 

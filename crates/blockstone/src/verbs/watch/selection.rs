@@ -69,7 +69,9 @@ impl Selection {
 impl Chosen {
     fn table(&self, interval: &Interval<'_>) -> Option<Table> {
         let table = self.view.table(interval)?;
-        Some(if self.keys.is_empty() { table } else { table.only(self.keys) })
+        let instance = table.column("instance").map(|_| "instance");
+        let keys: Vec<&str> = instance.into_iter().chain(self.keys.iter().copied()).collect();
+        Some(if self.keys.is_empty() { table } else { table.only(&keys) })
     }
 }
 
@@ -94,7 +96,7 @@ fn named(args: &WatchArgs, history: &History) -> Result<Vec<Chosen>> {
 }
 
 fn is_seen(view: &View, history: &History) -> bool {
-    history.probes().any(|info| info.probe == view.probe)
+    view.is_in(history)
 }
 
 #[cfg(test)]

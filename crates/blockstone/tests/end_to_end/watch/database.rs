@@ -75,6 +75,66 @@ fn two_servers_on_one_host_are_kept_apart() {
     assert!(!found.contains(&named[0]), "{found:?}");
 }
 
+/// The rows of a view that are about an instance.
+fn of_instance<'a>(document: &'a Value, view: &str, instance: &str) -> Vec<&'a Value> {
+    let rows = document["views"][view].as_array().unwrap_or_else(|| panic!("{document:#}"));
+    rows.iter().filter(|row| row["instance"] == instance).collect()
+}
+
+#[test]
+fn two_databases_in_one_watch_have_names_wherever_they_are_shown() {
+    require!(Root, Postgres);
+    let [first, second] = [(); 2].map(|()| PostgresServer::start(15, &["fsync=off"]).unwrap());
+    second.run(&["CREATE TABLE t (i int)"]).unwrap();
+    let _sleepers = sleepers(&first, 2);
+    let named = [&first, &second].map(|server| {
+        let address = server.address();
+        let port = address.rsplit_once(':').unwrap().1.split('/').next().unwrap().to_owned();
+        format!("postgres@{port}")
+    });
+    let [idle, busy] = [&named[0], &named[1]];
+    let scratch = ScratchDir::on_disk().unwrap();
+    let dir = scratch.path().join("both");
+    let dir = dir.to_str().unwrap();
+    let addresses = [first.address(), second.address()];
+    let both = ["--db", &addresses[0], "--db", &addresses[1]];
+    let insert = "INSERT INTO t SELECT generate_series(1, 1000); SELECT pg_sleep(2)";
+    let mut worker = Ended(second.session(&[insert; 4]).unwrap());
+    let arguments = ["--record", dir, "--for", "3s", "--lines"];
+    let ran = run(watch(&both).args(arguments));
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert!(ran.stdout.lines().any(|line| line.contains(idle) && line.contains("PgSleep")));
+    worker.0.kill().unwrap();
+
+    let document = run(Command::new(blockstone_binary()).args(["report", "--json", dir])).json();
+    keeps_to_its_schema(&document);
+    for view in ["load", "active-sessions", "sessions", "durability", "ledger"] {
+        assert!(!of_instance(&document, view, idle).is_empty(), "{view}: {document:#}");
+    }
+    let average = |instance: &str| -> f64 {
+        let rows = of_instance(&document, "active-sessions", instance).into_iter();
+        rows.filter_map(|row| row["average_active_sessions"].as_f64()).sum()
+    };
+    assert!((1.8..=2.2).contains(&average(idle)), "{}", average(idle));
+    assert!(average(busy) <= 1.2, "{}", average(busy));
+    let shares = of_instance(&document, "active-sessions", idle).into_iter();
+    let share: f64 = shares.filter_map(|row| row["db_time_share"].as_f64()).sum();
+    assert!((share - 1.0).abs() < 1e-9, "{share}: of its own database time");
+    let processes = document["views"]["processes"].as_array().unwrap();
+    for name in &named {
+        let role = format!("{name}/session");
+        assert!(processes.iter().any(|row| row["role"] == role.as_str()), "{role}: {processes:#?}");
+    }
+    let text = run(watch(&["--replay", dir, "--once", "--view", "load"]).env("COLUMNS", "100"));
+    assert!(named.iter().all(|name| text.stdout.contains(name.as_str())), "{}", text.stdout);
+    let only = format!("instance={busy}");
+    let narrowed = ["--replay", dir, "--once", "--json", "--where", &only];
+    let document = run(&mut watch(&narrowed)).json();
+    assert!(of_instance(&document, "sessions", idle).is_empty(), "{document:#}");
+    let twice = run(&mut watch(&["--db", &addresses[0], "--db", &addresses[0], "--once"]));
+    assert!(twice.code == Some(2) && twice.stderr.contains("hint: "), "{twice:#?}");
+}
+
 #[test]
 fn a_server_far_away_shows_what_sql_tells_and_says_what_is_missing() {
     require!(Root, Postgres);

@@ -71,7 +71,7 @@ impl<'a> Interval<'a> {
     }
 
     fn names(&self, probe: &str) -> impl Iterator<Item = &'a str> {
-        let objects = self.history().probe(probe).into_iter().flat_map(|probe| &probe.objects);
+        let objects = self.probe(probe).into_iter().flat_map(|probe| &probe.objects);
         objects.map(|(name, _)| name.as_str())
     }
 

@@ -180,7 +180,7 @@ fn numbers(table: &Table, row: &Row) -> Json {
 
 /// `d`: the names of rows, those of the table first; `v`: for each slice that the table speaks of,
 /// and each of its rows, the index of its name, then its other cells; `j`: of condemned rows,
-/// slice, name, rules; `q`: of columns that are parts, the column they are parts of, the place of
+/// slice, name, rules; `q`: of columns that are parts, the column they are parts of, the places of
 /// `within` among the names, and what they were divided by in each slice; `h`: for each slice the
 /// spread of rows that have one.
 fn timed(table: &Table, slices: &[Option<Vec<Row>>], data: &mut Json) {
@@ -229,10 +229,11 @@ fn timed(table: &Table, slices: &[Option<Vec<Row>>], data: &mut Json) {
     }
     for (index, column) in table.columns.iter().enumerate() {
         if let Merge::ShareOf { part, within } | Merge::Per { part, within } = column.merge {
-            let mut keys = table.columns.iter().filter(|column| column.merge == Merge::Key);
+            let keys = || table.columns.iter().filter(|column| column.merge == Merge::Key);
+            let place = |name| keys().position(|column| column.key == name);
             data["q"][index.to_string()] = json!({
                 "part": table.column(part),
-                "within": keys.position(|column| column.key == within),
+                "within": within.split_whitespace().map(place).collect::<Vec<_>>(),
                 "divisors": slices.iter().map(|rows| {
                     divisors(&table.columns, index, rows.as_deref().unwrap_or_default())
                 }).collect::<Vec<_>>(),

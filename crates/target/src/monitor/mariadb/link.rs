@@ -4,7 +4,7 @@ use mysql::prelude::{FromRow, Queryable};
 use mysql::{Conn, Row, Statement};
 
 use crate::mariadb::counters;
-use crate::mariadb::{Address, MARIADB_MIN, answer, process_of, product};
+use crate::mariadb::{Address, FAMILY, MARIADB_MIN, answer, process_of, product};
 use crate::sql::error::{During, SqlError};
 use crate::sql::host::ServerAddress;
 
@@ -18,6 +18,7 @@ const SESSION: [&str; 3] = [
 pub struct Link {
     client: Conn,
     pub release: String,
+    port: Option<u16>,
     pub settings: Vec<(String, String)>,
     pub user: String,
     /// Whether the user sees what other users do.
@@ -60,13 +61,23 @@ impl Link {
         let asked: Option<(String, String, bool, Option<u32>)> =
             answer::first(&mut client, ASK).during("query its version")?;
         let (release, user, is_on, own_thread) = asked.unwrap_or_default();
+        let port = answer::first(&mut client, "SELECT @@port").during("query its port")?;
         let settings = counters::settings(&mut client)?;
         let sees_all =
             client.query_drop("SELECT trx_id FROM information_schema.INNODB_TRX").is_ok();
         let schema = schema(&mut client, is_on);
         let pid = process_of(address, &mut client);
         let own_thread = own_thread.filter(|_| pid.is_some());
-        Ok(Self { client, release, settings, user, sees_all, schema, pid, own_thread })
+        Ok(Self { client, release, port, settings, user, sees_all, schema, pid, own_thread })
+    }
+
+    /// What tells the server from others.
+    pub fn instance(&self, address: &Address) -> String {
+        // Without a network it has none.
+        match self.port.filter(|port| self.pid.is_some() && *port > 0) {
+            Some(port) => format!("{}@{port}", FAMILY.name),
+            None => super::super::instance(FAMILY.name, &address.peers(), self.pid.is_some()),
+        }
     }
 
     /// What would let this user see more.

@@ -110,9 +110,16 @@ pub fn db_time(interval: &Interval<'_>) -> Option<f64> {
     if let Ok(sessions) = interval.share("instance", "", "db_time_ns") {
         return Some(sessions);
     }
-    let view = registry::find("active-sessions")?;
-    let column = view.column("average_active_sessions")?;
-    let rows = view.table(interval)?.rows;
+    let instances = interval.instances_with("instance").into_iter();
+    let accounted: Result<Vec<f64>, _> = instances
+        .map(|instance| interval.of_instance(instance).share("instance", "", "db_time_ns"))
+        .collect();
+    if let Ok(all @ [_, ..]) = accounted.as_deref() {
+        return Some(all.iter().sum());
+    }
+    let table = registry::find("active-sessions")?.table(interval)?;
+    let column = table.column("average_active_sessions")?;
+    let rows = table.rows;
     (!rows.is_empty()).then(|| rows.iter().filter_map(|row| row[column].number()).sum())
 }
 

@@ -1,0 +1,75 @@
+//! The wall clock of the host beside the time of a history.
+
+use blockstone_record::Manifest;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// Smaller steps are the adjustments of a clock that is kept right.
+const STEP_NS: i128 = 200_000_000;
+
+#[derive(Clone, Debug)]
+pub struct WallClock {
+    /// From which instant on it is ahead of the history by how much, in the order of time.
+    ahead_ns: Vec<(u64, i128)>,
+    pub zone: TimeZone,
+}
+
+impl Default for WallClock {
+    fn default() -> Self {
+        Self { ahead_ns: Vec::new(), zone: TimeZone::UTC }
+    }
+}
+
+impl WallClock {
+    /// That of a recorded host. Unknown if the manifest does not say when the recording began.
+    pub fn of(manifest: &Manifest) -> Self {
+        let mut clock = Self::default();
+        let Ok(started) = manifest.started_at.parse::<Timestamp>() else { return clock };
+        clock.set(0, started.as_nanosecond());
+        // A clock that was set in between shows another time from the next reading on.
+        let first = manifest.clocks.first().map_or(0, |first| first.realtime_offset_ns);
+        for reading in &manifest.clocks {
+            let by = i128::from(reading.realtime_offset_ns) - i128::from(first);
+            clock.set(reading.t_ns, started.as_nanosecond() + by);
+        }
+        clock
+    }
+
+    pub fn set(&mut self, t_ns: u64, ahead_ns: i128) {
+        let last = self.ahead_ns.last();
+        if last.is_none_or(|(_, last_ns)| (ahead_ns - last_ns).abs() > STEP_NS) {
+            self.ahead_ns.push((t_ns, ahead_ns));
+        }
+    }
+
+    pub fn realtime_ns(&self, t_ns: u64) -> Option<i128> {
+        let before = self.ahead_ns.partition_point(|(since_ns, _)| *since_ns <= t_ns);
+        let (_, ahead_ns) = self.ahead_ns.get(before.saturating_sub(1))?;
+        Some(ahead_ns + i128::from(t_ns))
+    }
+
+    pub fn text(&self, t_ns: u64) -> Option<String> {
+        let instant = Timestamp::from_nanosecond(self.realtime_ns(t_ns)?).ok()?;
+        let local = instant.to_zoned(self.zone.clone());
+        Some(local.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_shows_another_time_from_then_on() {
+        let mut clock = WallClock::default();
+        assert_eq!(clock.text(0), None);
+        let start_ns = 1_795_489_200_000_000_000;
+        clock.set(5, start_ns);
+        clock.set(2_000_000_000, start_ns + 1_000);
+        clock.set(3_000_000_000, start_ns + 3_600_000_000_000);
+        assert_eq!(clock.text(1_000_000_000).as_deref(), Some("2026-11-24T03:00:01+00:00"));
+        assert_eq!(clock.realtime_ns(0), Some(start_ns), "also before it was read");
+        clock.zone = TimeZone::fixed(jiff::tz::offset(-5));
+        assert_eq!(clock.text(3_000_000_000).as_deref(), Some("2026-11-23T23:00:03-05:00"));
+    }
+}
