@@ -8,7 +8,7 @@ use blockstone_report::format;
 use blockstone_view::{Interval, Measure, Value, View, registry};
 
 /// Of a database, the views in the order in which AWR's readers expect them; then the others.
-const DATABASE: [&str; 23] = [
+const DATABASE: [&str; 24] = [
     "load",
     "load-now",
     "top-events",
@@ -32,6 +32,7 @@ const DATABASE: [&str; 23] = [
     "events",
     "disks",
     "ledger",
+    "write-amplification",
 ];
 /// The probe of a database as a whole.
 const INSTANCE: &str = "instance";

@@ -147,7 +147,7 @@ fn parts_of_several_recordings_and_watches_are_sets_of_layers() {
     let [a, b] = [early, late].map(|times| [part(&run1, times), part(&run2, times)]);
     let sets = document(&[&a[0], &a[1], "--with", &b[0], &b[1]]);
     assert_eq!(sets["schema"], "blockstone.difference/1");
-    let reads = json!({ "view": "disks", "row": "vda disk", "figure": "read_ios_per_s" });
+    let reads = json!({ "view": "disks", "row": "vda", "figure": "read_ios_per_s" });
     let (both, one) = (row(&sets, &reads), document(&[&a[0], &b[0]]));
     assert_eq!((&both["n_a"], &both["n_b"]), (&json!(2), &json!(2)));
     assert_eq!(both["a"]["value"], row(&one, &reads)["a"]["value"]);

@@ -66,6 +66,8 @@ pub const TARGETS: &[Target] = &[
     // Files of /proc and /sys.
     any("proc", host::pages, host::probes),
     any("processes", host::process_files, host::process),
+    // Log pages of devices.
+    any("nvme", host::log_pages, host::log_page),
     // What comes over networks.
     target("scrape", scrape::requests, scrape::scrape),
     target("postgres", server::postgres_answers, server::postgres),

@@ -1,5 +1,5 @@
-//! The host: where the processors' time went, what waits in memory to be written, and how long
-//! tasks stalled for lack of a processor or of I/O.
+//! The host: where the processors' time went, how many tasks run, wait or are created, what waits
+//! in memory to be written, and how long tasks stalled for lack of a processor or of I/O.
 
 use blockstone_base::column::{Origin, Unit};
 use blockstone_sys::proc::numbers_after;
@@ -11,7 +11,8 @@ use crate::{Cell, Context, Probe, Row, Schema, Unmeasured};
 
 pub const SCHEMA: Schema = Schema {
     probe: "host",
-    doc: "The whole machine: processor time by use, run queue, dirty memory, pressure stalls.",
+    doc: "The whole machine: processor time by use, run queue, load average, interrupts, dirty \
+          memory, pressure stalls.",
     columns: &[
         CPU.time("cpu_user_ns", "Processors in user mode, guests of this machine included."),
         CPU.time("cpu_nice_ns", "Processors in user mode at a lowered priority."),
@@ -27,6 +28,16 @@ pub const SCHEMA: Schema = Schema {
             Unit::Count,
             "Tasks running or ready to run, the reader of this number included.",
         ),
+        Origin("/proc/stat procs_blocked").level(
+            "blocked",
+            Unit::Count,
+            "Tasks that wait for I/O to complete.",
+        ),
+        Origin("/proc/stat intr").count("interrupts", "Interrupts of all processors."),
+        Origin("/proc/stat processes").count("forks", "Processes and threads created."),
+        LOAD.level("load_one_minute_ppm", Unit::Ppm, LOAD_DOC),
+        LOAD.level("load_five_minutes_ppm", Unit::Ppm, "The same, over five minutes."),
+        LOAD.level("load_fifteen_minutes_ppm", Unit::Ppm, "The same, over fifteen minutes."),
         Origin("/proc/meminfo Dirty").level(
             "dirty_bytes",
             Unit::Bytes,
@@ -52,10 +63,18 @@ pub const SCHEMA: Schema = Schema {
 };
 
 const CPU: Origin = Origin("/proc/stat cpu (resolution 10 ms; sampled at the kernel's tick)");
+const LOAD: Origin = Origin("/proc/loadavg (resolution 0.01)");
+const LOAD_DOC: &str = "Tasks that run, are ready to run or sleep uninterruptibly, mostly for I/O: \
+                        the exponentially damped mean of one minute, in millionths of a task.";
+/// Numbers of `/proc/stat` beside the times of the processors, in the order of their columns.
+const SINGLE: [&str; 5] = ["ctxt", "procs_running", "procs_blocked", "intr", "processes"];
+const LOADS: usize = 3;
+
 pub fn open(context: &Context) -> Box<dyn Probe> {
     let source = |path, absent| Source::of(context, path, absent);
     Box::new(Host {
         stat: source("/proc/stat", "procfs is not mounted"),
+        loadavg: source("/proc/loadavg", "procfs is not mounted"),
         meminfo: source("/proc/meminfo", "procfs is not mounted"),
         psi_cpu: source("/proc/pressure/cpu", NO_PSI),
         psi_io: source("/proc/pressure/io", NO_PSI),
@@ -66,6 +85,7 @@ pub fn open(context: &Context) -> Box<dyn Probe> {
 #[derive(Debug)]
 struct Host {
     stat: Source,
+    loadavg: Source,
     meminfo: Source,
     psi_cpu: Source,
     psi_io: Source,
@@ -81,6 +101,7 @@ impl Probe for Host {
     fn sample(&mut self, rows: &mut Vec<Row>) {
         let mut cells = Vec::with_capacity(SCHEMA.columns.len());
         self.sample_stat(&mut cells);
+        cells.extend(loads_ppm(self.loadavg.read()).map(Cell::from));
         let meminfo = self.meminfo.read();
         let kib = |key| numbers_after(meminfo?, key)?.next();
         let bytes = |key| Some(kib(key)?.saturating_mul(1024));
@@ -96,14 +117,14 @@ impl Probe for Host {
     }
 
     fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
-        unread(&SCHEMA, &[&self.stat, &self.meminfo, &self.psi_cpu, &self.psi_io])
+        unread(&SCHEMA, &[&self.stat, &self.loadavg, &self.meminfo, &self.psi_cpu, &self.psi_io])
     }
 }
 
 impl Host {
     fn sample_stat(&mut self, cells: &mut Vec<Cell>) {
         let Some(text) = self.stat.read() else {
-            cells.resize(FIELDS.len() + 2, Cell::Unmeasured);
+            cells.resize(FIELDS.len() + SINGLE.len(), Cell::Unmeasured);
             return;
         };
         let mut ticks = [None; FIELDS.len()];
@@ -115,7 +136,16 @@ impl Host {
             cells.push(ticks[field].map(|raw| counter.at(raw).saturating_mul(TICK_NS)).into());
         }
         let single = |key| numbers_after(text, key).and_then(|mut values| values.next());
-        cells.push(single("ctxt").into());
-        cells.push(single("procs_running").into());
+        cells.extend(SINGLE.map(|key| Cell::from(single(key))));
     }
+}
+
+/// The three numbers at the start of `3.90 2.46 1.26 4/312 99`, in millionths.
+fn loads_ppm(text: Option<&[u8]>) -> [Option<u64>; LOADS] {
+    let text = String::from_utf8_lossy(text.unwrap_or_default());
+    let mut words = text.split_ascii_whitespace();
+    [(); LOADS].map(|()| {
+        let load: f64 = words.next()?.parse().ok()?;
+        (load >= 0.0).then(|| (load * 1e6).round() as u64)
+    })
 }

@@ -1,14 +1,16 @@
-//! Main memory: what fills it, what moves in and out, how long tasks stalled for lack of it.
+//! Main memory: what fills it, what moves in and out, how much of it may be dirty, how long tasks
+//! stalled for lack of it.
 
-use blockstone_base::column::{Column, Origin, Unit};
-use blockstone_sys::proc::numbers_after;
+use blockstone_base::column::{Column, Kind, Origin, Unit};
+use blockstone_sys::memory;
+use blockstone_sys::proc::{numbers, numbers_after};
 
 use crate::source::{NO_PSI, Source, stalled_ns};
-use crate::{Cell, Context, Probe, Row, Schema, Unmeasured};
+use crate::{Cell, Context, Probe, Row, Schema, Scope, Unmeasured};
 
 pub const SCHEMA: Schema = Schema {
     probe: "memory",
-    doc: "Main memory: what fills it, paging and swapping, pressure stalls.",
+    doc: "Main memory: what fills it, paging, swapping, limits of dirty memory, pressure stalls.",
     columns: &[
         level("memory_bytes", "/proc/meminfo MemTotal", "Memory of the machine."),
         level("free_bytes", "/proc/meminfo MemFree", "Unused memory."),
@@ -37,6 +39,46 @@ pub const SCHEMA: Schema = Schema {
             .count("direct_reclaims", "Allocations that stalled to reclaim memory."),
         Origin("/proc/vmstat nr_dirtied").count("dirtied_pages", "Pages made dirty."),
         Origin("/proc/vmstat nr_written").count("written_pages", "Dirty pages written."),
+        level(
+            "dirty_background_limit_bytes",
+            "/proc/vmstat nr_dirty_background_threshold",
+            "Dirty memory from which on the kernel writes it in the background.",
+        ),
+        level(
+            "dirty_limit_bytes",
+            "/proc/vmstat nr_dirty_threshold",
+            "Dirty memory and writeback that writers are slowed down to stay below.",
+        ),
+        Origin("/proc/sys/vm/dirty_ratio").level(
+            "dirty_ratio_ppm",
+            Unit::Ppm,
+            "The limit as a share of available memory; 0 if bytes are set instead.",
+        ),
+        Origin("/proc/sys/vm/dirty_background_ratio").level(
+            "dirty_background_ratio_ppm",
+            Unit::Ppm,
+            "The background limit as a share of available memory; 0 if bytes are set instead.",
+        ),
+        Origin("/proc/sys/vm/dirty_bytes").level(
+            "dirty_fixed_bytes",
+            Unit::Bytes,
+            "The limit as bytes; 0 if a ratio is set instead.",
+        ),
+        Origin("/proc/sys/vm/dirty_background_bytes").level(
+            "dirty_background_fixed_bytes",
+            Unit::Bytes,
+            "The background limit as bytes; 0 if a ratio is set instead.",
+        ),
+        Origin("/proc/sys/vm/dirty_expire_centisecs").level(
+            "dirty_expire_ns",
+            Unit::Nanoseconds,
+            "Age from which on dirty memory is written whatever its amount.",
+        ),
+        Origin("/proc/sys/vm/dirty_writeback_centisecs").level(
+            "dirty_writeback_ns",
+            Unit::Nanoseconds,
+            "Interval at which the kernel looks for dirty memory of that age; 0: never.",
+        ),
         Origin("/proc/pressure/memory some")
             .time("psi_memory_some_ns", "At least one task waited for memory."),
         Origin("/proc/pressure/memory full")
@@ -48,12 +90,27 @@ const fn level(name: &'static str, source: &'static str, doc: &'static str) -> C
     Origin(source).level(name, Unit::Bytes, doc)
 }
 
+/// Settings of the kernel, and what their unit is in ours.
+const SETTINGS: [(&str, u64); 6] = [
+    ("/proc/sys/vm/dirty_ratio", PERCENT_PPM),
+    ("/proc/sys/vm/dirty_background_ratio", PERCENT_PPM),
+    ("/proc/sys/vm/dirty_bytes", 1),
+    ("/proc/sys/vm/dirty_background_bytes", 1),
+    ("/proc/sys/vm/dirty_expire_centisecs", CENTISECOND_NS),
+    ("/proc/sys/vm/dirty_writeback_centisecs", CENTISECOND_NS),
+];
+const PERCENT_PPM: u64 = 10_000;
+const CENTISECOND_NS: u64 = 10_000_000;
+
 pub fn open(context: &Context) -> Box<dyn Probe> {
     let source = |path, absent| Source::of(context, path, absent);
     Box::new(Memory {
         meminfo: source("/proc/meminfo", "procfs is not mounted"),
         vmstat: source("/proc/vmstat", "procfs is not mounted"),
+        settings: SETTINGS.map(|(path, _)| source(path, "procfs is not mounted")),
         pressure: source("/proc/pressure/memory", NO_PSI),
+        // Another machine's pages may be of another size.
+        page_bytes: (!matches!(context.scope, Scope::Pages(_))).then(memory::page_bytes),
         lacking: Vec::new(),
     })
 }
@@ -62,14 +119,17 @@ pub fn open(context: &Context) -> Box<dyn Probe> {
 struct Memory {
     meminfo: Source,
     vmstat: Source,
+    settings: [Source; SETTINGS.len()],
     pressure: Source,
+    /// The size of a page, where it is known.
+    page_bytes: Option<u64>,
     /// Columns that this kernel's files do not have.
     lacking: Vec<&'static Column>,
 }
 
 impl Memory {
     fn value(&self, column: &Column) -> Option<u64> {
-        let (file, key) = column.source.split_once(' ')?;
+        let (file, key) = column.source.split_once(' ').unwrap_or((column.source, ""));
         match file {
             "/proc/meminfo" => {
                 let kib = numbers_after(self.meminfo.content()?, &format!("{key}:"))?.next()?;
@@ -77,9 +137,18 @@ impl Memory {
             }
             "/proc/vmstat" => {
                 let value = numbers_after(self.vmstat.content()?, key)?.next()?;
-                // pgpgin and pgpgout are in KiB, the rest in pages or events.
-                let unit = if column.unit == Unit::Bytes { 1024 } else { 1 };
+                // pgpgin and pgpgout are in KiB, levels in pages, the rest counts pages or events.
+                let unit = match (column.unit, column.kind) {
+                    (Unit::Bytes, Kind::Gauge) => self.page_bytes?,
+                    (Unit::Bytes, _) => 1024,
+                    _ => 1,
+                };
                 Some(value.saturating_mul(unit))
+            }
+            _ if key.is_empty() => {
+                let at = SETTINGS.iter().position(|(path, _)| *path == file)?;
+                let value = numbers(self.settings[at].content()?).next()?;
+                Some(value.saturating_mul(SETTINGS[at].1))
             }
             _ => stalled_ns(self.pressure.content(), key),
         }
@@ -92,7 +161,8 @@ impl Probe for Memory {
     }
 
     fn sample(&mut self, rows: &mut Vec<Row>) {
-        for source in [&mut self.meminfo, &mut self.vmstat, &mut self.pressure] {
+        let texts = [&mut self.meminfo, &mut self.vmstat, &mut self.pressure];
+        for source in texts.into_iter().chain(&mut self.settings) {
             source.read();
         }
         let values: Vec<_> = SCHEMA.columns.iter().map(|column| self.value(column)).collect();
@@ -103,9 +173,10 @@ impl Probe for Memory {
     }
 
     fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
-        let sources = [&self.meminfo, &self.vmstat, &self.pressure];
+        let texts = [&self.meminfo, &self.vmstat, &self.pressure];
         let why = |column: &&'static Column| {
-            let source = sources.iter().find(|source| column.source.starts_with(source.path()));
+            let mut sources = texts.into_iter().chain(&self.settings);
+            let source = sources.find(|source| column.source.starts_with(source.path()));
             let read = source.and_then(|source| source.unmeasured().cloned());
             let absent =
                 || Unmeasured::NotInVersion(format!("this kernel has no {}", column.source));

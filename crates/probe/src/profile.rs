@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use blockstone_sys::clock;
 use blockstone_sys::perf::{PerfError, Record, Sample, Sampler};
+use blockstone_sys::usage::CpuUsage;
 
 pub use columns::SCHEMA;
 
@@ -174,7 +175,8 @@ impl Shared {
 
 impl Profiler {
     fn drain(&mut self) {
-        let now_ns = clock::now_ns();
+        let (now_ns, spent_ns) = (clock::now_ns(), || CpuUsage::of_thread().cpu_ns());
+        let before_ns = spent_ns();
         let Self { sampler, threads, code, tally, samples } = self;
         // Processors have buffers of their own: who began on one may have been sampled on another,
         // so names come first.
@@ -206,6 +208,7 @@ impl Profiler {
         threads.tidy(now_ns);
         code.tidy(now_ns);
         tally.watched_ns = tally.watched_ns.max(sampler.watched_ns());
+        tally.summing_ns += spent_ns().saturating_sub(before_ns);
     }
 
     fn rows(&mut self, rows: &mut Vec<Row>) {

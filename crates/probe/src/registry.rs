@@ -1,8 +1,8 @@
 //! All probes. Adding one is a file and a line here.
 
 use crate::{Context, Probe, Schema, Scope};
-use crate::{block, cgroup, cpu, host, io, memory, network, nfs, page_cache};
-use crate::{process, processes, profile};
+use crate::{block, cgroup, cpu, host, io, memory, network, nfs, nvme, page_cache};
+use crate::{process, processes, profile, resources};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
@@ -18,10 +18,12 @@ pub const ALL: &[Entry] = &[
     Entry { schema: &process::SCHEMA, beside_load: true, open: process::open },
     Entry { schema: &processes::SCHEMA, beside_load: false, open: processes::open },
     Entry { schema: &block::SCHEMA, beside_load: true, open: block::open },
+    Entry { schema: &nvme::SCHEMA, beside_load: false, open: nvme::open },
     Entry { schema: &nfs::SCHEMA, beside_load: false, open: nfs::open },
     Entry { schema: &cgroup::SCHEMA, beside_load: false, open: cgroup::open },
     Entry { schema: &network::SCHEMA, beside_load: false, open: network::open },
     Entry { schema: &memory::SCHEMA, beside_load: false, open: memory::open },
+    Entry { schema: &resources::SCHEMA, beside_load: false, open: resources::open },
     Entry { schema: &cpu::SCHEMA, beside_load: false, open: cpu::open },
     Entry { schema: &host::SCHEMA, beside_load: true, open: host::open },
 ];

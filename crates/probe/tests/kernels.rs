@@ -258,7 +258,7 @@ fn arrays_lie_on_their_members() {
 fn of_6_18_all_is_told() {
     let seen = look("6.18", &[4711]);
     assert_eq!(seen.ends(), ["vda"]);
-    for probe in ["host", "cpu", "memory", "network", "block", "processes"] {
+    for probe in ["host", "cpu", "memory", "resources", "network", "block", "processes"] {
         let missing = seen.unmeasured.keys().filter(|(of, _)| *of == probe);
         assert_eq!(missing.count(), 0, "{probe}: {:?}", seen.unmeasured);
     }

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 
 use blockstone_base::Bytes;
 use blockstone_probe::registry::Entry;
-use blockstone_probe::{Cell, Context, Probe, Row, Unmeasured, block, host, process};
+use blockstone_probe::{
+    Cell, Context, Probe, Row, Unmeasured, block, host, memory, process, resources,
+};
 use blockstone_sys::survey;
 use blockstone_testkit::{
     Caps, CpuHog, DeviceSpec, FileKind, LoopDevice, ScratchDir, ZramDevice, require,
@@ -64,6 +66,9 @@ fn read_direct(path: &Path) {
 
 const PROCESS: Entry = Entry { schema: &process::SCHEMA, beside_load: true, open: process::open };
 const BLOCK: Entry = Entry { schema: &block::SCHEMA, beside_load: true, open: block::open };
+const MEMORY: Entry = Entry { schema: &memory::SCHEMA, beside_load: false, open: memory::open };
+const RESOURCES: Entry =
+    Entry { schema: &resources::SCHEMA, beside_load: false, open: resources::open };
 const HOST: Entry = Entry { schema: &host::SCHEMA, beside_load: true, open: host::open };
 
 #[test]
@@ -281,9 +286,11 @@ fn a_kernel_without_pressure_or_accounting_leaves_those_columns_out() {
     fs::create_dir(root.path().join("proc")).unwrap();
     fs::write(
         root.path().join("proc/stat"),
-        "cpu  1 2 3 4 5 6 7 8 9 10\nctxt 11\nprocs_running 12\n",
+        "cpu  1 2 3 4 5 6 7 8 9 10\nintr 13 1 2\nctxt 11\nprocesses 17\nprocs_running 12\n\
+         procs_blocked 19\n",
     )
     .unwrap();
+    fs::write(root.path().join("proc/loadavg"), "2.39 128.03 0.07 3/100 41\n").unwrap();
     fs::write(root.path().join("proc/meminfo"), "Buffers: 1 kB\nCached: 2 kB\nDirty: 3 kB\n")
         .unwrap();
     let mut host = open(HOST, root.path(), &[]);
@@ -298,6 +305,12 @@ fn a_kernel_without_pressure_or_accounting_leaves_those_columns_out() {
         ("cpu_steal_ns", 80_000_000),
         ("switches", 11),
         ("runnable", 12),
+        ("blocked", 19),
+        ("interrupts", 13),
+        ("forks", 17),
+        ("load_one_minute_ppm", 2_390_000),
+        ("load_five_minutes_ppm", 128_030_000),
+        ("load_fifteen_minutes_ppm", 70_000),
         ("dirty_bytes", 3072),
         ("cached_bytes", 3072),
     ] {
@@ -318,6 +331,86 @@ fn a_kernel_without_pressure_or_accounting_leaves_those_columns_out() {
     assert_eq!(cell(&mut *process, "run_queue_ns"), Cell::Unmeasured);
     assert!(value(&mut *process, "cpu_user_ns") + value(&mut *process, "cpu_system_ns") > 0);
     assert_eq!(process.unmeasured().len(), 6);
+}
+
+/// The tree of a machine with these files.
+fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let root = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = root.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    root
+}
+
+#[test]
+fn each_kernel_resource_is_read_from_its_own_field() {
+    let root = tree(&[
+        ("proc/sys/fs/inode-nr", "7919\t1009\n"),
+        ("proc/sys/fs/file-nr", "2003\t0\t104729\n"),
+        (
+            "proc/net/sockstat",
+            "sockets: used 499\nTCP: inuse 17 orphan 19 tw 23 alloc 29 mem 31\n\
+             UDP: inuse 37 mem 41\n",
+        ),
+        ("proc/net/sockstat6", "TCP6: inuse 43\nUDP6: inuse 47\n"),
+    ]);
+    let mut probe = open(RESOURCES, root.path(), &[]);
+    for (column, expected) in [
+        ("inodes", 7919),
+        ("inodes_unused", 1009),
+        ("file_handles", 2003),
+        ("file_handles_max", 104_729),
+        ("sockets", 499),
+        ("tcp_in_use", 17 + 43),
+        ("tcp_orphans", 19),
+        ("tcp_time_wait", 23),
+    ] {
+        assert_eq!(value(&mut *probe, column), expected, "{column}");
+    }
+    assert_eq!(probe.unmeasured(), []);
+    fs::remove_file(root.path().join("proc/net/sockstat6")).unwrap();
+    fs::remove_file(root.path().join("proc/sys/fs/inode-nr")).unwrap();
+    fs::write(root.path().join("proc/net/sockstat"), "TCP: inuse 17 orphan\n").unwrap();
+    let mut probe = open(RESOURCES, root.path(), &[]);
+    assert_eq!(value(&mut *probe, "tcp_in_use"), 17, "a host without IPv6");
+    let missing: Vec<&str> = probe.unmeasured().iter().map(|(column, _)| *column).collect();
+    assert_eq!(missing, ["inodes", "inodes_unused", "sockets", "tcp_orphans", "tcp_time_wait"]);
+}
+
+#[test]
+fn limits_and_settings_of_dirty_memory_are_in_our_units() {
+    let root = tree(&[
+        ("proc/vmstat", "nr_dirty_threshold 7\nnr_dirty_background_threshold 3\npgpgin 5\n"),
+        ("proc/sys/vm/dirty_ratio", "19\n"),
+        ("proc/sys/vm/dirty_background_ratio", "11\n"),
+        ("proc/sys/vm/dirty_bytes", "104729\n"),
+        ("proc/sys/vm/dirty_background_bytes", "7919\n"),
+        ("proc/sys/vm/dirty_expire_centisecs", "3001\n"),
+        ("proc/sys/vm/dirty_writeback_centisecs", "503\n"),
+    ]);
+    let mut memory = open(MEMORY, root.path(), &[]);
+    let page = rustix::param::page_size() as i64;
+    for (column, expected) in [
+        ("dirty_limit_bytes", 7 * page),
+        ("dirty_background_limit_bytes", 3 * page),
+        ("dirty_ratio_ppm", 190_000),
+        ("dirty_background_ratio_ppm", 110_000),
+        ("dirty_fixed_bytes", 104_729),
+        ("dirty_background_fixed_bytes", 7919),
+        ("dirty_expire_ns", 30_010_000_000),
+        ("dirty_writeback_ns", 5_030_000_000),
+        ("paged_in_bytes", 5 * 1024),
+    ] {
+        assert_eq!(value(&mut *memory, column), expected, "{column}");
+    }
+    fs::remove_file(root.path().join("proc/sys/vm/dirty_bytes")).unwrap();
+    let mut memory = open(MEMORY, root.path(), &[]);
+    assert_eq!(cell(&mut *memory, "dirty_fixed_bytes"), Cell::Unmeasured);
+    let why = memory.unmeasured().into_iter().find(|(column, _)| *column == "dirty_fixed_bytes");
+    let why = format!("{why:?}");
+    assert!(why.contains("NotInVersion") && why.contains("/proc/sys/vm/dirty_bytes"), "{why}");
 }
 
 #[test]

@@ -36,6 +36,7 @@ pub mod heap;
 pub mod held;
 pub mod memory;
 mod mounts;
+pub mod nvme;
 pub mod page_cache;
 pub mod peer;
 pub mod perf;

@@ -1,7 +1,12 @@
-//! Memory of tables that are looked at in no order: with huge pages, the processor finds most of
-//! them without walking the page tables.
+//! Pages of memory, and tables that are looked at in no order: with huge pages, the processor finds
+//! most of them without walking the page tables.
 
 use rustix::mm::Advice;
+
+/// The size of the pages in which this kernel counts memory.
+pub fn page_bytes() -> u64 {
+    rustix::param::page_size() as u64
+}
 
 /// Asks the kernel, which may ignore it, for huge pages. Best before the table is first touched.
 pub fn advise_huge_pages(table: &mut [u32]) {

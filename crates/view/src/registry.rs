@@ -2,9 +2,7 @@
 
 use crate::table::View;
 use crate::views::{
-    active_sessions, cgroups, database_io, disks, durability, events, host, kernel_io, ledger,
-    load_profile, memory, network, nfs, own, processes, processors, profile, samples, sessions,
-    slices, snapper, statements, top_events,
+    active_sessions, cgroups, database_io, dirty, disks, durability, events, host, kernel_io, ledger, load_profile, memory, network, nfs, nvme, own, processes, processors, profile, resources, samples, sessions, slices, snapper, statements, top_events, write_amplification,
 };
 
 /// Every view, in the order in which they are shown.
@@ -22,6 +20,7 @@ pub const ALL: &[&View] = &[
     &kernel_io::VIEW,
     &processes::VIEW,
     &ledger::VIEW,
+    &write_amplification::VIEW,
     &events::VIEW,
     &active_sessions::CLASSES,
     &top_events::VIEW,
@@ -40,7 +39,10 @@ pub const ALL: &[&View] = &[
     &profile::SAMPLING,
     &processors::VIEW,
     &memory::VIEW,
+    &dirty::VIEW,
+    &resources::VIEW,
     &network::VIEW,
+    &nvme::VIEW,
     &nfs::VIEW,
     &cgroups::VIEW,
     &own::VIEW,
@@ -61,6 +63,8 @@ pub const GROUPS: [Group; 4] = [
             &processes::VIEW,
             &processors::VIEW,
             &memory::VIEW,
+            &dirty::VIEW,
+            &resources::VIEW,
             &network::VIEW,
             &cgroups::VIEW,
             &own::VIEW,
@@ -75,6 +79,8 @@ pub const GROUPS: [Group; 4] = [
             &kernel_io::FILES,
             &kernel_io::CALLS,
             &ledger::VIEW,
+            &write_amplification::VIEW,
+            &nvme::VIEW,
             &nfs::VIEW,
         ],
     },

@@ -39,8 +39,10 @@ const IO: &str = "read_ios read_bytes read_ns write_ios write_bytes write_ns flu
 const PROBES: &[Probe] = &[
     Probe {
         counters: "cpu_user_ns cpu_nice_ns cpu_system_ns cpu_irq_ns cpu_softirq_ns cpu_iowait_ns \
-                   cpu_idle_ns cpu_steal_ns switches psi_cpu_some_ns psi_io_some_ns psi_io_full_ns",
-        levels: "runnable dirty_bytes writeback_bytes cached_bytes",
+                   cpu_idle_ns cpu_steal_ns switches interrupts forks \
+                   psi_cpu_some_ns psi_io_some_ns psi_io_full_ns",
+        levels: "runnable blocked load_one_minute_ppm load_five_minutes_ppm \
+                 load_fifteen_minutes_ppm dirty_bytes writeback_bytes cached_bytes",
         ..probe("host", "")
     },
     Probe { objects: SEVERAL, ..probe("cpu", USES) },
@@ -55,8 +57,8 @@ const PROBES: &[Probe] = &[
         ],
         ..probe(
             "block",
-            "read_ios read_bytes read_ns write_ios write_bytes write_ns flush_ios flush_ns \
-             discard_bytes queue_ns busy_ns",
+            "read_ios read_merges read_bytes read_ns write_ios write_merges write_bytes write_ns \
+             flush_ios flush_ns discard_ios discard_bytes queue_ns busy_ns",
         )
     },
     Probe {
@@ -65,8 +67,15 @@ const PROBES: &[Probe] = &[
                    psi_memory_some_ns psi_memory_full_ns",
         levels: "memory_bytes free_bytes available_bytes anonymous_bytes file_cache_bytes \
                  buffers_bytes shared_bytes huge_pages_bytes slab_bytes page_tables_bytes \
-                 swap_total_bytes swap_free_bytes",
+                 swap_total_bytes swap_free_bytes dirty_limit_bytes dirty_background_limit_bytes \
+                 dirty_ratio_ppm dirty_background_ratio_ppm dirty_fixed_bytes \
+                 dirty_background_fixed_bytes dirty_expire_ns dirty_writeback_ns",
         ..probe("memory", "")
+    },
+    Probe {
+        levels: "inodes inodes_unused file_handles file_handles_max sockets tcp_in_use \
+                 tcp_orphans tcp_time_wait",
+        ..probe("resources", "")
     },
     Probe {
         objects: SEVERAL,
@@ -74,6 +83,16 @@ const PROBES: &[Probe] = &[
             "network",
             "received_bytes received_packets receive_errors receive_drops sent_bytes \
              sent_packets send_errors send_drops retransmits",
+        )
+    },
+    Probe {
+        levels: "temperature_kelvin used_ppm available_spare_ppm spare_threshold_ppm media_errors \
+                 unsafe_shutdowns power_on_hours",
+        states: "critical_warning subsystem disks model",
+        objects: SEVERAL,
+        ..probe(
+            "nvme",
+            "read_at_ns host_read_bytes host_written_bytes media_read_bytes media_written_bytes",
         )
     },
     Probe {
@@ -166,7 +185,7 @@ const PROBES: &[Probe] = &[
             ("3", &["writer", "kernel", "vmlinux", "crc32c"]),
             ("sampling", &[]),
         ],
-        ..probe("profile", "samples cpu_ns idle_ns watched_ns lost")
+        ..probe("profile", "samples cpu_ns idle_ns watched_ns summing_ns lost")
     },
     Probe {
         levels: "statement_age_ns transaction_age_ns",

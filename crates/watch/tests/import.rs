@@ -45,6 +45,12 @@ fn imported_text(name: &str, text: &[u8]) -> Result<(History, Vec<String>), Impo
     Ok((history, import.notes().to_vec()))
 }
 
+/// What sar printed of each interval as JSON.
+fn reported(text: &str) -> Vec<serde_json::Value> {
+    let document: serde_json::Value = serde_json::from_str(text).unwrap();
+    document["sysstat"]["hosts"][0]["statistics"].as_array().unwrap().clone()
+}
+
 fn intervals(history: &History) -> Vec<Interval<'_>> {
     let ticks: Vec<u64> = history.ticks().collect();
     ticks.windows(2).map(|pair| history.interval(pair[0], pair[1])).collect()
@@ -163,6 +169,18 @@ fn what_sar_printed_as_json_gives_the_figures_that_it_prints_as_text() {
         check("%iowait", "cpu_iowait_ns");
         check("%soft", "cpu_softirq_ns");
         check("%idle", "cpu_idle_ns");
+    }
+    for (interval, row) in intervals.iter().zip(reported(&text("sar.json"))) {
+        let (tasks, queue) = (&row["process-and-context-switch"], &row["queue"]);
+        for (theirs, ours) in [
+            (&tasks["proc"], "forks_per_s"),
+            (&queue["blocked"], "blocked"),
+            (&queue["ldavg-1"], "load_one_minute"),
+            (&queue["ldavg-5"], "load_five_minutes"),
+            (&queue["ldavg-15"], "load_fifteen_minutes"),
+        ] {
+            near(figure(interval, "host", "", ours), theirs.as_f64().unwrap(), 0.005, ours);
+        }
     }
     let network = printed(&text("sar-network.txt"), ';');
     for (interval, rows) in intervals.iter().zip(network.chunks(4)) {

@@ -307,7 +307,16 @@ impl<'a> Interval<'a> {
 
     /// Where a level stood at the end.
     pub fn level(&self, probe: &str, object: &str, column: &str) -> Known {
-        let (track, index) = self.find(probe, object, column, Kind::Gauge)?;
+        self.at_end((probe, object, column), Kind::Gauge)
+    }
+
+    /// Where a counter stood at the end, of one that counts the life of its object.
+    pub fn stood(&self, probe: &str, object: &str, column: &str) -> Known {
+        self.at_end((probe, object, column), Kind::Counter)
+    }
+
+    fn at_end(&self, (probe, object, column): (&str, &str, &str), kind: Kind) -> Known {
+        let (track, index) = self.find(probe, object, column, kind)?;
         match self.last(track).map(|cells| &cells[index]) {
             Some(Cell::Value(value)) => Ok(*value as f64),
             Some(_) => Err(self.why(probe, column, true)),

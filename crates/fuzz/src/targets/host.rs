@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use blockstone_probe::nvme::log;
 use blockstone_probe::{Context, Pages, registry};
 use blockstone_sys::cgroup::Groups;
 use blockstone_sys::{account, proc};
@@ -106,4 +107,25 @@ pub fn process(input: &[u8]) -> bool {
     let _ = (groups.usage(), groups.name().len());
     proc::cpus_of_list(&String::from_utf8_lossy(&input[..input.len().min(64)]));
     true
+}
+
+/// A SMART log with all its counters, and a log of OCP.
+pub fn log_pages() -> Vec<Vec<u8>> {
+    let mut health = vec![0; 512];
+    for (index, byte) in health[..192].iter_mut().enumerate() {
+        *byte = if index < 32 || index % 16 < 4 { index as u8 } else { 0 };
+    }
+    let mut ocp = vec![0; 512];
+    (ocp[0], ocp[16]) = (7, 3);
+    let guid = 0xAFD5_14C9_7C6F_4F9C_A4F2_BFEA_2810_AFC5_u128;
+    ocp[496..].copy_from_slice(&guid.to_le_bytes());
+    vec![health, ocp]
+}
+
+pub fn log_page(input: &[u8]) -> bool {
+    let health = log::health(input);
+    if let Some(health) = &health {
+        assert!(!log::warnings(health.critical_warning).is_empty());
+    }
+    health.is_some() || log::ocp_health(input).is_some()
 }

@@ -30,6 +30,8 @@ pub const SCHEMA: Schema = Schema {
         PERF.time("cpu_ns", "Processor time that these samples represent."),
         PERF.time("idle_ns", "Time during which processors were found idle."),
         PERF.time("watched_ns", "Time during which processors were sampled, summed over all."),
+        Origin("getrusage(2) RUSAGE_THREAD")
+            .time("summing_ns", "Processor time spent on turning samples into sums."),
         PERF.count("lost", "Samples and thread records lost for lack of room."),
     ],
 };
@@ -62,7 +64,8 @@ pub fn sampling_row(found: Option<(&Tally, u64)>) -> Row {
         cells[5] = Cell::from(tally.busy * period_ns);
         cells[6] = Cell::from(tally.idle * period_ns);
         cells[7] = Cell::from(tally.watched_ns);
-        cells[8] = Cell::from(tally.lost);
+        cells[8] = Cell::from(tally.summing_ns);
+        cells[9] = Cell::from(tally.lost);
     }
     Row { object: SAMPLING.to_owned(), cells }
 }

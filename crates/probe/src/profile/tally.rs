@@ -37,6 +37,8 @@ pub struct Tally {
     pub lost: u64,
     /// Time during which processors were sampled, summed over all.
     pub watched_ns: u64,
+    /// Processor time that summing took.
+    pub summing_ns: u64,
 }
 
 /// What has no row of its own.

@@ -1,10 +1,11 @@
 //! Each block device, and the disks together, each request counted where it ends.
 
-use blockstone_figures::{Interval, Missing, sum};
+use blockstone_base::table::Measure::ToOne;
+use blockstone_figures::{Interval, Known, Missing, ratio, sum};
 
 use crate::table::{
-    Count, Heading, Shape, Text, Value, View, count, derived, flow, level, mean_size, mean_time,
-    share, text,
+    Count, Heading, Nanoseconds, Shape, Text, Value, View, count, derived, flow, level, mean_size,
+    mean_time, share, text, unmerged,
 };
 
 pub const VIEW: View = View {
@@ -14,12 +15,11 @@ pub const VIEW: View = View {
           all disks.",
     probe: PROBE,
     shape: Shape::Table,
+    // Where not all fit, those at the end go first.
     columns: &[
         text("device", "device", "Kernel name; `all` is the total of the physical disks."),
-        level("device_kind", "kind", Text, "Kind of device."),
         count("read_ios_per_s", "r/s", "Reads completed per second."),
         flow("read_bytes_per_s", "read", "Bytes read per second."),
-        mean_size("read_ios_per_s", "read_size_bytes", "r size", "Mean size of a read."),
         mean_time(
             "read_ios_per_s",
             "read_await_ns",
@@ -28,19 +28,37 @@ pub const VIEW: View = View {
         ),
         count("write_ios_per_s", "w/s", "Writes completed per second."),
         flow("write_bytes_per_s", "write", "Bytes written per second."),
-        mean_size("write_ios_per_s", "write_size_bytes", "w size", "Mean size of a write."),
         mean_time(
             "write_ios_per_s",
             "write_await_ns",
             "w await",
             "Mean time of a write, from the queue to completion.",
         ),
+        count("queue_depth", "queue", "Mean number of requests waiting or in flight."),
+        share("busy_share", "busy", "Share of the time with at least one request in flight."),
+        // A busy slice may complete nothing.
+        unmerged(
+            "service_ns",
+            "service",
+            Nanoseconds,
+            "Busy time for each read, write and discard. It is the time of one I/O only on a \
+             device that serves one at a time; one that serves several (SSD, array) is busy once \
+             for all of them, so that its service time falls as its queue grows.",
+        ),
+        mean_size("read_ios_per_s", "read_size_bytes", "r size", "Mean size of a read."),
+        mean_size("write_ios_per_s", "write_size_bytes", "w size", "Mean size of a write."),
+        unmerged("reads_to_writes", "r:w", ToOne, "Reads completed for each write."),
         count("flush_ios_per_s", "flush/s", "Cache flushes completed per second."),
         mean_time("flush_ios_per_s", "flush_await_ns", "f await", "Mean time of a flush."),
+        count(
+            "read_merges_per_s",
+            "r merged/s",
+            "Reads per second that were joined to a neighbour in the queue.",
+        ),
+        count("write_merges_per_s", "w merged/s", "Writes per second, likewise."),
         flow("discard_bytes_per_s", "discard", "Bytes discarded per second."),
-        count("queue_depth", "queue", "Mean number of requests waiting or in flight."),
         level("in_flight", "in flight", Count, "Requests in flight at the end of the interval."),
-        share("busy_share", "busy", "Share of the time with at least one request in flight."),
+        level("device_kind", "kind", Text, "Kind of device."),
         level("beneath", "beneath", Text, "The devices it is built on."),
     ],
     rows,
@@ -61,7 +79,12 @@ fn row(interval: &Interval<'_>, name: &str, devices: &[&str]) -> Vec<Value> {
         ("beneath", [device]) => interval.text(PROBE, device, "beneath").unwrap_or_default().into(),
         ("device_kind" | "beneath", [_, _, ..]) => "".into(),
         // Two disks that are busy in turn are not one that always is.
-        ("busy_share", [_, _, ..]) => Value::Missing(Missing::Nothing),
+        ("busy_share" | "service_ns", [_, _, ..]) => Value::Missing(Missing::Nothing),
+        ("service_ns", [device]) => service_ns(interval, device).into(),
+        ("reads_to_writes", _) => {
+            let ios = |column| sum(devices.iter().map(|it| interval.moved(PROBE, it, column)));
+            ratio(ios("read_ios"), ios("write_ios")).into()
+        }
         ("queue_depth", _) => {
             let moved = |device: &&str| interval.moved(PROBE, device, "queue_ns");
             sum(devices.iter().map(moved)).map(|ns| ns / interval.ns()).into()
@@ -69,4 +92,51 @@ fn row(interval: &Interval<'_>, name: &str, devices: &[&str]) -> Vec<Value> {
         _ => derived(interval, PROBE, devices, heading),
     };
     VIEW.columns.iter().map(cell).collect()
+}
+
+/// Busy time for each I/O, as `svctm` of iostat was.
+fn service_ns(interval: &Interval<'_>, device: &str) -> Known {
+    let moved = |column| interval.moved(PROBE, device, column);
+    // Kernels that do not count discards count none of them as busy time either.
+    let discards = moved("discard_ios").or_else(|missing| match missing {
+        Missing::NotInVersion => Ok(0.0),
+        missing => Err(missing),
+    });
+    ratio(moved("busy_ns"), sum([moved("read_ios"), moved("write_ios"), discards]))
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::column::{Cell, Kind};
+    use blockstone_figures::History;
+    use blockstone_record::testing;
+
+    use super::*;
+
+    #[test]
+    fn service_merges_and_ratio_are_of_their_own_counters() {
+        let counters = "read_ios write_ios discard_ios read_merges write_merges busy_ns";
+        let block = testing::probe(
+            PROBE,
+            &[(Kind::Counter, counters), (Kind::State, "device_kind beneath")],
+        );
+        let mut history = History::new(vec![block]);
+        for (t_ns, by) in [(0, 0), (1_000_000_000, 1)] {
+            for (device, times) in [("sda", 1), ("sdb", 2)] {
+                let counts = [13 * 17, 17, 3, 19, 23, 241 * 7919];
+                let mut cells: Vec<Cell> =
+                    counts.map(|count| Cell::Value(times * by * count)).into();
+                cells.extend(["disk", ""].map(|text| Cell::Text(text.to_owned())));
+                history.push(PROBE, t_ns, device, cells);
+            }
+        }
+        let rows = rows(&history.interval(0, 1_000_000_000));
+        let of = |row: usize, key| rows[row][VIEW.column(key).unwrap()].clone();
+        assert_eq!(of(1, "device"), "sda".into());
+        assert_eq!(of(1, "service_ns"), Value::Number(7919.0));
+        assert_eq!(of(0, "service_ns"), Value::Missing(Missing::Nothing), "of several disks");
+        assert_eq!(of(0, "reads_to_writes"), Value::Number(13.0));
+        assert_eq!(of(0, "read_merges_per_s"), Value::Number(57.0));
+        assert_eq!(of(0, "write_merges_per_s"), Value::Number(69.0));
+    }
 }

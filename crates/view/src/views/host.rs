@@ -2,12 +2,13 @@
 
 use blockstone_figures::{CPU_USES, Interval, Known, Missing, ratio, sum};
 
-use crate::table::{Bytes, Count, Shape, Value, View, count, derived, level, share};
+use super::dirty;
+use crate::table::{Bytes, Count, Shape, Share, Value, View, count, derived, level, share};
 
 pub const VIEW: View = View {
     name: "host",
     title: "Host",
-    doc: "The whole host: processors, run queue, dirty memory, pressure.",
+    doc: "The whole host: processors, run queue, load average, dirty memory, pressure.",
     probe: PROBE,
     shape: Shape::Record,
     columns: &[
@@ -18,8 +19,27 @@ pub const VIEW: View = View {
         share("cpu_idle_share", "idle", "Processors idle."),
         share("cpu_steal_share", "steal", "Time in which the hypervisor ran other guests."),
         level("runnable", "runnable", Count, "Tasks running or ready to run."),
+        level("blocked", "blocked", Count, "Tasks that wait for I/O to complete."),
+        level(
+            "load_one_minute",
+            "load 1 min",
+            Count,
+            "Load average: tasks that run, are ready to run or sleep uninterruptibly, mostly for \
+             I/O; damped mean of one minute.",
+        ),
+        level("load_five_minutes", "load 5 min", Count, "The same, over five minutes."),
+        level("load_fifteen_minutes", "load 15 min", Count, "The same, over fifteen minutes."),
         count("switches_per_s", "switches/s", "Context switches per second."),
+        count("interrupts_per_s", "interrupts/s", "Interrupts of all processors per second."),
+        count("forks_per_s", "forks/s", "Processes and threads created per second."),
         level("dirty_bytes", "dirty", Bytes, "Memory waiting to be written to storage."),
+        level(
+            "dirty_limit_share",
+            "of limit",
+            Share,
+            "Dirty memory and writeback, as a share of the limit that writers are kept below; \
+             see `dirty-memory`.",
+        ),
         level("writeback_bytes", "writeback", Bytes, "Memory being written to storage."),
         level(
             "cached_bytes",
@@ -47,8 +67,16 @@ const PROBE: &str = "host";
 fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     let uses = uses(interval, PROBE, "");
     let others = &VIEW.columns[uses.len()..];
-    let others = others.iter().map(|heading| derived(interval, PROBE, &[""], heading));
+    let others = others.iter().map(|heading| match &*heading.key {
+        key if key.starts_with("load_") => load(interval, key).into(),
+        "dirty_limit_share" => dirty::share_of_limit(interval).into(),
+        _ => derived(interval, PROBE, &[""], heading),
+    });
     vec![uses.into_iter().chain(others).collect()]
+}
+
+fn load(interval: &Interval<'_>, key: &str) -> Known {
+    Ok(interval.level(PROBE, "", &format!("{key}_ppm"))? / 1e6)
 }
 
 /// User, system, interrupts, iowait, idle and steal, of all the time of these processors.

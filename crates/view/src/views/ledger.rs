@@ -50,13 +50,29 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     if interval.objects(SERVER).is_empty() {
         return Vec::new();
     }
-    // A server that does not count what it wrote of its redo says at least how much it generated.
-    let redo = interval.moved("instance", "", "redo_written_bytes");
-    let redo = redo.or_else(|_| interval.moved("instance", "", "redo_bytes"));
     vec![
         row(interval, "reads", ["read_bytes", "requested_read_bytes"], Ok(0.0)),
-        row(interval, "writes", ["write_bytes", "requested_write_bytes"], redo.or(Ok(0.0))),
+        row(interval, "writes", ["write_bytes", "requested_write_bytes"], redo(interval)),
     ]
+}
+
+fn redo(interval: &Interval<'_>) -> Known {
+    // A server that does not count what it wrote of its redo says at least how much it generated.
+    let redo = interval.moved("instance", "", "redo_written_bytes");
+    redo.or_else(|_| interval.moved("instance", "", "redo_bytes")).or(Ok(0.0))
+}
+
+/// What the database reports as written, and what the system calls of its processes wrote.
+pub(super) fn written(interval: &Interval<'_>) -> [Known; 2] {
+    if !interval.has(SERVER) || interval.objects(SERVER).is_empty() {
+        return [Err(Missing::Off); 2];
+    }
+    let claimed = sum([of_all(interval, "role", "write_bytes"), redo(interval)]);
+    [claimed, of_all(interval, SERVER, "requested_write_bytes")]
+}
+
+fn of_all(interval: &Interval<'_>, probe: &str, column: &str) -> Known {
+    sum(interval.objects(probe).iter().map(|object| interval.moved(probe, object, column)))
 }
 
 fn row(
@@ -65,9 +81,7 @@ fn row(
     [bytes, requested]: [&str; 2],
     redo: Known,
 ) -> Vec<Value> {
-    let all = |probe: &str, column: &str| -> Known {
-        sum(interval.objects(probe).iter().map(|object| interval.moved(probe, object, column)))
-    };
+    let all = |probe, column| of_all(interval, probe, column);
     let claimed = sum([all("role", bytes), redo]);
     let (asked, charged) = (all(SERVER, requested), all(SERVER, bytes));
     let disks = sum(interval.disks().iter().map(|disk| interval.moved("block", disk, bytes)));

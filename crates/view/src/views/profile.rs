@@ -6,27 +6,29 @@ use blockstone_base::column::Unmeasured;
 use blockstone_figures::{Interval, Known, Missing, ratio, sum};
 
 use crate::table::{
-    Count, Heading, Nanoseconds, Shape, Share, Text, Value, View, mean_time, share, share_of,
-    sorted, text, time, total, unmerged,
+    Count, Heading, Merge, Nanoseconds, Shape, Share, Text, Value, View, column, mean_time, share,
+    share_of, sorted, text, time, total, unmerged,
 };
 
 pub const VIEW: View = View {
     name: "cpu-by-function",
     title: "Processor time by function",
-    doc: "Processor time by kernel function, program and library.",
+    doc: "Processor time by kernel function, program and library; the rows `all` are the sums of \
+          kernel and user mode.",
     probe: PROBE,
     shape: Shape::Table,
-    columns: &[MODULE, SYMBOL, CPU, MARGIN, PER_S, PER_IO, SAMPLES],
+    columns: &[MODULE, SYMBOL, MODE, CPU_BESIDE_SUMS, OF_MODE, MARGIN, PER_S, PER_IO, SAMPLES],
     rows: by_function,
 };
 
 pub const MODULES: View = View {
     name: "cpu-by-module",
     title: "Processor time by module",
-    doc: "Processor time by kernel, kernel module, program and library.",
+    doc: "Processor time by kernel, kernel module, program and library; the rows `all` are the \
+          sums of kernel and user mode.",
     probe: PROBE,
     shape: Shape::Table,
-    columns: &[MODULE, MODE, CPU, MARGIN, PER_S, PER_IO, SAMPLES],
+    columns: &[MODULE, MODE, CPU_BESIDE_SUMS, OF_MODE, MARGIN, PER_S, PER_IO, SAMPLES],
     rows: by_module,
 };
 
@@ -89,6 +91,19 @@ pub const SAMPLING: View = View {
             "Share of the time without a sample, for example while the hypervisor ran another \
              guest.",
         ),
+        // Slices may have periods of their own.
+        unmerged(
+            "interrupts_per_s",
+            "interrupts/s",
+            Count,
+            "Samples taken per second on all processors, idle ones included; each is an interrupt.",
+        ),
+        share(
+            "summing_share",
+            "summing",
+            "Processor time spent on turning samples into sums, as a share of one processor; it is \
+             in the profile itself, the interrupts are not.",
+        ),
         total(
             "lost",
             "lost",
@@ -106,11 +121,27 @@ const TOTALS: &str = "sampling";
 const ROWS_MAX: usize = 30;
 
 const ROLE: Heading = text("role", "role", "The role.");
-const MODE: Heading = text("mode", "mode", "Kernel or user mode.");
+const MODE_KEY: &str = "mode";
+const MODE: Heading = text(MODE_KEY, "mode", "Kernel or user mode.");
 const MODULE: Heading =
     text("module", "module", "`vmlinux`, a module of the kernel, a program or a library.");
 const SYMBOL: Heading = text("symbol", "function", "The kernel function; empty for user code.");
 const CPU: Heading = share_of("cpu_ns_per_s", "cpu_share", "CPU", "Share of all processor time.");
+// A slice without a sample in a mode has no sum of it.
+const OF_MODE: Heading = unmerged(
+    "mode_share",
+    "of mode",
+    Share,
+    "Share of the processor time in the same mode: of kernel time, of user time.",
+);
+/// As [`CPU`], beside rows that are sums of others.
+const CPU_BESIDE_SUMS: Heading = column(
+    "cpu_share",
+    "CPU",
+    Share,
+    Merge::Per { part: "cpu_ns_per_s", within: "" },
+    "Share of all processor time.",
+);
 const MARGIN: Heading =
     unmerged("margin_share", "±", Share, "Sampling error of the share (95 % confidence).");
 const PER_S: Heading = time("cpu_ns_per_s", "CPU/s", "Processor time per second.");
@@ -133,9 +164,10 @@ struct Found<'a> {
     cpu_ns: f64,
 }
 
-struct Whole {
+struct Whole<'a> {
     samples: f64,
     cpu_ns: f64,
+    modes: BTreeMap<&'a str, Part>,
     seconds: f64,
     ios: Known,
 }
@@ -154,7 +186,7 @@ impl Part {
 }
 
 fn by_function(interval: &Interval<'_>) -> Vec<Vec<Value>> {
-    by(interval, &VIEW, |found| vec![module(found), symbol(interval, found)])
+    by(interval, &VIEW, |found| vec![module(found), symbol(interval, found), found.mode.into()])
 }
 
 fn by_module(interval: &Interval<'_>) -> Vec<Vec<Value>> {
@@ -207,13 +239,16 @@ fn sampling(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     let moved = |column| interval.moved(PROBE, TOTALS, column);
     let watched = || moved("watched_ns");
     let taken = sum([moved("cpu_ns"), moved("idle_ns")]);
+    let period = ratio(moved("cpu_ns"), moved("samples"));
     let missed = watched().and_then(|watched| Ok((watched - taken?).max(0.0)));
     vec![vec![
         moved("samples").into(),
-        ratio(moved("cpu_ns"), moved("samples")).into(),
+        period.into(),
         ratio(moved("cpu_ns"), watched()).into(),
         ratio(moved("idle_ns"), watched()).into(),
         ratio(missed, watched()).into(),
+        ratio(taken, period).map(|taken| taken / interval.seconds()).into(),
+        moved("summing_ns").map(|ns| ns / interval.ns()).into(),
         moved("lost").into(),
     ]]
 }
@@ -227,6 +262,7 @@ fn by(
 ) -> Vec<Vec<Value>> {
     let found = found(interval);
     let whole = whole(interval, &found);
+    let mode = view.column(MODE_KEY);
     let mut parts: BTreeMap<String, (Vec<Value>, Part)> = BTreeMap::new();
     for found in &found {
         let names = name(found);
@@ -245,16 +281,39 @@ fn by(
         }
         parts.push((names, all));
     }
+    let sums = mode.map(|mode| whole.modes.iter().map(move |sum| of_mode(sum, mode)));
     let row = |(mut names, part): (Vec<Value>, Part)| {
-        names.extend(figures(part, &whole));
+        let all = mode.map(|mode| whole.modes.get(name_in(&names, mode)).copied());
+        let [cpu, others @ ..] = figures(part, &whole);
+        names.push(cpu);
+        names.extend(all.map(|all| {
+            let all = all.map(|all| all.cpu_ns).ok_or(Missing::Nothing);
+            Value::from(ratio(Ok(part.cpu_ns), all))
+        }));
+        names.extend(others);
         debug_assert_eq!(names.len(), view.columns.len());
         names
     };
-    parts.into_iter().map(row).collect()
+    sums.into_iter().flatten().chain(parts).map(row).collect()
+}
+
+/// The sum of a mode, named in the columns up to that of the mode.
+fn of_mode((mode, part): (&&str, &Part), column: usize) -> (Vec<Value>, Part) {
+    let mut names = vec![Value::from(""); column + 1];
+    names[0] = "all".into();
+    names[column] = (*mode).into();
+    (names, *part)
+}
+
+fn name_in(names: &[Value], column: usize) -> &str {
+    match names.get(column) {
+        Some(Value::Text(name)) => name,
+        _ => "",
+    }
 }
 
 /// Share, margin, a second, an I/O, samples.
-fn figures(part: Part, whole: &Whole) -> [Value; 5] {
+fn figures(part: Part, whole: &Whole<'_>) -> [Value; 5] {
     let share = part.cpu_ns / whole.cpu_ns;
     // Each sample is there or not: the normal approximation of the binomial distribution.
     let margin = 1.96 * (share * (1.0 - share) / whole.samples).max(0.0).sqrt();
@@ -284,12 +343,17 @@ fn found<'a>(interval: &Interval<'a>) -> Vec<Found<'a>> {
     interval.objects(PROBE).into_iter().filter_map(object).collect()
 }
 
-fn whole(interval: &Interval<'_>, found: &[Found<'_>]) -> Whole {
+fn whole<'a>(interval: &Interval<'_>, found: &[Found<'a>]) -> Whole<'a> {
+    let mut modes: BTreeMap<&str, Part> = BTreeMap::new();
+    for found in found {
+        modes.entry(found.mode).or_default().add(found.samples, found.cpu_ns);
+    }
     let disks = interval.disks();
     let moved = |column| sum(disks.iter().map(|disk| interval.moved("block", disk, column)));
     Whole {
         samples: found.iter().map(|found| found.samples).sum(),
         cpu_ns: found.iter().map(|found| found.cpu_ns).sum(),
+        modes,
         seconds: interval.seconds(),
         ios: sum(["read_ios", "write_ios"].map(moved)),
     }
@@ -324,5 +388,71 @@ fn symbol(interval: &Interval<'_>, found: &Found<'_>) -> Value {
             _ => Missing::NotPermitted,
         }),
         None => "".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::column::{Cell, Kind};
+    use blockstone_figures::History;
+    use blockstone_record::testing;
+
+    use super::*;
+
+    /// One second in which each of these was found by so many samples of 10 ms.
+    fn history(found: &[(&str, &str, i64)]) -> History {
+        let states = (Kind::State, "role mode module symbol");
+        let mut history =
+            History::new(vec![testing::probe(PROBE, &[states, (Kind::Counter, "samples cpu_ns")])]);
+        for (module, mode, samples) in found {
+            for (t_ns, times) in [(0, 0), (1_000_000_000, 1)] {
+                let names = ["r", mode, module, "f"].map(|name| Cell::Text(name.to_owned()));
+                let counts = [*samples, samples * 10_000_000].map(|it| Cell::Value(times * it));
+                history.push(PROBE, t_ns, module, names.into_iter().chain(counts).collect());
+            }
+        }
+        history
+    }
+
+    #[test]
+    fn modules_have_their_share_of_kernel_time_and_of_all() {
+        // 65 % of a kernel's 20 % are 13 % of all.
+        let history = history(&[
+            ("vmlinux", "kernel", 65),
+            ("hba", "kernel", 6),
+            ("fs", "kernel", 29),
+            ("postgres", "user", 400),
+        ]);
+        let interval = history.interval(0, 1_000_000_000);
+        let row = |rows: Vec<Vec<Value>>, view: &View, names: [&str; 2]| {
+            let [module, mode, cpu, of_mode] =
+                ["module", "mode", "cpu_share", "mode_share"].map(|it| view.column(it).unwrap());
+            let is_it =
+                |row: &&Vec<Value>| row[module] == names[0].into() && row[mode] == names[1].into();
+            let row = rows.iter().find(is_it).unwrap();
+            [row[cpu].clone(), row[of_mode].clone()]
+        };
+        let modules = |names| row(by_module(&interval), &MODULES, names);
+        assert_eq!(modules(["all", "kernel"]), [0.2, 1.0].map(Value::from));
+        assert_eq!(modules(["all", "user"]), [0.8, 1.0].map(Value::from));
+        assert_eq!(modules(["vmlinux", "kernel"]), [0.13, 0.65].map(Value::from));
+        assert_eq!(modules(["hba", "kernel"]), [0.012, 0.06].map(Value::from));
+        assert_eq!(
+            row(by_function(&interval), &VIEW, ["vmlinux", "kernel"]),
+            [0.13, 0.65].map(Value::from)
+        );
+    }
+
+    #[test]
+    fn modules_beyond_a_table_are_in_the_sum_of_their_mode() {
+        let names: Vec<String> = (0..40).map(|module| format!("m{module}")).collect();
+        let found: Vec<_> = names.iter().map(|name| (name.as_str(), "kernel", 5)).collect();
+        let rows = by_module(&history(&found).interval(0, 1_000_000_000));
+        assert_eq!(rows.len(), 1 + ROWS_MAX);
+        let [module, mode, cpu, of_mode, ..] = &rows[0][..] else { panic!("{rows:?}") };
+        assert_eq!([module, mode], [&"all".into(), &"kernel".into()]);
+        assert_eq!([cpu, of_mode], [&Value::Number(1.0); 2]);
+        let others = &rows[ROWS_MAX];
+        assert_eq!((&others[0], &others[3]), (&"11 others".into(), &Missing::Nothing.into()));
     }
 }

@@ -20,6 +20,7 @@ pub const FORMAT: Format = Format {
 
 const SECOND_NS: u64 = 1_000_000_000;
 const SECTOR_BYTES: f64 = 512.0;
+const PPM: f64 = 1e6;
 
 fn read(text: &mut Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
     let (head, mut document) = Document::open(text)?;
@@ -121,9 +122,17 @@ fn whole_host(interval: &Map<String, Value>, head: &Head) -> IntervalRow {
     }
     if let Some(figures) = part("process-and-context-switch") {
         row.set("switches", figures.rate(&[("cswch", 1.0)]));
+        row.set("forks", figures.rate(&[("proc", 1.0)]));
     }
     if let Some(figures) = part("queue") {
-        row.set("runnable", figures.number("runq-sz").map(|tasks| Amount::Level(tasks as u64)));
+        let level = |key, times: f64| {
+            figures.number(key).map(|value| Amount::Level((value * times).round() as u64))
+        };
+        row.set("runnable", level("runq-sz", 1.0));
+        row.set("blocked", level("blocked", 1.0));
+        row.set("load_one_minute_ppm", level("ldavg-1", PPM));
+        row.set("load_five_minutes_ppm", level("ldavg-5", PPM));
+        row.set("load_fifteen_minutes_ppm", level("ldavg-15", PPM));
     }
     if let Some(figures) = part("memory") {
         row.set("dirty_bytes", figures.kib("dirty"));

@@ -116,5 +116,5 @@ fn one_look_says_when_it_was() {
     let ended: Timestamp = to.trim().parse().unwrap();
     assert!(from.parse::<Timestamp>().unwrap() < ended && ended <= Timestamp::now(), "{text}");
     let table = run(watch(&once).arg("--csv=disks")).stdout;
-    assert!(table.starts_with("device,device_kind,"), "{table}");
+    assert!(table.starts_with("device,read_ios_per_s,"), "{table}");
 }

@@ -1,0 +1,198 @@
+//! Log pages of `NVMe` controllers, by ioctl. No other command is sent than Get Log Page, which
+//! changes nothing on the device.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+use crate::proc::{entries, name_of, names, text, under};
+
+/// A page of a log, of the size that both of [`Log`] have.
+pub type Page = [u8; PAGE_BYTES];
+
+pub const PAGE_BYTES: usize = 512;
+
+/// The logs that may be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Log {
+    /// SMART / Health Information, which each controller has.
+    Health,
+    /// SMART / Health Information Extended of OCP's Datacenter `NVMe` SSD Specification. Other
+    /// vendors have other logs at its number.
+    OcpHealth,
+}
+
+impl Log {
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Health => 0x02,
+            Self::OcpHealth => 0xC0,
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum NvmeError {
+    #[error("open {path}: {source}")]
+    Open { path: String, source: io::Error },
+    #[error("read log page {number:02X}h of {path}: {source}")]
+    Send { path: String, number: u8, source: io::Error },
+    /// The controller answered with a status other than success.
+    #[error("read log page {number:02X}h of {path}: the device refuses it with status {status:#x}")]
+    Refused { path: String, number: u8, status: u16 },
+}
+
+/// A controller as /sys/class/nvme shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Controller {
+    /// Its kernel name, as `nvme0`.
+    pub name: String,
+    pub model: Option<String>,
+    /// What names its subsystem: controllers that share it are ways to the same storage.
+    pub subsystem: Option<String>,
+    /// Its block devices, or those of its subsystem where that has several controllers.
+    pub disks: Vec<String>,
+}
+
+/// The controllers of the machine at `root`.
+pub fn controllers(root: &Path) -> Vec<Controller> {
+    let disks = names(&under(root, "/sys/class/block"));
+    let controller = |directory: std::path::PathBuf| {
+        let name = name_of(&directory)?;
+        name.strip_prefix("nvme")?.parse::<u32>().ok()?;
+        let subsystem = text(&directory.join("subsysnqn"));
+        let its = |disk: &&String| is_of(&directory, &name, subsystem.as_deref(), disk, root);
+        let disks = disks.iter().filter(its).cloned().collect();
+        Some(Controller { model: text(&directory.join("model")), name, subsystem, disks })
+    };
+    entries(&under(root, "/sys/class/nvme")).into_iter().filter_map(controller).collect()
+}
+
+/// Whether a block device is a namespace of the controller: it lies in its directory, or in that of
+/// a subsystem of the same name. Partitions, and paths with counters of their own, are not meant.
+fn is_of(directory: &Path, name: &str, subsystem: Option<&str>, disk: &str, root: &Path) -> bool {
+    let Some((_, namespace)) = disk.strip_prefix("nvme").and_then(|rest| rest.split_once('n'))
+    else {
+        return false;
+    };
+    if namespace.contains('p') || disk[4..].contains('c') {
+        return false;
+    }
+    let device = under(root, format!("/sys/class/block/{disk}/device"));
+    let above = text(&device.join("subsysnqn"));
+    match (above.as_deref(), subsystem) {
+        (Some(above), Some(subsystem)) => above == subsystem,
+        _ => directory.join(disk).exists() || disk.starts_with(&format!("{name}n")),
+    }
+}
+
+/// `struct nvme_admin_cmd` (`linux/nvme_ioctl.h`).
+#[repr(C)]
+#[derive(Default)]
+struct AdminCommand {
+    opcode: u8,
+    flags: u8,
+    reserved: u16,
+    namespace: u32,
+    dwords_2_3: [u32; 2],
+    metadata: u64,
+    address: u64,
+    metadata_bytes: u32,
+    data_bytes: u32,
+    dwords_10_15: [u32; 6],
+    timeout_ms: u32,
+    result: u32,
+}
+
+/// `_IOWR('N', 0x41, struct nvme_admin_cmd)`, the same on x86-64 and aarch64.
+const IOCTL_ADMIN_COMMAND: libc::Ioctl = 0xC048_4E41_u32 as libc::Ioctl;
+const GET_LOG_PAGE: u8 = 0x02;
+/// All namespaces: the log of the controller.
+const CONTROLLER: u32 = u32::MAX;
+/// Events that this log belongs to stay for whoever waits for them.
+const RETAIN_EVENTS: u32 = 1 << 15;
+
+/// Reads a log page of the controller `name` below `root`.
+///
+/// It waits as long as the kernel does, which is up to a minute with a device that does not answer:
+/// a shorter limit would make the driver reset the controller.
+pub fn read(root: &Path, name: &str, log: Log) -> Result<Page, NvmeError> {
+    let path = format!("/dev/{name}");
+    let number = log.number();
+    let file = match File::open(under(root, &path)) {
+        Ok(file) => file,
+        Err(source) => return Err(NvmeError::Open { path, source }),
+    };
+    let mut page = [0; PAGE_BYTES];
+    // Zero-based number of dwords.
+    let dwords = (PAGE_BYTES / 4 - 1) as u32;
+    let mut command = AdminCommand {
+        opcode: GET_LOG_PAGE,
+        namespace: CONTROLLER,
+        address: page.as_mut_ptr() as u64,
+        data_bytes: PAGE_BYTES as u32,
+        dwords_10_15: [u32::from(number) | RETAIN_EVENTS | dwords << 16, 0, 0, 0, 0, 0],
+        ..AdminCommand::default()
+    };
+    // SAFETY: `command` is what the call takes and lives during it. It asks the device to write
+    // `data_bytes` bytes at `address`, which `page` has and which nothing else uses meanwhile; the
+    // kernel checks the number of bytes against the command. A file that is no controller refuses
+    // the call.
+    let status = unsafe { libc::ioctl(file.as_raw_fd(), IOCTL_ADMIN_COMMAND, &raw mut command) };
+    match status {
+        0 => Ok(page),
+        ..0 => Err(NvmeError::Send { path, number, source: io::Error::last_os_error() }),
+        status => Err(NvmeError::Refused { path, number, status: status as u16 }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_command_has_the_size_that_the_call_names() {
+        assert_eq!(size_of::<AdminCommand>(), 0x48);
+    }
+
+    #[test]
+    fn controllers_are_named_with_their_disks() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        for (controller, subsystem) in [("nvme0", "a"), ("nvme1", "b"), ("nvme2", "b")] {
+            write(&format!("sys/class/nvme/{controller}/model"), "Disk 9  \n");
+            write(&format!("sys/class/nvme/{controller}/subsysnqn"), &format!("nqn.{subsystem}\n"));
+        }
+        write("sys/class/nvme/nvme-subsys0/model", "no controller\n");
+        for (disk, subsystem) in [("nvme0n1", "a"), ("nvme0n1p1", "a"), ("nvme1n1", "b")] {
+            write(&format!("sys/class/block/{disk}/device/subsysnqn"), &format!("nqn.{subsystem}"));
+        }
+        write("sys/class/block/nvme1c2n1/size", "8");
+        write("sys/class/block/vda/size", "8");
+        let found = controllers(root.path());
+        let disks: Vec<(&str, String)> =
+            found.iter().map(|it| (it.name.as_str(), it.disks.join(" "))).collect();
+        let expected = [("nvme0", "nvme0n1"), ("nvme1", "nvme1n1"), ("nvme2", "nvme1n1")];
+        assert_eq!(disks, expected.map(|(name, disks)| (name, disks.to_owned())));
+        assert_eq!(found[0].model.as_deref(), Some("Disk 9"));
+        assert_eq!(controllers(Path::new("/nowhere")), []);
+    }
+
+    #[test]
+    fn a_file_that_is_no_controller_refuses_the_command() {
+        let root = tempfile::tempdir().unwrap();
+        let missing = read(root.path(), "nvme0", Log::Health).unwrap_err();
+        assert!(matches!(missing, NvmeError::Open { .. }), "{missing}");
+        fs::create_dir(root.path().join("dev")).unwrap();
+        fs::write(root.path().join("dev/nvme0"), "").unwrap();
+        let refused = read(root.path(), "nvme0", Log::OcpHealth).unwrap_err();
+        assert!(refused.to_string().starts_with("read log page C0h of /dev/nvme0: "), "{refused}");
+    }
+}
