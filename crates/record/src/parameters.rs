@@ -146,6 +146,8 @@ parameters! {
         noise_writers: u32,
         noise_area_bytes: Bytes,
         noise_write_bytes: Bytes,
+        /// How the noise writes: `redo`, `direct` or `buffered`.
+        noise_mode: String,
         /// Product and version of the database; none for the miniature instance.
         server: String,
         /// What the database says of itself.
@@ -166,6 +168,22 @@ parameters! {
         server: String,
         /// The file of another tool that was imported.
         import: String,
+    }
+}
+
+parameters! {
+    NoiseParameters {
+        writers: u32,
+        /// How they write: `redo`, `direct` or `buffered`.
+        mode: String,
+        /// What each writer goes through.
+        area_bytes: Bytes,
+        write_bytes: Bytes,
+        /// The length of a phase, warm-up included, of those without and with noise in turn; absent
+        /// where the noise never paused.
+        phase_ns: Nanos,
+        /// Product and version of the database that was watched too.
+        server: String,
     }
 }
 

@@ -197,7 +197,7 @@ fn settings(args: &WatchArgs, global: &Global) -> Result<Settings> {
         keep: keep(args),
         roles: Roles::with(args.pid.clone(), args.group.clone()),
         record,
-        database: args.db.as_deref().map(|db| address(db, global)).transpose()?,
+        database: args.db.as_deref().map(|db| recordings::database(db, global)).transpose()?,
         samples: args.sample,
         kernel: match (args.no_bpf, args.db.is_some() || !args.pid.is_empty()) {
             (true, _) => Kernel::Off,
@@ -212,12 +212,6 @@ fn settings(args: &WatchArgs, global: &Global) -> Result<Settings> {
 fn keep(args: &WatchArgs) -> Nanos {
     let all = args.duration.filter(|_| args.once).map_or(Nanos(0), |time| time);
     KEEP.max(Nanos(all.get().max(args.interval.get()).saturating_add(args.interval.get())))
-}
-
-/// A run in progress is named like its recording will be: here its directory takes that place.
-fn address(database: &str, global: &Global) -> Result<String> {
-    let Some(run) = database.strip_prefix("run:") else { return Ok(database.to_owned()) };
-    Ok(format!("run:{}", recordings::locate(run, &global.runs_dir)?.display()))
 }
 
 fn hostname() -> String {
