@@ -142,6 +142,8 @@ parameters! {
         scan_multiblock: Vec<u32>,
         scan_parallel: Vec<u32>,
         scan_slots: u32,
+        /// Processor time that evaluating a row takes.
+        scan_row_cost_ns: Nanos,
         scan_bytes: Bytes,
         noise_writers: u32,
         noise_area_bytes: Bytes,

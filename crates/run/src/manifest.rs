@@ -104,6 +104,7 @@ fn of_form(prepared: &Prepared<'_>, run: RunParameters) -> RunParameters {
         scan_multiblock: plan.map(|plan| plan.multiblock.clone()),
         scan_parallel: plan.map(|plan| plan.parallel.clone()),
         scan_slots: plan.map(|plan| plan.slots),
+        scan_row_cost_ns: plan.map(|plan| plan.row_cost),
         scan_bytes: plan.map(|plan| plan.bytes(prepared.spec.block)),
         noise_writers: noise.map(|noise| noise.writers),
         noise_area_bytes: noise.map(|noise| noise.area),

@@ -67,6 +67,8 @@ pub struct ScanMatrix {
     pub parallel: Vec<u32>,
     /// Reads that each session keeps outstanding.
     pub slots: u32,
+    /// Processor time that evaluating a row takes; there is one in a block.
+    pub row_cost: Nanos,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -292,7 +292,7 @@ fn matrix(scratch: &Path) -> Settings {
     settings.wanted = Wanted { scan_size: "16M".parse().ok(), ..Wanted::default() };
     settings.run_time = Nanos::millis(500);
     let (multiblock, parallel) = (Some(vec![4, 16]), vec![1, 3]);
-    settings.scan = Some(ScanMatrix { multiblock, parallel, slots: 2 });
+    settings.scan = Some(ScanMatrix { multiblock, parallel, slots: 2, row_cost: Nanos(0) });
     settings
 }
 
@@ -466,7 +466,8 @@ fn what_makes_no_sense_is_refused_and_nothing_is_written() {
         (
             |s| {
                 let parallel = vec![1];
-                s.scan = Some(ScanMatrix { multiblock: None, parallel, slots: 2 });
+                let (multiblock, row_cost) = (None, Nanos(0));
+                s.scan = Some(ScanMatrix { multiblock, parallel, slots: 2, row_cost });
             },
             "scan null past the buffer cache",
         ),

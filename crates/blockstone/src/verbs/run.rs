@@ -133,6 +133,7 @@ fn scan(form: &FormArgs) -> Option<ScanMatrix> {
         multiblock: form.multiblock.clone(),
         parallel: form.parallel.clone().unwrap_or_else(|| PARALLEL.to_vec()),
         slots: form.slots.unwrap_or(SLOTS),
+        row_cost: form.row_cost.unwrap_or(Nanos(0)),
     })
 }
 
@@ -156,6 +157,7 @@ fn check_form(args: &RunArgs) -> Result<()> {
         ("multiblock", form.multiblock.is_some()),
         ("parallel", form.parallel.is_some()),
         ("slots", form.slots.is_some()),
+        ("row_cost", form.row_cost.is_some()),
     ];
     let beside_the_method = [
         ("conf", args.conf.is_some()),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use blockstone_base::units::{Bytes, positive};
+use blockstone_base::units::{Bytes, Nanos, positive};
 use blockstone_target::{Redundancy, TornProtection, registry};
 use blockstone_workload::Wanted;
 use blockstone_workload::noise::NoiseMode;
@@ -89,6 +89,11 @@ pub struct FormArgs {
     /// Reads that each session keeps in flight, for --profile scan [default: 2]
     #[arg(long, value_name = "N")]
     pub slots: Option<u32>,
+    /// Processor time that a session spends on each row of the scan, one in a block, while its
+    /// reads go on: 20us is about what count(*) takes for the rows of a block of 8K; for --profile
+    /// scan [default: none]
+    #[arg(long, value_name = "TIME")]
+    pub row_cost: Option<Nanos>,
     /// Measure twice: without noise, then beside N writers that each loop over their own area
     /// [default N: 2]. The writes of `redo` are durable, as those of the log writers of other
     /// databases; `direct` writes bypass the page cache without a flush, and `buffered` ones go
