@@ -8,6 +8,8 @@ use blockstone_record::manifest::{End, Manifest};
 use blockstone_record::{Recording, RunDir, RunState};
 use blockstone_target::without_password;
 
+use crate::verb::Global;
+
 pub fn open(name: &str, runs_dir: &Path) -> Result<Recording> {
     let dir = locate(name, runs_dir)?;
     Ok(Recording::open(&dir)?)
@@ -29,6 +31,13 @@ pub fn locate(name: &str, runs_dir: &Path) -> Result<PathBuf> {
         [run] => Ok(run.path.clone()),
         many => bail!("find recording `{name}`: {} recordings match\n{}", many.len(), list()),
     }
+}
+
+/// The address of a database to watch. A run in progress is named like its recording will be: here
+/// its directory takes that place.
+pub fn database(database: &str, global: &Global) -> Result<String> {
+    let Some(run) = database.strip_prefix("run:") else { return Ok(database.to_owned()) };
+    Ok(format!("run:{}", locate(run, &global.runs_dir)?.display()))
 }
 
 /// Where a measurement of `subjects` records: a new directory among the runs, or the one named

@@ -13,6 +13,7 @@ macro_rules! verbs {
 verbs! {
     calibrate,
     run,
+    noise,
     teardown,
     flash,
     reduce,

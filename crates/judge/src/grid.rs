@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use blockstone_base::stats;
+use blockstone_base::stats::{self, Estimate};
+use blockstone_figures::compare::{Better, Outcome, compare};
 use blockstone_record::manifest::{End, Figure, Manifest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,9 +15,13 @@ pub const GRID_SCHEMA: &str = "blockstone.grid/1";
 pub const PLAN_FILE: &str = "grid.json";
 
 /// Figures that a grid shows, where they were measured.
-pub const FIGURES: [&str; 8] = [
+pub const FIGURES: [&str; 12] = [
     "operations_per_s",
     "read_iops",
+    "read_latency_ns_mean",
+    "write_iops",
+    "hardware_read_iops",
+    "hardware_write_iops",
     "physical_reads_per_s",
     "physical_reads_per_cpu_s",
     "commits_per_s",
@@ -74,6 +79,23 @@ pub struct Cell {
     pub failed: Vec<String>,
     /// Of [`FIGURES`] those that all complete runs have.
     pub figures: Vec<CellFigure>,
+    /// The same beside those of the first combination; empty for that one.
+    pub against_first: Vec<Against>,
+}
+
+/// A figure of a combination beside that of the first.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Against {
+    /// Its name.
+    pub name: &'static str,
+    /// For people.
+    pub title: String,
+    /// This combination ÷ the first, of the means of their runs; null where nothing happened.
+    pub ratio: Option<Estimate>,
+    /// What may be said of it.
+    pub outcome: Outcome,
+    /// Rules that condemn it in any run of either.
+    pub condemned_by: Vec<String>,
 }
 
 /// A figure of a cell over its runs.
@@ -93,6 +115,26 @@ pub struct CellFigure {
     pub high: f64,
     /// Rules that condemn it in any of the runs.
     pub condemned_by: Vec<String>,
+    /// Each run's.
+    #[serde(skip)]
+    runs: Vec<Estimate>,
+}
+
+impl CellFigure {
+    fn against(&self, first: &Self) -> Against {
+        let better = if self.unit == "ns" { Better::Less } else { Better::More };
+        let compared = compare(&first.runs, &self.runs, better);
+        let rules = self.condemned_by.iter().chain(&first.condemned_by).cloned();
+        let condemned_by: BTreeSet<String> = rules.collect();
+        let sound = condemned_by.is_empty();
+        Against {
+            name: self.name,
+            title: self.title.clone(),
+            ratio: compared.ratio,
+            outcome: if sound { compared.outcome } else { Outcome::Condemned },
+            condemned_by: condemned_by.into_iter().collect(),
+        }
+    }
 }
 
 impl Plan {
@@ -136,9 +178,17 @@ impl Grid {
                 }
             }
             let figures = FIGURES.iter().filter_map(|name| figure(name, &manifests)).collect();
-            Cell { values: cell.values.clone(), complete: manifests.len(), failed, figures }
+            let (values, complete) = (cell.values.clone(), manifests.len());
+            Cell { values, complete, failed, figures, against_first: Vec::new() }
         });
-        Self { axes: plan.axes.clone(), cells: cells.collect() }
+        let mut cells: Vec<Cell> = cells.collect();
+        if let Some((first, others)) = cells.split_first_mut() {
+            for cell in others {
+                let beside = |it: &CellFigure| Some(it.against(first.figure(it.name)?));
+                cell.against_first = cell.figures.iter().filter_map(beside).collect();
+            }
+        }
+        Self { axes: plan.axes.clone(), cells }
     }
 
     /// Whether every run came to its end and no figure is condemned.
@@ -154,7 +204,8 @@ fn figure(name: &'static str, manifests: &[Manifest]) -> Option<CellFigure> {
     let of = |manifest: &Manifest| manifest.summary.get(name).cloned();
     let figures: Vec<Figure> = manifests.iter().map(of).collect::<Option<_>>()?;
     let first = figures.first()?.clone();
-    let values: Vec<f64> = figures.iter().map(|figure| figure.estimate.value).collect();
+    let runs: Vec<Estimate> = figures.iter().map(|figure| figure.estimate).collect();
+    let values: Vec<f64> = runs.iter().map(|run| run.value).collect();
     let condemned_by: BTreeSet<String> =
         figures.into_iter().flat_map(|figure| figure.condemned_by).collect();
     Some(CellFigure {
@@ -165,6 +216,7 @@ fn figure(name: &'static str, manifests: &[Manifest]) -> Option<CellFigure> {
         low: values.iter().copied().fold(f64::INFINITY, f64::min),
         high: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
         condemned_by: condemned_by.into_iter().collect(),
+        runs,
     })
 }
 
@@ -182,6 +234,28 @@ mod tests {
             Axis::combinations(&[axis("update", &["0", "20"]), axis("sessions", &["1", "8"])]);
         assert_eq!(all, [["0", "1"], ["0", "8"], ["20", "1"], ["20", "8"]]);
         assert_eq!(Axis::combinations(&[]), [Vec::<String>::new()]);
+    }
+
+    #[test]
+    fn a_combination_is_held_against_the_first_and_condemned_with_it() {
+        let figure = |values: [f64; 2], rules: &[&str]| CellFigure {
+            name: "write_iops",
+            title: "Writes".into(),
+            unit: "IOPS".into(),
+            value: values[0],
+            low: values[0],
+            high: values[1],
+            condemned_by: rules.iter().map(|rule| (*rule).to_owned()).collect(),
+            runs: values.map(|value| Estimate::around(value, 1.0, 9, 1)).into(),
+        };
+        let first = figure([300.0, 302.0], &[]);
+        let half = figure([150.0, 151.0], &[]).against(&first);
+        assert_eq!(half.outcome, Outcome::Slower);
+        assert!((half.ratio.unwrap().value - 0.5).abs() < 0.001, "{half:?}");
+        let unsound = figure([150.0, 151.0], &["hole"]).against(&first);
+        assert_eq!((unsound.outcome, unsound.condemned_by.len()), (Outcome::Condemned, 1));
+        let wide = figure([150.0, 450.0], &[]).against(&first);
+        assert_eq!(wide.outcome, Outcome::NotEstablished);
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub mod findings;
 pub mod flushes;
 pub mod grid;
 pub mod mixes;
+pub mod noise;
 mod page;
 pub mod precondition;
 pub mod rules;

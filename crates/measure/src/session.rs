@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use blockstone_base::clock::{Clock, ClockOffsets};
-use blockstone_base::column::{Reading, Schema};
+use blockstone_base::column::{Reading, Schema, Unmeasured};
 use blockstone_base::units::Nanos;
 use blockstone_probe::page_cache::{self, WatchedFiles};
 use blockstone_probe::{Context, Probe, Row, registry};
@@ -17,7 +17,8 @@ pub struct Session {
     recorder: Recorder,
     probes: Vec<Box<dyn Probe>>,
     watched: WatchedFiles,
-    series: &'static [&'static Schema],
+    /// The series that missed ticks count for.
+    ticked: Option<&'static str>,
     rows: Vec<Row>,
     readings: Vec<Reading>,
     tick: Nanos,
@@ -34,7 +35,7 @@ pub struct SessionSpec<'a> {
     /// Kernel names of the devices that the probes observe.
     pub devices: Vec<String>,
     /// What the measured thing says about itself at each tick. Missed ticks count for the first.
-    pub series: &'static [&'static Schema],
+    pub series: &'a [&'static Schema],
     pub tick: Nanos,
 }
 
@@ -61,7 +62,7 @@ impl Session {
             recorder,
             probes,
             watched,
-            series,
+            ticked: series.first().map(|first| first.probe),
             rows,
             readings,
             tick,
@@ -94,6 +95,14 @@ impl Session {
     /// The file is about to be removed.
     pub fn forget_pages(&mut self, path: &Path) {
         self.watched.forget(path);
+    }
+
+    /// Writes into the manifest that a column of what is measured beside the probes is empty.
+    pub fn unmeasured(&mut self, probe: &str, column: &str, why: &Unmeasured) {
+        let infos = self.recorder.manifest().probes.iter_mut().filter(|info| info.probe == probe);
+        for info in infos.flat_map(|info| &mut info.columns).filter(|info| info.name == column) {
+            info.unmeasured = Some(why.clone());
+        }
     }
 
     /// Writes into the manifest which columns of a probe are not measured, and why.
@@ -138,8 +147,8 @@ impl Session {
     /// Sleeps until the next tick is due, and counts deadlines that passed as missed.
     pub fn wait_for_tick(&mut self) {
         let missed = self.ticks.wait(self.clock.as_ref());
-        if let Some(first) = self.series.first() {
-            self.recorder.missed_ticks(first.probe, missed);
+        if let Some(probe) = self.ticked {
+            self.recorder.missed_ticks(probe, missed);
         }
     }
 

@@ -223,6 +223,10 @@ pub enum Group {
     Workload,
     /// Sessions that share one scan past the buffer cache: a point of the direct-path matrix.
     Scan,
+    /// Sequential writes beside whatever else uses the storage.
+    Noise,
+    /// The same storage and whoever uses it, while the noise pauses.
+    Quiet,
     /// A host watched, whatever ran on it.
     Watch,
 }

@@ -142,10 +142,14 @@ parameters! {
         scan_multiblock: Vec<u32>,
         scan_parallel: Vec<u32>,
         scan_slots: u32,
+        /// Processor time that evaluating a row takes.
+        scan_row_cost_ns: Nanos,
         scan_bytes: Bytes,
         noise_writers: u32,
         noise_area_bytes: Bytes,
         noise_write_bytes: Bytes,
+        /// How the noise writes: `redo`, `direct` or `buffered`.
+        noise_mode: String,
         /// Product and version of the database; none for the miniature instance.
         server: String,
         /// What the database says of itself.
@@ -168,6 +172,22 @@ parameters! {
         keep_ns: Nanos,
         /// The file of another tool that was imported.
         import: String,
+    }
+}
+
+parameters! {
+    NoiseParameters {
+        writers: u32,
+        /// How they write: `redo`, `direct` or `buffered`.
+        mode: String,
+        /// What each writer goes through.
+        area_bytes: Bytes,
+        write_bytes: Bytes,
+        /// The length of a phase, warm-up included, of those without and with noise in turn; absent
+        /// where the noise never paused.
+        phase_ns: Nanos,
+        /// Product and version of the database that was watched too.
+        server: String,
     }
 }
 

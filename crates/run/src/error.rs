@@ -88,6 +88,16 @@ pub enum RunError {
     #[error("add noise of {writers} writers: it must be 1 to {most}\nhint: --noise redo:2")]
     NoiseWriters { writers: u32, most: u32 },
     #[error(
+        "add noise in writes of {write}: it must be a power of two from 4K to 1M\n\
+         hint: log writers and dd bs=128k write 128K"
+    )]
+    NoiseWrite { write: Bytes },
+    #[error(
+        "add noise in an area of {area} for each writer: it must be whole MiB\n\
+         hint: --noise-area 1G is as large as many redo logs"
+    )]
+    NoiseArea { area: Bytes },
+    #[error(
         "add noise beside a {target} server: no file is created in its directory\n\
          hint: use --target {target}:scratch with a directory of yours"
     )]

@@ -34,4 +34,4 @@ mod settings;
 
 pub use error::RunError;
 pub use prepare::{Prepared, disks, prepare};
-pub use settings::{DiskSetting, ScanMatrix, Settings};
+pub use settings::{DiskSetting, NoiseSetting, ScanMatrix, Settings};

@@ -9,7 +9,6 @@ use blockstone_record::manifest::Manifest;
 use blockstone_record::parameters::{DiskParameter, RunParameters};
 use blockstone_target::registry::Family;
 use blockstone_target::without_password;
-use blockstone_workload::noise::WRITE;
 use blockstone_workload::{Parameters, Population, checksum};
 
 use crate::prepare::Prepared;
@@ -105,10 +104,12 @@ fn of_form(prepared: &Prepared<'_>, run: RunParameters) -> RunParameters {
         scan_multiblock: plan.map(|plan| plan.multiblock.clone()),
         scan_parallel: plan.map(|plan| plan.parallel.clone()),
         scan_slots: plan.map(|plan| plan.slots),
+        scan_row_cost_ns: plan.map(|plan| plan.row_cost),
         scan_bytes: plan.map(|plan| plan.bytes(prepared.spec.block)),
         noise_writers: noise.map(|noise| noise.writers),
         noise_area_bytes: noise.map(|noise| noise.area),
-        noise_write_bytes: noise.map(|_| WRITE),
+        noise_write_bytes: noise.map(|noise| noise.write),
+        noise_mode: noise.map(|noise| noise.mode.name().to_owned()),
         ..run
     }
 }

@@ -1,20 +1,18 @@
 //! Where the noise beside a load writes, and how much space it takes.
 
-use std::path::PathBuf;
-
 use blockstone_base::identity::{PathKind, StorageTarget};
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_measure::{Live, Observer, Rate, Session};
 use blockstone_target::TargetSpec;
 use blockstone_target::registry::{Entry, Storage};
-use blockstone_workload::noise::{Areas, NoiseError, NoiseSpec, WRITE};
+use blockstone_workload::noise::{
+    Areas, NoiseError, NoisePlace, NoiseSpec, WRITE_MAX, WRITE_MIN, WRITERS_MAX,
+};
 
 use crate::error::RunError;
 use crate::files::Files;
-use crate::settings::Settings;
+use crate::settings::{NoiseSetting, Settings};
 
-/// More writers would be a load of their own rather than noise.
-const WRITERS_MAX: u32 = 64;
 /// The area of a writer, as large as a redo log of a busy database …
 const AREA: Bytes = Bytes::mib(256);
 /// … or this part of what is free over all of them …
@@ -30,32 +28,47 @@ pub fn spec(
     surveys: &[StorageTarget],
     files: &mut Files,
 ) -> Result<Option<NoiseSpec>, RunError> {
-    let Some(writers) = settings.noise else { return Ok(None) };
-    if !(1..=WRITERS_MAX).contains(&writers) {
-        return Err(RunError::NoiseWriters { writers, most: WRITERS_MAX });
-    }
+    let Some(noise) = settings.noise else { return Ok(None) };
+    let NoiseSetting { writers, mode, write, .. } = noise;
+    check(noise)?;
     if matches!((entry.storage)(target)?, Storage::Served(_)) {
         return Err(RunError::NoiseAtServer { target: entry.name.to_owned() });
     }
-    let mut paths: Vec<PathBuf> = Vec::new();
+    let mut places: Vec<NoisePlace> = Vec::new();
     let mut free = u64::MAX;
     for (disk, survey) in settings.disks.iter().zip(surveys).take(writers as usize) {
         if survey.kind != PathKind::Directory {
             return Err(RunError::NoiseOnDevice { path: disk.path.clone() });
         }
         free = free.min(survey.free_bytes);
-        paths.push(files.noise_in(&disk.path));
+        places.push(NoisePlace::NewFile(files.noise_in(&disk.path)));
     }
-    let share = free / FREE_SHARE / u64::from(writers) / WRITE.get() * WRITE.get();
-    let area = AREA.min(Bytes(share));
+    let share = free / FREE_SHARE / u64::from(writers) / AREA_MIN.get() * AREA_MIN.get();
+    let area = noise.area.unwrap_or(AREA.min(Bytes(share)));
     match settings.disks.first() {
         Some(disk) if area < AREA_MIN => {
             Err(RunError::NoiseRoom { path: disk.path.clone(), least: AREA_MIN })
         }
         _ => {
             let direct = surveys.iter().all(|survey| survey.direct_io.capability.is_full());
-            Ok(Some(NoiseSpec { writers, area, paths, direct, seed: settings.seed }))
+            let seed = settings.seed;
+            Ok(Some(NoiseSpec { writers, mode, area, write, places, direct, seed }))
         }
+    }
+}
+
+/// Refuses what cannot be written in whole pieces.
+fn check(noise: NoiseSetting) -> Result<(), RunError> {
+    let NoiseSetting { writers, write, area, .. } = noise;
+    if !(1..=WRITERS_MAX).contains(&writers) {
+        return Err(RunError::NoiseWriters { writers, most: WRITERS_MAX });
+    }
+    if !(WRITE_MIN..=WRITE_MAX).contains(&write) || !write.get().is_power_of_two() {
+        return Err(RunError::NoiseWrite { write });
+    }
+    match area.filter(|area| !area.get().is_multiple_of(AREA_MIN.get()) || area.get() == 0) {
+        Some(area) => Err(RunError::NoiseArea { area }),
+        None => Ok(()),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use blockstone_base::load::{Access, LoadSpec, Op, Pacing};
-use blockstone_base::units::Bytes;
+use blockstone_base::units::{Bytes, Nanos};
 use blockstone_record::manifest::Group;
 use blockstone_target::registry::Entry;
 use blockstone_target::{DirectScan, SCAN_READ_MAX, TargetSpec};
@@ -22,6 +22,8 @@ const MULTIBLOCK: [u32; 3] = [4, 8, 16];
 const ALIGNED: Bytes = Bytes::mib(1);
 /// Least rows of the first table of a schema, which the matrix does not read.
 const ROWS: u64 = 64;
+/// The longest that evaluating a row may take.
+const ROW_COST_MAX: Nanos = Nanos::millis(10);
 /// Most reads outstanding over all sessions: each takes a thread.
 const OUTSTANDING: u64 = 4096;
 
@@ -33,6 +35,8 @@ pub struct Plan {
     pub parallel: Vec<u32>,
     /// Reads outstanding a session.
     pub slots: u32,
+    /// Processor time for each row.
+    pub row_cost: Nanos,
     /// Blocks of each part of the table.
     part: u64,
     seed: u64,
@@ -78,7 +82,15 @@ impl Plan {
                 least: Bytes(least.max(aligned) * block.get()),
             });
         }
-        Ok(Self { multiblock, parallel, slots, part, seed })
+        let row_cost = matrix.row_cost;
+        if row_cost > ROW_COST_MAX {
+            return Err(RunError::Matrix {
+                what: format!("--row-cost {row_cost}"),
+                why: format!("a row takes at most {ROW_COST_MAX}, or the scan never ends"),
+                hint: "counting the rows of an 8K block takes 5us to 50us",
+            });
+        }
+        Ok(Self { multiblock, parallel, slots, row_cost, part, seed })
     }
 
     /// Parts of the table, each in a schema of its own.
@@ -103,7 +115,11 @@ impl Plan {
             update_pct: 0,
             scan_pct: 100,
             scan_rows: self.part,
-            direct_scan: Some(DirectScan { multiblock, slots: self.slots }),
+            direct_scan: Some(DirectScan {
+                multiblock,
+                slots: self.slots,
+                row_cost: self.row_cost,
+            }),
             seed: self.seed,
             ..Parameters::default()
         }
@@ -181,7 +197,7 @@ mod tests {
 
     fn matrix(multiblock: &[u32], parallel: &[u32], slots: u32) -> ScanMatrix {
         let multiblock = (!multiblock.is_empty()).then(|| multiblock.to_vec());
-        ScanMatrix { multiblock, parallel: parallel.to_vec(), slots }
+        ScanMatrix { multiblock, parallel: parallel.to_vec(), slots, row_cost: Nanos(0) }
     }
 
     fn plan(matrix: &ScanMatrix, size: Bytes) -> Result<Plan, RunError> {
@@ -233,6 +249,8 @@ mod tests {
             (matrix(&[4], &[1024], 8), gib, "not 8192"),
             (matrix(&[128], &[16], 2), Bytes::mib(16), "each has less than the 2 MiB"),
         ];
+        let slow = ScanMatrix { row_cost: Nanos::millis(11), ..matrix(&[4], &[1], 2) };
+        let cases = cases.into_iter().chain([(slow, gib, "--row-cost 11 ms")]);
         for (matrix, size, expected) in cases {
             let error = plan(&matrix, size).unwrap_err().to_string();
             assert!(error.contains(expected) && error.contains("\nhint: "), "{error}");

@@ -6,6 +6,7 @@ use blockstone_base::units::{Bytes, Nanos};
 use blockstone_record::RunDir;
 use blockstone_target::{Redundancy, TornProtection};
 use blockstone_workload::Wanted;
+use blockstone_workload::noise::NoiseMode;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -24,7 +25,7 @@ pub struct Settings {
     /// The direct-path matrix in place of what is wanted.
     pub scan: Option<ScanMatrix>,
     /// Noise writers, in a second window.
-    pub noise: Option<u32>,
+    pub noise: Option<NoiseSetting>,
     pub block: Bytes,
     pub cache: Bytes,
     /// The most page cache of the database.
@@ -47,6 +48,16 @@ pub struct Settings {
     pub recording: RunDir,
 }
 
+/// Noise beside the sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoiseSetting {
+    pub writers: u32,
+    pub mode: NoiseMode,
+    /// What each writer goes through; none lets the free space decide.
+    pub area: Option<Bytes>,
+    pub write: Bytes,
+}
+
 /// Sessions that share one scan past the buffer cache: every size of read with every number of
 /// sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +67,8 @@ pub struct ScanMatrix {
     pub parallel: Vec<u32>,
     /// Reads that each session keeps outstanding.
     pub slots: u32,
+    /// Processor time that evaluating a row takes; there is one in a block.
+    pub row_cost: Nanos,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

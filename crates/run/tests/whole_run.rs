@@ -11,10 +11,11 @@ use blockstone_base::units::{Bytes, Nanos};
 use blockstone_measure::{Live, Observer};
 use blockstone_record::manifest::{End, Group, Stop};
 use blockstone_record::{Recording, RunDir};
-use blockstone_run::{DiskSetting, RunError, ScanMatrix, Settings, prepare};
+use blockstone_run::{DiskSetting, NoiseSetting, RunError, ScanMatrix, Settings, prepare};
 use blockstone_target::{Redundancy, TornProtection};
 use blockstone_testkit::require;
 use blockstone_workload::Wanted;
+use blockstone_workload::noise::NoiseMode;
 
 struct Silent;
 impl Observer for Silent {}
@@ -291,7 +292,7 @@ fn matrix(scratch: &Path) -> Settings {
     settings.wanted = Wanted { scan_size: "16M".parse().ok(), ..Wanted::default() };
     settings.run_time = Nanos::millis(500);
     let (multiblock, parallel) = (Some(vec![4, 16]), vec![1, 3]);
-    settings.scan = Some(ScanMatrix { multiblock, parallel, slots: 2 });
+    settings.scan = Some(ScanMatrix { multiblock, parallel, slots: 2, row_cost: Nanos(0) });
     settings
 }
 
@@ -327,10 +328,15 @@ fn a_matrix_has_a_phase_a_point_and_the_latency_of_every_read() {
     assert!(files[0].sample.as_ref().is_some_and(|sample| sample.zero_bytes == 0));
 }
 
+fn noise(writers: u32) -> NoiseSetting {
+    let (mode, area, write) = (NoiseMode::Redo, None, Bytes::kib(128));
+    NoiseSetting { writers, mode, area, write }
+}
+
 #[test]
 fn noise_has_a_window_of_its_own_beside_the_same_sessions() {
     let scratch = scratch();
-    let settings = Settings { noise: Some(2), ..settings(scratch.path(), "instance") };
+    let settings = Settings { noise: Some(noise(2)), ..settings(scratch.path(), "instance") };
     let recording = recorded(&settings, &mut Silent);
     let manifest = &recording.manifest;
     assert_eq!(manifest.end, End::Complete);
@@ -365,7 +371,7 @@ fn an_interrupted_matrix_or_noise_keeps_what_was_measured() {
     let signal = "SIGINT".to_owned();
     assert_eq!(recording.manifest.end, End::Interrupted { signal: signal.clone() });
     let scratch = self::scratch();
-    let settings = Settings { noise: Some(1), ..settings(scratch.path(), "instance") };
+    let settings = Settings { noise: Some(noise(1)), ..settings(scratch.path(), "instance") };
     let recording = recorded(&settings, &mut Impatient::default());
     assert_eq!(recording.manifest.end, End::Interrupted { signal });
 }
@@ -447,12 +453,21 @@ fn what_makes_no_sense_is_refused_and_nothing_is_written() {
         (|s| s.run_time = Nanos(0), "no time"),
         (|s| s.wanted.scale = "63".parse().ok(), "the schema has only 63"),
         (|s| s.wanted.update_pct = Some(101), "percentage"),
-        (|s| s.noise = Some(0), "noise of 0 writers"),
-        (|s| s.noise = Some(65), "1 to 64"),
+        (|s| s.noise = Some(noise(0)), "noise of 0 writers"),
+        (|s| s.noise = Some(noise(65)), "1 to 64"),
+        (
+            |s| s.noise = Some(NoiseSetting { write: Bytes(5000), ..noise(1) }),
+            "power of two from 4K to 1M",
+        ),
+        (
+            |s| s.noise = Some(NoiseSetting { area: Some(Bytes::kib(1500)), ..noise(1) }),
+            "whole MiB",
+        ),
         (
             |s| {
                 let parallel = vec![1];
-                s.scan = Some(ScanMatrix { multiblock: None, parallel, slots: 2 });
+                let (multiblock, row_cost) = (None, Nanos(0));
+                s.scan = Some(ScanMatrix { multiblock, parallel, slots: 2, row_cost });
             },
             "scan null past the buffer cache",
         ),

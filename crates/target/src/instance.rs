@@ -439,8 +439,8 @@ impl TargetSession for InstanceSession {
     }
 
     fn scan_directly(&mut self, scan: DirectScan) -> Result<(), TargetError> {
-        let DirectScan { multiblock, slots } = scan;
-        self.scan = Scan::Direct { multiblock, slots };
+        let DirectScan { multiblock, slots, row_cost } = scan;
+        self.scan = Scan::Direct { multiblock, slots, row_cost };
         Ok(())
     }
 

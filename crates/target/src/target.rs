@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use blockstone_base::column::Reading;
 use blockstone_base::load::Op;
-use blockstone_base::units::Bytes;
+use blockstone_base::units::{Bytes, Nanos};
 use blockstone_base::{Capability, LatencyHistogram};
 use blockstone_instance::InstanceError;
 use blockstone_instance::group::GroupError;
@@ -48,6 +48,8 @@ impl Operation {
 pub struct DirectScan {
     pub multiblock: u32,
     pub slots: u32,
+    /// Processor time that evaluating a row takes.
+    pub row_cost: Nanos,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use blockstone_base::column::{Cell, Reading};
 use blockstone_base::database;
-use blockstone_base::units::Bytes;
+use blockstone_base::units::{Bytes, Nanos};
 use blockstone_target::registry::{self, ALL, Entry};
 use blockstone_target::{DirectScan, Loading, Operation, Place, Target, TargetError, TargetSpec};
 
@@ -387,7 +387,7 @@ fn sessions_scan_past_the_cache_exactly_where_the_registry_says_so(subject: &Sub
     subject.with(|name, target| {
         let can = ALL.iter().find(|entry| entry.name == name).unwrap().direct_scans;
         let mut session = target.session(0).unwrap();
-        let set = session.scan_directly(DirectScan { multiblock: 4, slots: 2 });
+        let set = session.scan_directly(DirectScan { multiblock: 4, slots: 2, row_cost: Nanos(0) });
         assert_eq!(set.is_ok(), can, "{name}");
         if can {
             let before = statistic(target.as_ref(), "direct_reads");

@@ -35,6 +35,7 @@ mod recorder;
 mod settings;
 mod watch;
 
+pub use database::{Answer, Database};
 pub use exposition::Paths;
 pub use import::{Import, ImportError};
 pub use listen::{Access, Listen, Listener, Token, host_name};

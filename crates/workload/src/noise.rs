@@ -1,5 +1,6 @@
 //! Noise beside a load: writers that cycle through an area of their own, each write durable before
-//! the next, as the log writers of other databases on the same storage do.
+//! the next, as the log writers of other databases on the same storage do, or without a flush, as
+//! dd(1) writes.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use blockstone_base::load::{Access, LoadSpec, Op, Pacing, SyncMethod};
+use blockstone_base::named;
 use blockstone_base::rng;
 use blockstone_base::units::Bytes;
 use blockstone_engine::{
@@ -14,8 +16,14 @@ use blockstone_engine::{
 };
 use blockstone_sys::file::{BlockFile, FileError};
 
-/// Bytes of a write, as log writers flush at most under load.
+/// Default bytes of a write, as log writers flush at most under load.
 pub const WRITE: Bytes = Bytes::kib(128);
+/// Bytes of a write, at least …
+pub const WRITE_MIN: Bytes = Bytes::kib(4);
+/// … and at most.
+pub const WRITE_MAX: Bytes = Bytes::mib(1);
+/// More writers would be a load of their own rather than noise.
+pub const WRITERS_MAX: u32 = 64;
 /// Bytes of a write that lays an area out.
 const LAY_OUT: Bytes = Bytes::mib(1);
 const STAMPED: u64 = 8192;
@@ -23,15 +31,51 @@ const TELL: Duration = Duration::from_millis(50);
 /// How long an interrupted layout may take to end.
 const GRACE: Duration = Duration::from_secs(10);
 
+named! {
+    /// How the noise writes.
+    NoiseMode {
+        /// Past the page cache, each write durable before the next (`O_DSYNC`).
+        Redo = "redo",
+        /// Past the page cache, without a flush.
+        Direct = "direct",
+        /// Through the page cache, without a flush.
+        Buffered = "buffered",
+    }
+}
+
+impl NoiseMode {
+    /// As a report describes one write.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Redo => "durable",
+            Self::Direct => "direct, unflushed",
+            Self::Buffered => "buffered, unflushed",
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoiseSpec {
     pub writers: u32,
-    /// The area that each goes through; whole writes of [`WRITE`].
+    pub mode: NoiseMode,
+    /// The area that each goes through: whole writes, and whole MiB.
     pub area: Bytes,
-    /// One new file a path, over which the writers are spread.
-    pub paths: Vec<PathBuf>,
+    /// Bytes of a write: a power of two.
+    pub write: Bytes,
+    /// Where the writers are spread over.
+    pub places: Vec<NoisePlace>,
+    /// Whether these can bypass the page cache.
     pub direct: bool,
     pub seed: u64,
+}
+
+/// Where some of the noise is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoisePlace {
+    /// A new file, which is removed with its area.
+    NewFile(PathBuf),
+    /// A device that may be overwritten; whoever claimed it clears it.
+    Device(PathBuf),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +88,11 @@ pub enum NoiseError {
     LayOut { why: String },
     #[error("prepare the noise file: interrupted\nhint: nothing was measured; run it again")]
     Interrupted,
+    #[error(
+        "write noise on {}: it has {size}, and the writers need {least}\n\
+         hint: use a smaller area or fewer writers", path.display()
+    )]
+    SmallDevice { path: PathBuf, size: Bytes, least: Bytes },
 }
 
 /// The areas, written once so that no later write has to allocate. They are removed when this is
@@ -63,42 +112,75 @@ struct Area {
 impl Drop for Area {
     fn drop(&mut self) {
         // It may have been removed already.
-        drop(std::fs::remove_file(self.file.path()));
+        if !self.file.is_device() {
+            drop(std::fs::remove_file(self.file.path()));
+        }
+    }
+}
+
+impl Area {
+    fn flush(&self) -> Result<(), NoiseError> {
+        self.file.fdatasync().map_err(|errno| {
+            let source = std::io::Error::from_raw_os_error(errno);
+            self.file.error("flush", source).into()
+        })
     }
 }
 
 impl NoiseSpec {
-    /// Bytes that each of the paths will take.
+    /// Bytes that each of the places will take.
     pub fn demand(&self) -> Vec<Bytes> {
         let of = |index| Bytes(u64::from(self.writers_of(index)) * self.area.get());
-        (0..self.paths.len()).map(of).collect()
+        (0..self.places.len()).map(of).collect()
     }
 
     fn writers_of(&self, index: usize) -> u32 {
-        let paths = self.paths.len() as u32;
-        self.writers / paths + u32::from((index as u32) < self.writers % paths)
+        let places = self.places.len() as u32;
+        self.writers / places + u32::from((index as u32) < self.writers % places)
     }
 
     fn of(&self, writers: u32) -> LoadSpec {
+        let durable = self.mode == NoiseMode::Redo;
         LoadSpec {
             engine: "psync".to_owned(),
-            op: Op::Commit,
+            op: if durable { Op::Commit } else { Op::Write },
             read_pct: None,
             access: Access::Sequential,
-            block_bytes: WRITE.get(),
+            block_bytes: self.write.get(),
             workers: writers,
             depth_per_worker: 1,
             span_bytes: u64::from(writers) * self.area.get(),
             offset_bytes: 0,
-            sync: Some(SyncMethod::Dsync),
-            direct: self.direct,
+            sync: durable.then_some(SyncMethod::Dsync),
+            direct: self.is_direct(),
             pacing: Pacing::Closed,
             seed: self.seed,
         }
     }
 
+    fn is_direct(&self) -> bool {
+        self.direct && self.mode != NoiseMode::Buffered
+    }
+
     fn content(&self, index: usize) -> Arc<Stamped> {
-        Arc::new(Stamped::new(rng::mix(self.seed ^ index as u64), STAMPED, 0))
+        let stamped = STAMPED.min(self.write.get());
+        Arc::new(Stamped::new(rng::mix(self.seed ^ index as u64), stamped, 0))
+    }
+
+    /// What one of the places becomes: a new file of the size of its areas, or the device.
+    fn open(&self, place: &NoisePlace, least: Bytes) -> Result<BlockFile, NoiseError> {
+        let path = match place {
+            NoisePlace::NewFile(path) => {
+                return Ok(BlockFile::create_new(path, self.is_direct())?);
+            }
+            NoisePlace::Device(path) => path,
+        };
+        let file = BlockFile::open_device(path, self.is_direct())?;
+        let size = Bytes(file.size_bytes()?);
+        if size < least {
+            return Err(NoiseError::SmallDevice { path: path.clone(), size, least });
+        }
+        Ok(file)
     }
 }
 
@@ -111,13 +193,16 @@ impl Areas {
         told: &mut dyn FnMut(u64, u64) -> bool,
     ) -> Result<Self, NoiseError> {
         let mut areas = Vec::new();
-        for (index, path) in spec.paths.iter().enumerate() {
+        for (index, place) in spec.places.iter().enumerate() {
             let writers = spec.writers_of(index);
             if writers > 0 {
-                let area =
-                    Area { file: Arc::new(BlockFile::create_new(path, spec.direct)?), writers };
+                let bytes = u64::from(writers) * spec.area.get();
+                let file = Arc::new(spec.open(place, Bytes(bytes))?);
+                let area = Area { file, writers };
                 area.file.lock_exclusive()?;
-                area.file.reserve(u64::from(writers) * spec.area.get())?;
+                if !area.file.is_device() {
+                    area.file.reserve(bytes)?;
+                }
                 areas.push(area);
             }
         }
@@ -151,10 +236,16 @@ impl Areas {
                 return Err(NoiseError::Interrupted);
             }
         }
-        match running.stop(GRACE).first_error {
-            Some(why) => Err(NoiseError::LayOut { why }),
-            None => Ok(spec.span_bytes),
+        if let Some(why) = running.stop(GRACE).first_error {
+            return Err(NoiseError::LayOut { why });
         }
+        area.flush()?;
+        Ok(spec.span_bytes)
+    }
+
+    /// Waits until what was written is on stable storage, so that no later time has that work.
+    pub fn flush(&self) -> Result<(), NoiseError> {
+        self.areas.iter().try_for_each(Area::flush)
     }
 
     pub fn load(&self) -> LoadSpec {
@@ -226,8 +317,16 @@ mod tests {
     use super::*;
 
     fn spec(dir: &std::path::Path) -> NoiseSpec {
-        let paths = ["a", "b"].map(|name| dir.join(name)).into();
-        NoiseSpec { writers: 3, area: Bytes::mib(1), paths, direct: false, seed: 5 }
+        let places = ["a", "b"].map(|name| NoisePlace::NewFile(dir.join(name))).into();
+        NoiseSpec {
+            writers: 3,
+            mode: NoiseMode::Redo,
+            area: Bytes::mib(1),
+            write: WRITE,
+            places,
+            direct: false,
+            seed: 5,
+        }
     }
 
     #[test]
@@ -240,7 +339,8 @@ mod tests {
             true
         });
         let areas = areas.unwrap();
-        let sizes = || spec.paths.iter().map(|path| std::fs::metadata(path).unwrap().len());
+        let paths = ["a", "b"].map(|name| dir.path().join(name));
+        let sizes = || paths.iter().map(|path| std::fs::metadata(path).unwrap().len());
         let before: Vec<u64> = sizes().collect();
         assert_eq!(before, [2 << 20, 1 << 20]);
         let noise = areas.start(0).unwrap();
@@ -256,6 +356,21 @@ mod tests {
         assert_eq!(sizes().collect::<Vec<_>>(), before, "nothing was cut and nothing grew");
         drop(areas);
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn only_redo_is_durable_and_only_buffered_writes_go_through_the_page_cache() {
+        let all = [
+            (NoiseMode::Redo, Op::Commit, true),
+            (NoiseMode::Direct, Op::Write, true),
+            (NoiseMode::Buffered, Op::Write, false),
+        ];
+        for (mode, op, direct) in all {
+            let spec = spec(std::path::Path::new("/"));
+            let load = NoiseSpec { mode, direct: true, write: Bytes::kib(4), ..spec }.of(2);
+            assert_eq!((load.op, load.direct, load.block_bytes), (op, direct, 4096), "{mode:?}");
+            assert_eq!(load.sync.is_some(), mode == NoiseMode::Redo);
+        }
     }
 
     #[test]

@@ -185,6 +185,8 @@ fn group(group: Group) -> &'static str {
         Group::Load => "load",
         Group::Workload => "workload",
         Group::Scan => "scans",
+        Group::Noise => "noise",
+        Group::Quiet => "quiet",
         Group::Watch => "watch",
     }
 }

@@ -5,9 +5,10 @@ pub(crate) mod report;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use blockstone_base::units::Bytes;
 use blockstone_calibrate::{OpenLoop, Preconditioning, Settings, Subject, Thoroughness};
+use blockstone_record::Recording;
 use blockstone_report::render::json::schema::Document;
 use clap::{Args, FromArgMatches};
 
@@ -35,6 +36,11 @@ pub const VERB: Verb = Verb {
 
 fn run(args: &CalibrateArgs, context: &verb::Context) -> Result<Exit> {
     let printer = context.printer;
+    if let Some(to) = &args.orion {
+        std::fs::create_dir_all(to).with_context(|| {
+            format!("create {}\nhint: --orion names a directory of yours", to.display())
+        })?;
+    }
     let settings = settings(args, &context.global)?;
     let mut progress = Progress::start(printer)?;
     let prepared = blockstone_calibrate::prepare(&settings)?;
@@ -44,7 +50,21 @@ fn run(args: &CalibrateArgs, context: &verb::Context) -> Result<Exit> {
     }
     let ran = prepared.run(&mut progress);
     progress.finish();
-    finish::finish_recording(&ran?, context)
+    let dir = ran?;
+    if let Some(to) = &args.orion {
+        write_orion(&dir, to)?;
+        printer.note(&format!("Orion's files: {}", to.display()));
+    }
+    finish::finish_recording(&dir, context)
+}
+
+/// Writes the matrix of a recording as the files of Orion.
+fn write_orion(recording: &Path, to: &Path) -> Result<()> {
+    let findings = blockstone_judge::find(&Recording::open(recording)?)?;
+    for (name, text) in report::orion::files(&findings) {
+        blockstone_record::write_file(to, name, text.as_bytes())?;
+    }
+    Ok(())
 }
 
 fn settings(args: &CalibrateArgs, global: &Global) -> Result<Settings> {

@@ -13,7 +13,7 @@ use blockstone_base::units::Nanos;
 use blockstone_judge::RunFindings;
 use blockstone_record::Recording;
 use blockstone_report::render::json::schema::Document;
-use blockstone_run::{DiskSetting, ScanMatrix, Settings};
+use blockstone_run::{DiskSetting, NoiseSetting, ScanMatrix, Settings};
 use blockstone_workload::{Wanted, conf};
 use clap::{Arg, Args, Command, FromArgMatches};
 
@@ -22,7 +22,7 @@ use crate::printer::Printer;
 use crate::progress::Progress;
 use crate::verb::{self, Global, Verb};
 use crate::{finish, recordings};
-use args::{FormArgs, Profile, RunArgs};
+use args::{FormArgs, Noise, Profile, RunArgs};
 
 pub const VERB: Verb = Verb {
     name: "run",
@@ -100,7 +100,7 @@ pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Res
         programs: of_target.programs.clone(),
         run_time: wanted.run_time.unwrap_or(run_time(&args.form)),
         scan: scan(&args.form),
-        noise: args.form.noise.map(|noise| noise.writers),
+        noise: noise(&args.form),
         wanted,
         block: instance.block_size,
         cache: instance.cache,
@@ -133,6 +133,17 @@ fn scan(form: &FormArgs) -> Option<ScanMatrix> {
         multiblock: form.multiblock.clone(),
         parallel: form.parallel.clone().unwrap_or_else(|| PARALLEL.to_vec()),
         slots: form.slots.unwrap_or(SLOTS),
+        row_cost: form.row_cost.unwrap_or(Nanos(0)),
+    })
+}
+
+fn noise(form: &FormArgs) -> Option<NoiseSetting> {
+    let write = form.noise_write.unwrap_or(blockstone_workload::noise::WRITE);
+    form.noise.map(|Noise { mode, writers }| NoiseSetting {
+        writers,
+        mode,
+        area: form.noise_area,
+        write,
     })
 }
 
@@ -146,19 +157,17 @@ fn check_form(args: &RunArgs) -> Result<()> {
         ("multiblock", form.multiblock.is_some()),
         ("parallel", form.parallel.is_some()),
         ("slots", form.slots.is_some()),
+        ("row_cost", form.row_cost.is_some()),
     ];
     let beside_the_method = [
         ("conf", args.conf.is_some()),
         ("noise", form.noise.is_some()),
         ("awr_info", args.awr_info),
     ];
-    let given = |options: [(&'static str, bool); 3]| {
-        options.into_iter().filter(|(_, given)| *given).map(|(name, _)| name)
-    };
     match form.profile {
         Profile::Scan => {
             let of_the_method = method.names().filter(|name| !OF_EVERY_FORM.contains(name));
-            if let Some(name) = given(beside_the_method).chain(of_the_method).next() {
+            if let Some(name) = given(&beside_the_method).chain(of_the_method).next() {
                 let option = option(name);
                 bail!(
                     "scan with {option}: the sessions of a scan only read its table\n\
@@ -168,7 +177,7 @@ fn check_form(args: &RunArgs) -> Result<()> {
             }
         }
         Profile::Slob => {
-            if let Some(name) = given(of_scans).next() {
+            if let Some(name) = given(&of_scans).next() {
                 bail!(
                     "run with {}: the option applies only to scans\n\
                      hint: add --profile scan",
@@ -184,6 +193,11 @@ fn check_form(args: &RunArgs) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Those of the options that were given, by name.
+fn given(options: &[(&'static str, bool)]) -> impl Iterator<Item = &'static str> {
+    options.iter().copied().filter(|(_, given)| *given).map(|(name, _)| name)
 }
 
 /// How the option of this name is written.

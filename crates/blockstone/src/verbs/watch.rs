@@ -233,7 +233,7 @@ fn settings(args: &WatchArgs, global: &Global) -> Result<Settings> {
         keep: keep(args),
         roles: Roles::with(args.pid.clone(), args.group.clone()),
         record,
-        databases: args.db.iter().map(|db| address(db, global)).collect::<Result<_>>()?,
+        databases: args.db.iter().map(|db| recordings::database(db, global)).collect::<Result<_>>()?,
         samples: args.sample,
         kernel: match (args.no_bpf, !args.db.is_empty() || !args.pid.is_empty()) {
             (true, _) => Kernel::Off,
@@ -248,12 +248,6 @@ fn settings(args: &WatchArgs, global: &Global) -> Result<Settings> {
 fn keep(args: &WatchArgs) -> Nanos {
     let all = args.duration.filter(|_| args.once).map_or(Nanos(0), |time| time);
     KEEP.max(Nanos(all.get().max(args.interval.get()).saturating_add(args.interval.get())))
-}
-
-/// A run in progress is named like its recording will be: here its directory takes that place.
-fn address(database: &str, global: &Global) -> Result<String> {
-    let Some(run) = database.strip_prefix("run:") else { return Ok(database.to_owned()) };
-    Ok(format!("run:{}", recordings::locate(run, &global.runs_dir)?.display()))
 }
 
 fn hostname() -> String {

@@ -33,15 +33,17 @@ fn path(device: &Path) -> &str {
     device.to_str().unwrap()
 }
 
-/// What `calibrate` and `run` say of the device, which they leave as it is.
+/// What `calibrate`, `run` and `noise` say of the device, which they leave as it is.
 #[track_caller]
 fn refused_for(place: &Place, device: &Path) -> String {
     let before = std::fs::read(device).unwrap();
-    let said = ["calibrate", "run"]
+    let said = ["calibrate", "run", "noise"]
         .map(|verb| refused(place, place.command(verb).arg(device).arg("--destroy").arg(device)));
     // Each draws its own blocks, and names another one that holds data.
     let what = |said: &str| said.split_once(", at byte").map_or(said, |(what, _)| what).to_owned();
-    assert_eq!(what(&said[0]), what(&said[1]));
+    for other in &said[1..] {
+        assert_eq!(what(&said[0]), what(other));
+    }
     assert!(std::fs::read(device).unwrap() == before, "something was written");
     said[0].clone()
 }

@@ -2,8 +2,9 @@
 
 use std::hint::black_box;
 
-use blockstone_base::Bytes;
+use blockstone_base::{Bytes, Nanos};
 use blockstone_sys::buffer::Slot;
+use blockstone_sys::usage;
 
 use super::Session;
 use super::direct::DirectReader;
@@ -19,8 +20,9 @@ pub enum Scan {
     /// Through the cache, reading what is not in it up to `multiblock` blocks at a time.
     Cached { multiblock: u32 },
     /// Past the cache, with `slots` reads of `multiblock` blocks outstanding. A database writes the
-    /// changed blocks of the table first; the scanned table is never changed.
-    Direct { multiblock: u32, slots: u32 },
+    /// changed blocks of the table first; the scanned table is never changed. Evaluating a row
+    /// takes `row_cost` of processor time, in which reads go on.
+    Direct { multiblock: u32, slots: u32, row_cost: Nanos },
 }
 
 impl Session {
@@ -41,8 +43,9 @@ impl Session {
             }
             match scan {
                 Scan::Cached { .. } => session.scan_cached(first, blocks, multiblock),
-                Scan::Direct { slots, .. } => {
-                    session.scan_direct(first, blocks, multiblock, slots.max(1))
+                Scan::Direct { slots, row_cost, .. } => {
+                    let size = (multiblock, slots.max(1));
+                    session.scan_direct(first, blocks, size, row_cost)
                 }
             }
         })
@@ -114,8 +117,8 @@ impl Session {
         &mut self,
         first: u64,
         blocks: u64,
-        multiblock: u32,
-        slots: u32,
+        (multiblock, slots): (u32, u32),
+        row_cost: Nanos,
     ) -> Result<u64, InstanceError> {
         let bytes = multiblock as usize * self.shared.block_bytes as usize;
         let mut reader = match self.direct.take() {
@@ -150,11 +153,22 @@ impl Session {
             ledger.add(Statistic::PhysicalReads, count);
             ledger.add(Statistic::DirectBlocks, count);
             reader.give_back(read);
+            evaluate(count, row_cost);
         }
         self.ledger.add(Statistic::LogicalReads, done);
         if done == blocks {
             self.direct = Some(reader);
         }
         Ok(done)
+    }
+}
+
+/// Uses the processor as evaluating these rows would. Time in which the thread has no processor is
+/// none of it, so that more sessions than processors wait for each other.
+fn evaluate(rows: u64, row_cost: Nanos) {
+    let cost_ns = rows.saturating_mul(row_cost.get());
+    if cost_ns > 0 {
+        let until_ns = usage::thread_cpu_ns() + cost_ns;
+        while usage::thread_cpu_ns() < until_ns {}
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use blockstone_base::Nanos;
 use blockstone_instance::group::{DiskGroup, DiskState, Redundancy};
 use blockstone_instance::wait::{Event, Role, Statistic};
 use blockstone_instance::{Instance, InstanceError, OpenSpec, RedoStress, Scan, TornProtection};
@@ -29,7 +30,8 @@ fn exactly_the_rows_asked_for_are_visited_and_reads_add_up() {
         assert_eq!(session.row(0, key).unwrap().version(), expected, "key {key}");
     }
     assert_eq!(session.scan(1, Scan::Cached { multiblock: 16 }).unwrap(), 40);
-    assert_eq!(session.scan(1, Scan::Direct { multiblock: 7, slots: 3 }).unwrap(), 40);
+    let scan = Scan::Direct { multiblock: 7, slots: 3, row_cost: Nanos(0) };
+    assert_eq!(session.scan(1, scan).unwrap(), 40);
     let seen = instance.snapshot();
     let count = |statistic| seen.statistic(statistic);
     assert_eq!(count(Statistic::LogicalReads), 64 + ROWS + 1 + 5 + 9 + 40 + 40);
@@ -199,7 +201,7 @@ fn scans_and_updates_of_many_sessions_share_a_small_cache() {
         for round in 0..30 {
             let scan = match (number + round) % 3 {
                 0 => Scan::Cached { multiblock: 1 + round },
-                1 => Scan::Direct { multiblock: 1 + round, slots: 1 + number },
+                1 => Scan::Direct { multiblock: 1 + round, slots: 1 + number, row_cost: Nanos(0) },
                 _ => {
                     let key = u64::from(number * round) % (ROWS - 8);
                     session.update(1, key, 8, RedoStress::Heavy).unwrap();

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use blockstone_base::Nanos;
 use blockstone_instance::group::{DiskGroup, Redundancy};
 use blockstone_instance::wait::{Event, Role, Statistic};
 use blockstone_instance::{Instance, OpenSpec, RedoStress, Scan, TornProtection};
+use blockstone_sys::usage;
 
 use crate::load::{Memory, on_sessions};
 use crate::slow::{Delays, Slow};
@@ -106,11 +108,27 @@ fn a_block_that_many_want_is_read_once() {
 }
 
 #[test]
+fn evaluating_rows_takes_processor_time_of_the_session() {
+    let instance = slow_instance(Delays::default(), &open_spec(TornProtection::None));
+    let mut session = instance.session(0).unwrap();
+    let mut spent_ns = |row_cost| {
+        let before_ns = usage::thread_cpu_ns();
+        let scan = Scan::Direct { multiblock: 4, slots: 2, row_cost };
+        assert_eq!(session.scan(1, scan).unwrap(), 40);
+        usage::thread_cpu_ns() - before_ns
+    };
+    assert!(spent_ns(Nanos::millis(1)) >= 40 * 1_000_000);
+    drop(session);
+    instance.shutdown().unwrap();
+}
+
+#[test]
 fn every_read_past_the_cache_is_timed_but_only_waits_are_waits() {
     let delays = Delays { read: 20 * MS, ..Delays::default() };
     let instance = slow_instance(delays, &open_spec(TornProtection::None));
     let mut session = instance.session(0).unwrap();
-    assert_eq!(session.scan(1, Scan::Direct { multiblock: 4, slots: 10 }).unwrap(), 40);
+    let scan = Scan::Direct { multiblock: 4, slots: 10, row_cost: Nanos(0) };
+    assert_eq!(session.scan(1, scan).unwrap(), 40);
     let seen = instance.snapshot();
     let reads = instance.take_direct_reads();
     assert_eq!((reads.count(), seen.statistic(Statistic::DirectReads)), (10, 10));
@@ -122,7 +140,7 @@ fn every_read_past_the_cache_is_timed_but_only_waits_are_waits() {
     assert!(waits.time_ns < read_ns / 2, "all at once, {waits:?} for {read_ns} ns of reads");
     assert_eq!(instance.take_direct_reads().count(), 0);
     session.set_stop_flag(Arc::new(AtomicBool::new(true)));
-    for scan in [Scan::Direct { multiblock: 4, slots: 10 }, Scan::Cached { multiblock: 4 }] {
+    for scan in [scan, Scan::Cached { multiblock: 4 }] {
         assert_eq!(session.scan(1, scan).unwrap(), 0, "told to stop: {scan:?}");
     }
     instance.shutdown().unwrap();

@@ -247,13 +247,12 @@ impl RunCase<'_> {
         Self::files(&self.manifest.disk_files, look)
     }
 
-    /// As [`RunCase::disk_files`], or of the database's own files: how these lie is its business,
-    /// and pages of them that were never used are not read.
+    /// As [`RunCase::disk_files`], or of the database's own files: how these lie is its business.
+    /// Pages that were never used, as the rest of an empty device, are not read.
     pub(super) fn content(&self, look: impl Fn(&FileEvidence) -> Judgement) -> Judgement {
-        if !self.manifest.disk_files.is_empty() {
-            return self.disk_files(look);
-        }
-        let used: Vec<_> = self.manifest.data_files.iter().map(without_unused_pages).collect();
+        let Manifest { disk_files, data_files, .. } = self.manifest;
+        let files = if disk_files.is_empty() { data_files } else { disk_files };
+        let used: Vec<_> = files.iter().map(without_unused_pages).collect();
         Self::files(&used, look)
     }
 
@@ -277,7 +276,7 @@ impl RunCase<'_> {
 /// What was sampled of a file, without its pages of zeros.
 fn without_unused_pages(file: &FileEvidence) -> FileEvidence {
     let used = file.sample.as_ref().map(|sample| DataSample {
-        sampled_bytes: sample.sampled_bytes - sample.zero_bytes,
+        sampled_bytes: sample.sampled_bytes.saturating_sub(sample.zero_bytes),
         zero_bytes: 0,
         lz4_bytes: sample.lz4_bytes,
         // All pages of zeros but the first occurred before.

@@ -1,6 +1,7 @@
 //! What noise beside the sessions did to them: their window alone against the one with noise.
 
 use blockstone_base::histogram::LatencyHistogram;
+use blockstone_base::load::{LoadSpec, Op};
 use blockstone_base::stats::Estimate;
 use blockstone_figures::compare::{Better, Outcome, compare};
 use blockstone_record::LatencyClock;
@@ -34,13 +35,15 @@ const FIGURES: [&str; 11] = [
 pub struct Noise {
     /// Writers.
     pub writers: u32,
+    /// How they write: `redo`, `direct` or `buffered`.
+    pub mode: &'static str,
     /// Bytes of each of their writes.
     pub write_bytes: u64,
     /// Decimal megabytes a second of all writers.
     pub mb_per_s: Option<Estimate>,
     /// Their writes a second.
     pub iops: Option<Estimate>,
-    /// Latencies of their durable writes.
+    /// Latencies of their writes.
     pub latency: Option<NoiseLatency>,
     /// Length of the noisy window.
     pub window_ns: u64,
@@ -105,23 +108,36 @@ pub(super) fn derive(windows: &[RunWindow], each: &[RunFindings]) -> Option<Nois
     let mb_per_s = rate("completed_bytes").map(|rate| rate.scaled(1e-6));
     Some(Noise {
         writers: load.workers,
+        mode: mode(load),
         write_bytes: load.block_bytes,
         // Bytes are no samples: the writes are that moved them.
         mb_per_s: mb_per_s.zip(iops).map(|(mb, ios)| Estimate { samples: ios.samples, ..mb }),
         iops,
-        latency: window.histogram(BACKGROUND, LatencyClock::Intended).and_then(latency),
+        latency: window.histogram(BACKGROUND, LatencyClock::Intended).and_then(NoiseLatency::of),
         window_ns: window.duration_ns(),
         effect: FIGURES.iter().filter_map(|name| effect(name, quiet, noisy)).collect(),
     })
 }
 
-fn latency(histogram: &LatencyHistogram) -> Option<NoiseLatency> {
-    (histogram.count() > 0).then(|| NoiseLatency {
-        count: histogram.count(),
-        ns_mean: histogram.mean_ns(),
-        ns_p50: histogram.bounded_quantile_ns(0.5),
-        ns_p99: histogram.bounded_quantile_ns(0.99),
-    })
+/// How this load writes.
+pub fn mode(load: &LoadSpec) -> &'static str {
+    match (load.op, load.direct) {
+        (Op::Commit, _) => "redo",
+        (_, true) => "direct",
+        (_, false) => "buffered",
+    }
+}
+
+impl NoiseLatency {
+    /// None without a write.
+    pub fn of(histogram: &LatencyHistogram) -> Option<Self> {
+        (histogram.count() > 0).then(|| Self {
+            count: histogram.count(),
+            ns_mean: histogram.mean_ns(),
+            ns_p50: histogram.bounded_quantile_ns(0.5),
+            ns_p99: histogram.bounded_quantile_ns(0.99),
+        })
+    }
 }
 
 fn effect(name: &str, quiet: &RunFindings, noisy: &RunFindings) -> Option<NoiseEffect> {

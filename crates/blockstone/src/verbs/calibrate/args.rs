@@ -50,6 +50,12 @@ pub struct CalibrateArgs {
     /// Also measure small and large reads together, as Orion's matrix does (adds about 20 s)
     #[arg(long, help_heading = "Measurement")]
     pub matrix: bool,
+    /// Also write the matrix into this directory as Orion does: iops.csv, mbps.csv and lat.csv (in
+    /// microseconds), a line for each number of large reads and a column for each number of small
+    /// ones
+    #[arg(long, value_name = "DIR", requires = "matrix", value_hint = ValueHint::DirPath,
+          help_heading = "Measurement")]
+    pub orion: Option<PathBuf>,
     /// Also write in order through the page cache, and show how fast write(2) returned and how fast
     /// the data were flushed, beside direct writes (adds up to 6 s)
     #[arg(long, conflicts_with_all = ["read_only", "buffered"], help_heading = "Measurement")]

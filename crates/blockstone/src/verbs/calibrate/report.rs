@@ -2,6 +2,7 @@
 
 mod charts;
 mod mixes;
+pub mod orion;
 mod precondition;
 mod select;
 mod tables;

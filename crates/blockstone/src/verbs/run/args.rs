@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use blockstone_base::units::{Bytes, positive};
+use blockstone_base::units::{Bytes, Nanos, positive};
 use blockstone_target::{Redundancy, TornProtection, registry};
 use blockstone_workload::Wanted;
+use blockstone_workload::noise::NoiseMode;
 use clap::builder::TypedValueParser;
 use clap::{Args, ValueEnum, ValueHint};
 
@@ -88,12 +89,24 @@ pub struct FormArgs {
     /// Reads that each session keeps in flight, for --profile scan [default: 2]
     #[arg(long, value_name = "N")]
     pub slots: Option<u32>,
-    /// Measure twice: without noise, then beside N writers that each loop over their own area with
-    /// durable 128K writes, as the log writers of other databases do [default N: 2]. An area is at
-    /// most 256 MiB: a write cache of an array that holds all areas is not exceeded, as it would be
-    /// by buffered copies of large files
-    #[arg(long, value_name = "redo[:N]")]
+    /// Processor time that a session spends on each row of the scan, one in a block, while its
+    /// reads go on: 20us is about what count(*) takes for the rows of a block of 8K; for --profile
+    /// scan [default: none]
+    #[arg(long, value_name = "TIME")]
+    pub row_cost: Option<Nanos>,
+    /// Measure twice: without noise, then beside N writers that each loop over their own area
+    /// [default N: 2]. The writes of `redo` are durable, as those of the log writers of other
+    /// databases; `direct` writes bypass the page cache without a flush, and `buffered` ones go
+    /// through it, as those of dd
+    #[arg(long, value_name = "redo|direct|buffered[:N]")]
     pub noise: Option<Noise>,
+    /// What each noise writer loops over: an array with a write cache absorbs smaller areas
+    /// [default: 256M, or an eighth of the free space over all writers]
+    #[arg(long, value_name = "SIZE", requires = "noise")]
+    pub noise_area: Option<Bytes>,
+    /// Bytes per write of the noise [default: 128K]
+    #[arg(long, value_name = "SIZE", requires = "noise")]
+    pub noise_write: Option<Bytes>,
 }
 
 /// What the sessions do.
@@ -106,10 +119,10 @@ pub enum Profile {
     Scan,
 }
 
-/// `redo` or `redo:N`.
+/// `redo` or `redo:N`, and the same of other modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Noise {
-    /// Writers.
+    pub mode: NoiseMode,
     pub writers: u32,
 }
 
@@ -117,13 +130,15 @@ impl FromStr for Noise {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let writers = match text.split_once(':') {
-            None if text == "redo" => Some(2),
-            Some(("redo", writers)) => writers.parse().ok(),
-            _ => None,
+        let (mode, writers) = text.split_once(':').unwrap_or((text, "2"));
+        let mode = NoiseMode::ALL.iter().find(|known| known.name() == mode);
+        let why = || {
+            format!(
+                "unknown noise `{text}`; write redo, direct or buffered, or redo:4 for four writers"
+            )
         };
-        let why = || format!("unknown noise `{text}`; write redo, or redo:4 for four writers");
-        writers.map(|writers| Self { writers }).ok_or_else(why)
+        let (mode, writers) = mode.zip(writers.parse().ok()).ok_or_else(why)?;
+        Ok(Self { mode: *mode, writers })
     }
 }
 

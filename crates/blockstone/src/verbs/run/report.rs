@@ -2,7 +2,7 @@
 //! and whether to believe it.
 
 mod activity;
-mod forms;
+pub mod forms;
 pub mod grid;
 mod layers;
 mod slices;

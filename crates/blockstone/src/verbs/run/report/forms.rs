@@ -13,6 +13,7 @@ use blockstone_judge::run::{Noise, NoiseEffect, Scan, ScanEffect, ScanPoint, Sca
 use blockstone_report::chart::{Axis, Chart, Color, Form, Level, Point};
 use blockstone_report::format::{block_size, optional};
 use blockstone_report::{Card, Detail, Section};
+use blockstone_workload::noise::NoiseMode;
 
 use super::tables::measure;
 
@@ -256,8 +257,8 @@ fn latencies(scan: &Scan) -> Chart {
 /// The same sessions without and with noise beside them.
 pub fn noise(noise: &Noise) -> [Section; 2] {
     let about = "The same sessions in two windows: alone, then beside noise writers. Each writer \
-                 loops over its own area with one durable write after the other, as log writers \
-                 do. All other sections describe the first window.";
+                 loops over its own area with one write after the other. All other sections \
+                 describe the first window.";
     [
         Section::new("noise", "Effect of noise on the sessions").about(about).with([effect(noise)]),
         Section::page("noise-in-detail", "The noise writers")
@@ -303,25 +304,32 @@ fn in_words(noise: &Noise) -> String {
         rate.map_or_else(|| "–".to_owned(), |rate| three_digits(rate.value))
     };
     format!(
-        "noise: {} writers, each one durable {} write at a time, {} MB/s, {} writes/s: {latency}",
+        "noise: {} writers, each one {} {} write at a time, {} MB/s, {} writes/s: {latency}",
         noise.writers,
+        mode(noise),
         block_size(noise.write_bytes),
         rate(noise.mb_per_s),
         rate(noise.iops),
     )
 }
 
+/// How a write is made, in words.
+pub fn mode(noise: &Noise) -> &'static str {
+    let mode = NoiseMode::ALL.iter().find(|mode| mode.name() == noise.mode);
+    mode.map_or("", |mode| mode.words())
+}
+
 const WRITERS: &[Heading] = &[
     count("writers", "writers", "Number of noise writers."),
-    bytes("write_bytes", "write", "Bytes of each durable write."),
+    bytes("write_bytes", "write", "Bytes of each write."),
     flow("bytes_per_s", "together", "Bytes a second of all writers."),
     count("iops", "writes/s", "Their writes a second."),
-    time("latency_ns_mean", "mean", "Mean latency of a durable write."),
+    time("latency_ns_mean", "mean", "Mean latency of a write."),
     time("latency_ns_p50", "p50", "Half of the writes take no longer."),
     time("latency_ns_p99", "p99", "99 % of the writes take no longer."),
 ];
 
-fn writers(noise: &Noise) -> Table {
+pub fn writers(noise: &Noise) -> Table {
     let latency = noise.latency.as_ref();
     let rate = happened(noise.mb_per_s.map(|rate| rate.scaled(1e6)));
     let row = row![

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use blockstone_base::Estimate;
-use blockstone_base::table::{Heading, Measure, Row, Table, Value, happened, text};
+use blockstone_base::table::{
+    Heading, Measure, Merge, Row, Table, Value, column, happened, text, unmerged,
+};
+use blockstone_figures::compare::Outcome;
 use blockstone_judge::grid::{Cell, CellFigure, FIGURES, Grid};
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
 use blockstone_report::render::json;
@@ -55,6 +58,7 @@ pub fn report(grid: &Grid, dir: &str) -> Report {
     let charts = DRAWN.iter().filter_map(|name| chart(grid, name));
     let sections = vec![
         Section::new("grid", "All combinations").with([table(grid)]),
+        Section::of("against-first", against_first(grid)),
         Section::page("grid-charts", "Charts of all combinations").with(charts),
     ];
     Report {
@@ -123,6 +127,36 @@ fn table(grid: &Grid) -> Table {
          the greatest. Struck through where a verdict condemns it in any of them."
             .to_owned(),
     );
+    table
+}
+
+/// The outcome of every figure beside the first combination's.
+fn against_first(grid: &Grid) -> Table {
+    let axes = grid.axes.iter().map(|axis| {
+        let doc = "A varied setting.";
+        Heading::new(axis.name.clone(), axis.name.clone(), Measure::Text, doc)
+    });
+    let columns = axes.chain([
+        text("figure", "figure", "What is compared."),
+        unmerged("ratio", "÷ first", Measure::Ratio, "This combination ÷ the first."),
+        column("outcome", "", Measure::Text, Merge::Never, "Whether a difference is established."),
+    ]);
+    let first = grid.cells.first().map(|cell| cell.values.join(" ")).unwrap_or_default();
+    let columns: Vec<Heading> = columns.collect();
+    let mut table = Table::new("against-first", format!("Compared with {first}"), columns);
+    for cell in &grid.cells {
+        for against in &cell.against_first {
+            let outcome = match against.outcome {
+                Outcome::Condemned => "condemned",
+                outcome => outcome.words(),
+            };
+            let values = cell.values.iter().map(|value| Value::from(value.as_str()));
+            let mut cells: Vec<Value> = values.collect();
+            let ratio = happened(against.ratio);
+            cells.extend([Value::from(against.title.as_str()), ratio, outcome.into()]);
+            table.push(Row::from(cells).condemned_by(&against.condemned_by));
+        }
+    }
     table
 }
 

@@ -1,0 +1,31 @@
+//! Noise by itself: sequential writes beside whatever else uses the storage, recorded; where a
+//! database is watched too, phases without and with noise in turn.
+//!
+//! It does not know the command line, judge or render: it takes [`Settings`] and makes a recording.
+//! [`prepare`] checks everything that can be checked before anything is written; [`Prepared::run`]
+//! writes.
+//!
+//! ```no_run
+//! use blockstone_measure::Observer;
+//! use blockstone_noise::{NoiseError, Settings, prepare};
+//!
+//! struct Silent;
+//! impl Observer for Silent {}
+//!
+//! fn disturb(settings: &Settings) -> Result<(), NoiseError> {
+//!     let recording = prepare(settings)?.run(&mut Silent)?;
+//!     assert!(recording.join("manifest.json").exists());
+//!     Ok(())
+//! }
+//! ```
+
+mod error;
+mod hold;
+mod places;
+mod prepare;
+mod run;
+mod settings;
+
+pub use error::NoiseError;
+pub use prepare::{Prepared, prepare};
+pub use settings::Settings;

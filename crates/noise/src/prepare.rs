@@ -1,0 +1,146 @@
+//! Everything before the first write: survey the paths, claim them, reject what cannot work. If
+//! this fails, nothing has been written.
+
+use std::path::Path;
+
+use blockstone_base::Capability;
+use blockstone_base::identity::{Host, PathKind, StorageTarget};
+use blockstone_base::rng;
+use blockstone_base::units::{Bytes, Nanos};
+use blockstone_measure::claim::{self, ClaimError, Device};
+use blockstone_measure::{capability, scratch};
+use blockstone_record::manifest::NamedCapability;
+use blockstone_sys::survey;
+use blockstone_workload::noise::{
+    NoiseMode, NoisePlace, NoiseSpec, WRITE_MAX, WRITE_MIN, WRITERS_MAX,
+};
+
+use crate::error::NoiseError;
+use crate::settings::Settings;
+
+/// The shortest phase of those that take turns: a quarter of it is warm-up.
+const PHASE_MIN: Nanos = Nanos::millis(2_000);
+/// The alternative for a device that may not be overwritten.
+const INSTEAD: &str = "a directory on it takes noise without destroying anything";
+
+#[derive(Debug)]
+pub struct Prepared<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) spec: NoiseSpec,
+    pub(crate) host: Host,
+    /// The first path, with the devices of all.
+    pub(crate) target: StorageTarget,
+    pub(crate) capabilities: Vec<NamedCapability>,
+}
+
+/// Surveys the paths and prepares noise on them. Fails when the settings do not fit each other or
+/// the storage. Nothing is written.
+pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, NoiseError> {
+    check(settings)?;
+    let root = Path::new("/");
+    let surveys: Vec<StorageTarget> =
+        settings.places.iter().map(|path| survey::target(root, path)).collect::<Result<_, _>>()?;
+    let id = settings.recording.id.bytes().fold(0, |id, byte| rng::mix(id ^ u64::from(byte)));
+    let mut places = Vec::new();
+    for (index, (path, survey)) in settings.places.iter().zip(&surveys).enumerate() {
+        places.push(match survey.kind {
+            PathKind::Directory => {
+                claim::directory(path)?;
+                scratch::remove_orphans(path);
+                NoisePlace::NewFile(path.join(scratch::name(id, &format!("noise{index}"))))
+            }
+            PathKind::BlockDevice => {
+                let destroy = settings.destroy.contains(path);
+                Device { path, destroy, instead: Some(INSTEAD) }.claim(|_| Ok(false))?;
+                NoisePlace::Device(path.clone())
+            }
+            PathKind::File => return Err(NoiseError::NotAPlace { path: path.clone() }),
+        });
+        check_direct(settings, path, survey)?;
+    }
+    let Settings { writers, mode, area, write, seed, .. } = *settings;
+    let spec = NoiseSpec { writers, mode, area, write, places, direct: true, seed };
+    check_space(settings, &surveys, &spec.demand())?;
+    let direct = &surveys[0].direct_io.capability;
+    let capabilities =
+        vec![capability::named("direct-io", direct.clone()), capability::privilege()];
+    let target = united(surveys).ok_or(NoiseError::NoPlace)?;
+    Ok(Prepared { settings, spec, host: survey::host(root), target, capabilities })
+}
+
+fn check(settings: &Settings) -> Result<(), NoiseError> {
+    let Settings { places, destroy, writers, area, write, duration, phase, .. } = settings;
+    if places.is_empty() {
+        return Err(NoiseError::NoPlace);
+    }
+    if let Some(path) = destroy.iter().find(|path| !places.contains(path)) {
+        return Err(NoiseError::DestroyOther { path: path.clone() });
+    }
+    let (writers, most) = (*writers, WRITERS_MAX);
+    if writers > most || (writers as usize) < places.len() {
+        return Err(NoiseError::Count { writers, places: places.len(), most });
+    }
+    if !(WRITE_MIN..=WRITE_MAX).contains(write) || !write.get().is_power_of_two() {
+        return Err(NoiseError::Write { write: *write });
+    }
+    if area.get() == 0 || !area.get().is_multiple_of(Bytes::mib(1).get()) {
+        return Err(NoiseError::Area { area: *area });
+    }
+    match (*phase, *duration) {
+        (Some(phase), _) if phase < PHASE_MIN => Err(NoiseError::Phase { phase }),
+        (Some(phase), Some(duration)) if duration.get() / 2 < phase.get() => {
+            Err(NoiseError::Phases { phase, duration })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Noise that is meant for the device must not end in the page cache.
+fn check_direct(
+    settings: &Settings,
+    path: &Path,
+    survey: &StorageTarget,
+) -> Result<(), NoiseError> {
+    match &survey.direct_io.capability {
+        Capability::Degraded { why } if settings.mode != NoiseMode::Buffered => {
+            Err(NoiseError::NotDirect { path: path.to_owned(), why: why.clone() })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_space(
+    settings: &Settings,
+    surveys: &[StorageTarget],
+    demand: &[Bytes],
+) -> Result<(), NoiseError> {
+    let space = |survey: &StorageTarget| {
+        survey.file_system.as_ref().map(|file_system| file_system.mount_point.clone())
+    };
+    let directories = || surveys.iter().zip(demand).filter(|(it, _)| space(it).is_some());
+    for (path, survey) in settings.places.iter().zip(surveys) {
+        let (mount, free) = (space(survey), Bytes(survey.free_bytes));
+        if mount.is_none() || survey.kind != PathKind::Directory {
+            continue;
+        }
+        let beside = directories().filter(|(other, _)| space(other) == mount);
+        let asked = Bytes(beside.map(|(_, bytes)| bytes.get()).sum());
+        if asked > free {
+            let path = path.clone();
+            return Err(ClaimError::NoSpace { path, asked, free, less: "--area" }.into());
+        }
+    }
+    Ok(())
+}
+
+/// The first path, with the devices of all.
+fn united(surveys: Vec<StorageTarget>) -> Option<StorageTarget> {
+    let mut surveys = surveys.into_iter();
+    let mut all = surveys.next()?;
+    for device in surveys.flat_map(|survey| survey.devices) {
+        if !all.devices.iter().any(|known| known.name == device.name) {
+            all.devices.push(device);
+        }
+    }
+    Some(all)
+}

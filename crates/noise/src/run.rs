@@ -1,0 +1,151 @@
+//! The noise: areas laid out, phases, and what is recorded of them.
+
+use std::path::PathBuf;
+
+use blockstone_base::column::Schema;
+use blockstone_base::load;
+use blockstone_base::units::Nanos;
+use blockstone_measure::{Live, Observer, Opening, Rate, Session, SessionSpec};
+use blockstone_record::Parameters as _;
+use blockstone_record::manifest::{End, Group, Manifest};
+use blockstone_record::parameters::NoiseParameters;
+use blockstone_sys::clock;
+use blockstone_watch::Database;
+use blockstone_workload::noise::{Areas, NoisePlace, NoiseSpec};
+
+use crate::error::NoiseError;
+use crate::hold::{self, Step};
+use crate::places::Devices;
+use crate::prepare::Prepared;
+use crate::settings::Settings;
+
+/// Time between two ticks: a database is asked less often.
+const TICK: Nanos = Nanos::millis(100);
+const TICK_OF_DATABASE: Nanos = Nanos::millis(250);
+/// Its sessions are not sampled.
+const SAMPLES: Nanos = Nanos::millis(3_600_000);
+/// Without an end, as long as anyone would wait.
+const ENDLESS: Nanos = Nanos::millis(365 * 24 * 3_600_000);
+/// The longest warm-up where the noise never pauses, and the longest as a part of a phase.
+const WARM_UP: Nanos = Nanos::millis(2_000);
+const WARM_UP_SHARE: u64 = 4;
+
+impl Prepared<'_> {
+    /// Makes noise and returns the directory of the recording. An interruption or an error after
+    /// the recording was created is written into it and returns `Ok`, so that what was measured so
+    /// far is kept.
+    pub fn run(self, observer: &mut dyn Observer) -> Result<PathBuf, NoiseError> {
+        let dir = self.settings.recording.path.clone();
+        let origin_ns = clock::now_ns();
+        let database = self.settings.database.as_ref();
+        let database = database.map(|at| Database::start(at, SAMPLES, origin_ns)).transpose()?;
+        let of_database = database.iter().flat_map(|database| database.series().iter().copied());
+        let series: Vec<&'static Schema> = [&load::SERIES].into_iter().chain(of_database).collect();
+        let devices = self.target.devices.iter().map(|device| device.name.clone()).collect();
+        let mut session = Session::start(SessionSpec {
+            dir: &dir,
+            manifest: self.manifest(database.as_ref()),
+            devices,
+            series: &series,
+            tick: if database.is_some() { TICK_OF_DATABASE } else { TICK },
+        })?;
+        let made = self.all_phases(&mut session, observer, database.as_ref());
+        let end = match (made, observer.interrupted()) {
+            (_, Some(signal)) => End::Interrupted { signal: signal.to_owned() },
+            (Ok(()), None) => End::Complete,
+            (Err(error), None) => End::Failed { error: error.to_string() },
+        };
+        session.close(end)?;
+        Ok(dir)
+    }
+
+    fn manifest(&self, database: Option<&Database>) -> Manifest {
+        let Self { settings, spec, .. } = self;
+        let server = database.map(Database::server);
+        let parameters = NoiseParameters {
+            writers: Some(spec.writers),
+            mode: Some(spec.mode.name().to_owned()),
+            area_bytes: Some(spec.area),
+            write_bytes: Some(spec.write),
+            phase_ns: settings.phase,
+            server: server.map(|server| format!("{} {}", server.product, server.version)),
+        };
+        Opening {
+            id: &settings.recording.id,
+            verb: "noise",
+            argv: &settings.argv,
+            settings: parameters.settings(),
+            seed: settings.seed,
+            host: &self.host,
+            target: &self.target,
+            capabilities: &self.capabilities,
+        }
+        .manifest()
+    }
+
+    fn all_phases(
+        &self,
+        session: &mut Session,
+        observer: &mut dyn Observer,
+        database: Option<&Database>,
+    ) -> Result<(), NoiseError> {
+        let claimed = self.spec.places.iter().filter_map(|place| match place {
+            NoisePlace::Device(path) => Some(path.clone()),
+            NoisePlace::NewFile(_) => None,
+        });
+        let devices = Devices(claimed.collect());
+        let areas = lay_out(session, observer, self.spec.clone())?;
+        let ends_ns = session.now_ns() + self.settings.duration.unwrap_or(ENDLESS).get();
+        let mut done = 0_u32;
+        let context = hold::Context { areas: &areas, database, ends_ns };
+        while let Some(step) = self.step(done) {
+            let ended = hold::hold(session, observer, context, &step)?;
+            done += 1;
+            if ended || observer.interrupted().is_some() {
+                break;
+            }
+        }
+        drop(areas);
+        // Only now does nothing hold them.
+        drop(devices);
+        Ok(())
+    }
+
+    /// The phase after `done` others: without noise and with it as often, as many as fit.
+    fn step(&self, done: u32) -> Option<Step> {
+        let Settings { phase, duration, .. } = *self.settings;
+        let duration = duration.unwrap_or(ENDLESS);
+        let Some(phase) = phase else {
+            let step = Step { group: Group::Noise, repeat: 0, warm_up: WARM_UP, length: duration };
+            return (done == 0).then_some(step);
+        };
+        let pairs = duration.get() / phase.get() / 2;
+        let group = if done.is_multiple_of(2) { Group::Quiet } else { Group::Noise };
+        let warm_up = Nanos(phase.get() / WARM_UP_SHARE);
+        let step = Step { group, repeat: done / 2, warm_up, length: phase };
+        (u64::from(step.repeat) < pairs).then_some(step)
+    }
+}
+
+/// Creates the areas and writes them once, and reports progress.
+fn lay_out(
+    session: &Session,
+    observer: &mut dyn Observer,
+    spec: NoiseSpec,
+) -> Result<Areas, NoiseError> {
+    observer.phase("write the areas once");
+    let begin_ns = session.now_ns();
+    let areas = Areas::lay_out(spec, &mut |bytes, total| {
+        let elapsed_ns = (session.now_ns() - begin_ns).max(1);
+        let left_ns = total.saturating_sub(bytes) as f64 * elapsed_ns as f64 / bytes.max(1) as f64;
+        observer.tick(&Live {
+            label: "write the areas once",
+            rates: &[Rate { value: bytes as f64 * 1e3 / elapsed_ns as f64, unit: "MB/s" }],
+            elapsed: session.elapsed(),
+            left: Nanos(left_ns as u64),
+            is_estimate: true,
+        });
+        observer.interrupted().is_none()
+    });
+    Ok(areas?)
+}
