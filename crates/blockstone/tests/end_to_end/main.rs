@@ -17,6 +17,7 @@ mod lies;
 mod limits;
 mod mixes;
 mod noise;
+mod oltp;
 mod parts;
 mod preconditioning;
 mod reduce;
