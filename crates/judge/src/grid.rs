@@ -15,7 +15,7 @@ pub const GRID_SCHEMA: &str = "blockstone.grid/1";
 pub const PLAN_FILE: &str = "grid.json";
 
 /// Figures that a grid shows, where they were measured.
-pub const FIGURES: [&str; 0] = [
+pub const FIGURES: [&str; 17] = [
     "operations_per_s",
     "transactions_per_s",
     "new_order_latency_ns_p50",
