@@ -153,7 +153,8 @@ impl Held<'_> {
         let database = self.context.database?;
         self.asked.set(self.asked.get() + 1);
         database.ask(self.asked.get());
-        database.answers().into_iter().find(|answer| answer.t_ns == self.asked.get())
+        let answers = database.answers(Database::patience());
+        answers.into_iter().find(|answer| answer.t_ns == self.asked.get())
     }
 
     fn show(&mut self, session: &Session, observer: &mut dyn Observer, now: (u64, u64, u64)) {

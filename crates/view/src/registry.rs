@@ -2,7 +2,9 @@
 
 use crate::table::View;
 use crate::views::{
-    active_sessions, cgroups, database_io, dirty, disks, durability, events, host, kernel_io, ledger, load_profile, memory, network, nfs, nvme, own, processes, processors, profile, resources, samples, sessions, slices, snapper, statements, top_events, write_amplification,
+    active_sessions, cgroups, database_io, dirty, disks, durability, events, host, kernel_io,
+    ledger, load_profile, memory, network, nfs, nvme, own, processes, processors, profile,
+    resources, samples, sessions, slices, snapper, statements, top_events, write_amplification,
 };
 
 /// Every view, in the order in which they are shown.

@@ -97,6 +97,10 @@ impl Database {
         self.name.as_deref()
     }
 
+    pub fn series(&self) -> &'static [&'static Schema] {
+        self.series
+    }
+
     /// What is recorded of it.
     pub fn infos(&self) -> impl Iterator<Item = ProbeInfo> {
         let name = self.name();

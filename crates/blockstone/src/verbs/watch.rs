@@ -233,7 +233,11 @@ fn settings(args: &WatchArgs, global: &Global) -> Result<Settings> {
         keep: keep(args),
         roles: Roles::with(args.pid.clone(), args.group.clone()),
         record,
-        databases: args.db.iter().map(|db| recordings::database(db, global)).collect::<Result<_>>()?,
+        databases: args
+            .db
+            .iter()
+            .map(|db| recordings::database(db, global))
+            .collect::<Result<_>>()?,
         samples: args.sample,
         kernel: match (args.no_bpf, !args.db.is_empty() || !args.pid.is_empty()) {
             (true, _) => Kernel::Off,
