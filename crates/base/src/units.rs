@@ -31,7 +31,7 @@ pub enum ParseError {
     Bytes { text: String },
     /// The text is not a number followed by a time unit.
     #[error(
-        "`{text}` is not a duration; write a number with a unit ns, us, ms, s, m, h or d, as in 20ms"
+        "`{text}` is not a duration; write a number with a unit ns, us, ms, s, m, h or d, as 20ms"
     )]
     Nanos { text: String },
 }
