@@ -14,7 +14,15 @@ pub use monitored::{
 
 use crate::column::{Column, Origin, Schema, Unit};
 
-/// What the sessions sent, by kind of operation; the object is `select`, `update` or `scan`.
+/// Single statements as sessions send them, the objects of [`OPERATION`] of such a run.
+pub const STATEMENTS: [&str; 3] = ["select", "update", "scan"];
+
+/// Transactions of an order-entry mix, the objects of [`OPERATION`] of such a run.
+pub const TRANSACTIONS: [&str; 5] =
+    ["new-order", "payment", "order-status", "delivery", "stock-level"];
+
+/// What the sessions sent, by kind of operation; the object is one of [`STATEMENTS`] or
+/// [`TRANSACTIONS`].
 pub const OPERATION: Schema = Schema {
     probe: "operation",
     doc: "What the sessions of the workload completed, by kind of operation, since they started.",

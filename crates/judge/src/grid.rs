@@ -14,8 +14,13 @@ pub const GRID_SCHEMA: &str = "blockstone.grid/1";
 pub const PLAN_FILE: &str = "grid.json";
 
 /// Figures that a grid shows, where they were measured.
-pub const FIGURES: [&str; 8] = [
+pub const FIGURES: [&str; 13] = [
     "operations_per_s",
+    "transactions_per_s",
+    "new_order_latency_ns_p50",
+    "new_order_latency_ns_p99",
+    "cpu_ns_per_transaction",
+    "physical_reads_per_transaction",
     "read_iops",
     "physical_reads_per_s",
     "physical_reads_per_cpu_s",

@@ -10,6 +10,7 @@ mod profile;
 mod scan;
 mod summary;
 mod time;
+mod transactions;
 mod united;
 mod window;
 
@@ -31,6 +32,7 @@ pub use parts::{latency_parts, parts};
 pub use scan::{Scan, ScanEffect, ScanPoint, ScanSpread, Waited};
 pub use summary::{ABOUT as ABOUT_FIGURES, NAMES as FIGURES};
 pub use time::{Outside, of_server};
+pub use transactions::{TransactionCost, TransactionKind, Transactions};
 pub(crate) use window::RunWindow;
 
 /// All findings of one run. Everything counts from edge to edge of a window: the only one; the
@@ -70,6 +72,9 @@ pub struct RunFindings {
     pub ledger: Vec<LedgerRow>,
     /// I/O as each disk of the disk group was sent it; mirrored writes count on each.
     pub disks: Vec<Transfers>,
+    /// The transactions of an order-entry mix; none of any other run.
+    #[serde(skip)]
+    pub transactions: Option<Transactions>,
     /// Latencies by operation, then by event.
     pub latencies: Vec<Percentiles>,
     /// Sessions, rates and latencies against each other.
@@ -198,7 +203,7 @@ pub struct Transfer {
 /// Latencies of an operation or an event.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Percentiles {
-    /// `select`, `update`, `scan`, or an event.
+    /// `select`, `update`, `scan`, a transaction of order entry, or an event.
     pub name: String,
     /// The event's role; empty for an operation.
     pub role: String,
@@ -335,6 +340,8 @@ pub(crate) fn find(
 fn derived(window: &RunWindow, calibration: Option<&Manifest>) -> RunFindings {
     let mut findings = counted(window, time::db_time(window));
     findings.latencies = latency::percentiles(window);
+    findings.transactions =
+        transactions::derive(window, &findings.latencies, &findings.load_profile);
     findings.summary = summary::figures(window, &findings);
     findings.efficiency = summary::efficiency(&findings.summary, calibration);
     findings

@@ -137,8 +137,10 @@ parameters! {
         think_ns_min: Nanos,
         think_ns_max: Nanos,
         think_every: u32,
-        /// `scan` for the direct-path matrix.
+        /// `scan` for the direct-path matrix, `oltp` for order entry; absent for the SLOB method.
         profile: String,
+        /// Of 100 transactions of order entry, how many are of each kind.
+        transaction_pct: BTreeMap<String, u32>,
         scan_multiblock: Vec<u32>,
         scan_parallel: Vec<u32>,
         scan_slots: u32,

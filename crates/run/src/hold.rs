@@ -286,7 +286,7 @@ impl Loaded for Held<'_, '_> {
                     Stage::End => Some(Taken::at_end(running, target)),
                     _ => due.then(|| Taken::now(running, target)),
                 };
-                totals.readings(readings);
+                totals.readings(self.load.parameters.kinds(), readings);
                 readings.extend(noise.map(noise_reading));
                 target.sample(stage.is_edge(), readings);
                 if let Some(teller) = teller {

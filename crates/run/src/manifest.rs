@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use blockstone_base::database::TRANSACTIONS;
 use blockstone_base::load::Pacing;
 use blockstone_measure::Opening;
 use blockstone_record::Parameters as _;
@@ -10,7 +11,7 @@ use blockstone_record::parameters::{DiskParameter, RunParameters};
 use blockstone_target::registry::Family;
 use blockstone_target::without_password;
 use blockstone_workload::noise::WRITE;
-use blockstone_workload::{Parameters, Population, checksum};
+use blockstone_workload::{Parameters, Population, checksum, order_entry};
 
 use crate::prepare::Prepared;
 
@@ -88,7 +89,8 @@ fn durable_settings(family: &Family) -> BTreeMap<String, Vec<String>> {
 fn of_population(parameters: &Parameters, run: RunParameters) -> RunParameters {
     match parameters.population {
         Population::Mixed { threads, .. } => {
-            RunParameters { threads: Some(threads), update_pct: Some(parameters.update_pct), ..run }
+            let update_pct = (!parameters.order_entry).then_some(parameters.update_pct);
+            RunParameters { threads: Some(threads), update_pct, ..run }
         }
         Population::Apart { readers, writers } => {
             RunParameters { readers: Some(readers), writers: Some(writers), ..run }
@@ -97,11 +99,18 @@ fn of_population(parameters: &Parameters, run: RunParameters) -> RunParameters {
     }
 }
 
-/// Adds the parameters of a matrix of scans and of noise beside the sessions.
+/// Of 100 transactions of order entry, how many are of each kind.
+fn shares() -> BTreeMap<String, u32> {
+    TRANSACTIONS.iter().map(|&name| name.to_owned()).zip(order_entry::SHARES).collect()
+}
+
+/// Adds the parameters of order entry, of a matrix of scans and of noise beside the sessions.
 fn of_form(prepared: &Prepared<'_>, run: RunParameters) -> RunParameters {
     let (plan, noise) = (prepared.scan.as_ref(), prepared.noise.as_ref());
+    let order_entry = prepared.parameters.order_entry;
     RunParameters {
-        profile: plan.map(|_| "scan".to_owned()),
+        profile: plan.map(|_| "scan").or(order_entry.then_some("oltp")).map(str::to_owned),
+        transaction_pct: order_entry.then(shares),
         scan_multiblock: plan.map(|plan| plan.multiblock.clone()),
         scan_parallel: plan.map(|plan| plan.parallel.clone()),
         scan_slots: plan.map(|plan| plan.slots),

@@ -173,7 +173,7 @@ fn kept(
     Ok(kept(&paths)?)
 }
 
-/// The parameters of the SLOB method. What was kept has its own size and seed.
+/// The parameters of sessions that visit rows by key. What was kept has its own size and seed.
 fn method(
     settings: &Settings,
     surveys: &[StorageTarget],
@@ -187,7 +187,10 @@ fn method(
         let scale = default_scale(settings, surveys, population.schemas());
         (Defaults { population: POPULATION, scale }, settings.seed)
     };
-    Ok(settings.wanted.settle(defaults, settings.block, seed)?)
+    let parameters = settings.wanted.settle(defaults, settings.block, seed)?;
+    let parameters = Parameters { order_entry: settings.order_entry, ..parameters };
+    parameters.check()?;
+    Ok(parameters)
 }
 
 fn scan_plan(
@@ -330,6 +333,7 @@ fn target_spec(
         schemas: parameters.population.schemas(),
         rows: parameters.rows,
         scan_rows: if parameters.scan_pct > 0 { parameters.scan_rows } else { 0 },
+        order_rows: parameters.order_rows(),
         sessions: parameters.population.sessions(),
         work_unit: parameters.most_rows(),
         block: settings.block,

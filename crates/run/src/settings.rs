@@ -21,6 +21,8 @@ pub struct Settings {
     pub wanted: Wanted,
     /// How long a window is, where no number of loops ends it.
     pub run_time: Nanos,
+    /// Transactions of order entry in place of single statements.
+    pub order_entry: bool,
     /// The direct-path matrix in place of what is wanted.
     pub scan: Option<ScanMatrix>,
     /// Noise writers, in a second window.

@@ -50,6 +50,7 @@ fn settings(scratch: &Path, target: &str) -> Settings {
             ..Wanted::default()
         },
         run_time: Nanos::millis(1500),
+        order_entry: false,
         scan: None,
         noise: None,
         block: Bytes::kib(8),
@@ -399,8 +400,12 @@ fn an_interruption_is_recorded_and_leaves_nothing_behind() {
 
 /// What the manifest says was to be sent, and what was: operations and rows of each kind.
 fn sent(seed: u64, target: &str) -> (String, Vec<[u64; 2]>) {
+    sent_of(seed, target, false, &["select", "update", "scan"])
+}
+
+fn sent_of(seed: u64, target: &str, order_entry: bool, kinds: &[&str]) -> (String, Vec<[u64; 2]>) {
     let scratch = open_scratch();
-    let mut settings = Settings { seed, ..settings(scratch.path(), target) };
+    let mut settings = Settings { seed, order_entry, ..settings(scratch.path(), target) };
     settings.wanted.loops = Some(40);
     let recording = recorded(&settings, &mut Silent);
     let series = recording.series("operation").unwrap();
@@ -408,10 +413,9 @@ fn sent(seed: u64, target: &str) -> (String, Vec<[u64; 2]>) {
         let track = series.track(1, object, 0, u64::MAX / 2, column);
         track.last().map_or(0, |&(_, value)| value)
     };
-    let kinds = ["select", "update", "scan"];
-    let done = kinds.map(|object| ["completed_ops", "rows"].map(|column| last(object, column)));
+    let done = kinds.iter().map(|object| ["completed_ops", "rows"].map(|name| last(object, name)));
     let checksum = recording.manifest.settings["schedule_checksum"].as_str().unwrap().to_owned();
-    (checksum, done.to_vec())
+    (checksum, done.collect())
 }
 
 #[test]
@@ -433,6 +437,21 @@ fn the_same_seed_visits_the_same_rows_in_every_database() {
     for target in ["sqlite:.", "postgres:scratch", "mariadb:scratch"] {
         assert_eq!(sent(1, target), first, "{target}");
         assert_ne!(sent(2, target).0, first.0, "{target}: another seed, other blocks");
+    }
+}
+
+/// Transactions whose rows do not depend on orders of others, which come and go.
+fn transacted(target: &str) -> (String, Vec<[u64; 2]>) {
+    sent_of(1, target, true, &["new-order", "payment", "stock-level"])
+}
+
+#[test]
+fn the_same_seed_sends_the_same_transactions_to_every_target() {
+    require!(Root, Postgres, Mariadb);
+    let first = transacted("null");
+    assert!(first.1.iter().all(|[operations, _]| *operations > 0), "{first:?}");
+    for target in ["instance", "sqlite:.", "postgres:scratch", "mariadb:scratch"] {
+        assert_eq!(transacted(target), first, "{target}");
     }
 }
 

@@ -26,8 +26,8 @@ use parking_lot::{Mutex, RwLock};
 use crate::family::Family;
 use crate::spec::{Kept, TargetSpec};
 use crate::target::{
-    Demand, Description, DirectScan, Executed, Latencies, Loading, Operation, Progress, Target,
-    TargetError, TargetSession, unless,
+    Demand, Description, DirectScan, Executed, Latencies, Loading, Operation, Progress, Statement,
+    Target, TargetError, TargetSession, unless,
 };
 
 /// Redo logs that are written in turn.
@@ -123,6 +123,10 @@ pub fn open(
         direct: group.direct(),
         instance: RwLock::new(Some(instance)),
         recovered,
+        orders: Orders {
+            first_key: spec.rows.saturating_sub(spec.order_rows),
+            blocks: spec.order_rows,
+        },
         redo_stress: spec.redo_stress,
         multiblock: (MULTIBLOCK.get() / spec.block.get()) as u32,
         processor: Mutex::new(Processor { due: Instant::now(), readings: Vec::new() }),
@@ -232,6 +236,7 @@ struct InstanceTarget {
     names: Vec<String>,
     direct: Capability,
     recovered: Option<String>,
+    orders: Orders,
     redo_stress: RedoStress,
     multiblock: u32,
     processor: Mutex<Processor>,
@@ -313,7 +318,8 @@ impl Target for InstanceTarget {
         let instance = self.instance.read();
         let session = instance.as_ref().ok_or_else(stopped)?.session(index)?;
         let scan = Scan::Cached { multiblock: self.multiblock };
-        Ok(Box::new(InstanceSession { session, redo_stress: self.redo_stress, scan }))
+        let (orders, redo_stress) = (self.orders, self.redo_stress);
+        Ok(Box::new(InstanceSession { orders, session, redo_stress, scan }))
     }
 
     fn sample(&self, exact: bool, readings: &mut Vec<Reading>) {
@@ -411,7 +417,25 @@ fn direction(event: Event) -> Op {
     }
 }
 
+/// Orders of a block, of about the size that databases with tables keep.
+const ORDERS_PER_BLOCK: u64 = 12;
+
+/// Where orders lie: blocks of their own at the end of a schema, filled one after the other, and
+/// used again from the first.
+#[derive(Clone, Copy, Debug)]
+struct Orders {
+    first_key: u64,
+    blocks: u64,
+}
+
+impl Orders {
+    fn key(&self, number: u64) -> u64 {
+        self.first_key + number / ORDERS_PER_BLOCK % self.blocks.max(1)
+    }
+}
+
 struct InstanceSession {
+    orders: Orders,
     session: Session,
     redo_stress: RedoStress,
     scan: Scan,
@@ -436,6 +460,37 @@ impl TargetSession for InstanceSession {
                 Ok(Executed { rows, commits: 0 })
             }
         }
+    }
+
+    /// The instance locks blocks while it changes them, and no rows: a transaction is its visits
+    /// and its commit.
+    fn transact(&mut self, statements: &[Statement]) -> Result<Executed, TargetError> {
+        let (session, orders, stress) = (&mut self.session, self.orders, self.redo_stress);
+        let mut rows = 0;
+        for statement in statements {
+            rows += match *statement {
+                Statement::Select { schema, first_key, rows } => {
+                    session.select(schema, first_key, rows.into())?
+                }
+                Statement::Update { schema, key } => session.update(schema, key, 1, stress)?,
+                Statement::Insert { schema, number } | Statement::Delete { schema, number } => {
+                    session.update(schema, orders.key(number), 1, stress)?
+                }
+                Statement::Orders { schema, first, count } => {
+                    let numbers = first..first + u64::from(count);
+                    let mut keys: Vec<u64> = numbers.map(|number| orders.key(number)).collect();
+                    keys.dedup();
+                    keys.iter()
+                        .map(|&key| session.select(schema, key, 1))
+                        .sum::<Result<u64, _>>()?
+                }
+            };
+        }
+        let writes = statements.iter().any(Statement::writes);
+        if writes {
+            session.commit()?;
+        }
+        Ok(Executed { rows, commits: writes.into() })
     }
 
     fn scan_directly(&mut self, scan: DirectScan) -> Result<(), TargetError> {

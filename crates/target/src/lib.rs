@@ -49,6 +49,6 @@ pub use sql::password;
 pub use sql::patience::hang_up;
 pub use sql::server::SCRATCH;
 pub use target::{
-    Demand, Description, DirectScan, Executed, Latencies, Loading, Operation, Progress, Target,
-    TargetError, TargetSession, unless,
+    Demand, Description, DirectScan, Executed, Latencies, Loading, Operation, Progress, Statement,
+    Target, TargetError, TargetSession, unless,
 };

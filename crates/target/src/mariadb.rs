@@ -21,12 +21,13 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Value};
 
 use crate::spec::TargetSpec;
-use crate::sql::content::{COLUMN_BYTES, COLUMNS, Content, ROW_BYTES};
+use crate::sql::content::{COLUMN_BYTES, COLUMNS, Content, LOADED_TABLES, ROW_BYTES};
 use crate::sql::error::{DriverError, During, FREE_SPACE, SqlError};
 use crate::sql::host::ServerAddress;
 use crate::sql::server::{self, Owned};
 use crate::sql::{
-    Chunk, Database, Member, Prepared, SCHEMA, Table, Texts, Watcher, columns, table_name, with,
+    Chunk, Database, Member, Prepared, SCHEMA, Table, Templates, Texts, Watcher, columns,
+    table_name, with,
 };
 use crate::target::{Demand, Description, TargetError};
 pub use address::Address;
@@ -36,10 +37,16 @@ use programs::Programs;
 use session::Session;
 
 const CREATE: &str = include_str!("../sql/mariadb/create.sql");
+const CREATE_ORDERS: &str = include_str!("../sql/mariadb/create_orders.sql");
 const INDEX: &str = include_str!("../sql/mariadb/index.sql");
-const SELECT: &str = include_str!("../sql/mariadb/select.sql");
-const UPDATE: &str = include_str!("../sql/mariadb/update.sql");
-const SCAN: &str = include_str!("../sql/mariadb/scan.sql");
+const STATEMENTS: Templates = Templates {
+    select: include_str!("../sql/mariadb/select.sql"),
+    update: include_str!("../sql/mariadb/update.sql"),
+    scan: include_str!("../sql/mariadb/scan.sql"),
+    insert_order: include_str!("../sql/mariadb/insert_order.sql"),
+    orders: include_str!("../sql/mariadb/orders.sql"),
+    delete_order: include_str!("../sql/mariadb/delete_order.sql"),
+};
 const VERIFY: &str = include_str!("../sql/mariadb/verify.sql");
 
 /// The oldest versions that are supported, of either product.
@@ -53,7 +60,7 @@ const ROW_PER_MILLE: u64 = 460;
 const RECORD_BYTES: u64 = 64;
 /// Rows with their neighbours in a statement of the load, and statements in a transaction.
 const PAIRS: u64 = 8;
-const STATEMENTS: u64 = 64;
+const BATCHES: u64 = 64;
 /// A fresh server with its redo log, and the index of the rows.
 const ASIDE: u64 = 400 << 20;
 
@@ -89,10 +96,8 @@ pub struct Mariadb {
 
 impl Mariadb {
     fn texts(&self) -> Texts {
-        let texts = [SELECT, UPDATE, SCAN];
-        Texts::new(texts, self.content.schemas(), self.content.changed(), table_name, |_| {
-            "?".to_owned()
-        })
+        let (schemas, changed) = (self.content.schemas(), self.content.changed());
+        Texts::new(&STATEMENTS, schemas, changed, table_name, |_| "?".to_owned())
     }
 
     fn pinned(&self) -> Result<Conn, SqlError> {
@@ -194,7 +199,7 @@ impl Database for Mariadb {
                 link.exec_drop(insert(pairs), values).during(load)?;
             }
             statements += 1;
-            if statements % STATEMENTS == 0 {
+            if statements % BATCHES == 0 {
                 link.query_drop("COMMIT").during(load)?;
                 link.query_drop("BEGIN").during(load)?;
             }
@@ -211,7 +216,7 @@ impl Database for Mariadb {
         for schema in 0..self.content.schemas() {
             let table = table_name(schema, Table::Rows);
             link.query_drop(with(INDEX, &[("table", &table)])).during(&format!("index {table}"))?;
-            for kind in [Table::Rows, Table::Scan] {
+            for kind in LOADED_TABLES {
                 let table = table_name(schema, kind);
                 let analysed = link.query_drop(format!("ANALYZE TABLE {table}"));
                 analysed.during(&format!("analyse {table}"))?;
@@ -275,10 +280,15 @@ fn make_tables(owner: &mut Conn, content: &Content, page_bytes: u64) -> Result<(
     owner.query_drop(format!("CREATE TABLE {SCHEMA}.{MARK} (n int)")).during(CREATE_SCHEMA)?;
     let ballast = ballast_bytes(page_bytes).to_string();
     for schema in 0..content.schemas() {
-        for table in [Table::Rows, Table::Scan] {
+        for table in LOADED_TABLES {
             let (name, columns) = (table_name(schema, table), columns("varbinary(128)"));
             let values = [("table", &name), ("columns", &columns), ("ballast", &ballast)];
             let create = with(CREATE, &values.map(|(name, value)| (name, value.as_str())));
+            owner.query_drop(create).during(&format!("create table {name}"))?;
+        }
+        if content.has_orders() {
+            let name = table_name(schema, Table::Orders);
+            let create = with(CREATE_ORDERS, &[("table", &name)]);
             owner.query_drop(create).during(&format!("create table {name}"))?;
         }
     }

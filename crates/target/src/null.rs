@@ -11,7 +11,9 @@ use blockstone_base::units::Bytes;
 
 use crate::family::Family;
 use crate::spec::TargetSpec;
-use crate::target::{Demand, Executed, Operation, Progress, Target, TargetError, TargetSession};
+use crate::target::{
+    Demand, Executed, Operation, Progress, Statement, Target, TargetError, TargetSession,
+};
 
 pub const FAMILY: Family = Family {
     name: "null",
@@ -38,6 +40,14 @@ pub fn open(
 struct Counted {
     rows: AtomicU64,
     commits: AtomicU64,
+}
+
+impl Counted {
+    fn add(&self, executed: Executed) -> Executed {
+        self.rows.fetch_add(executed.rows, Ordering::Relaxed);
+        self.commits.fetch_add(executed.commits, Ordering::Relaxed);
+        executed
+    }
 }
 
 #[derive(Debug)]
@@ -83,8 +93,16 @@ impl TargetSession for NullSession {
             Operation::Update { rows, .. } => Executed { rows: rows.into(), commits: 1 },
             Operation::Scan { .. } => Executed { rows: self.scan_rows, commits: 0 },
         };
-        self.counted.rows.fetch_add(executed.rows, Ordering::Relaxed);
-        self.counted.commits.fetch_add(executed.commits, Ordering::Relaxed);
-        Ok(executed)
+        Ok(self.counted.add(executed))
+    }
+
+    fn transact(&mut self, statements: &[Statement]) -> Result<Executed, TargetError> {
+        let rows = statements.iter().map(|statement| match *statement {
+            Statement::Select { rows, .. } => rows.into(),
+            Statement::Orders { count, .. } => count.into(),
+            Statement::Update { .. } | Statement::Insert { .. } | Statement::Delete { .. } => 1,
+        });
+        let writes = statements.iter().any(Statement::writes);
+        Ok(self.counted.add(Executed { rows: rows.sum(), commits: writes.into() }))
     }
 }

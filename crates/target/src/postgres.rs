@@ -22,12 +22,13 @@ use postgres::error::SqlState;
 
 use crate::family::{Family, OptionValue, TargetOption};
 use crate::spec::TargetSpec;
-use crate::sql::content::{COLUMN_BYTES, COLUMNS, Content, ROW_BYTES};
+use crate::sql::content::{COLUMN_BYTES, COLUMNS, Content, LOADED_TABLES, ROW_BYTES};
 use crate::sql::error::{DriverError, During, FREE_SPACE, SqlError};
 use crate::sql::host::ServerAddress;
 use crate::sql::server::{self, Owned};
 use crate::sql::{
-    Chunk, Database, Member, Prepared, SCHEMA, Table, Texts, Watcher, columns, table_name, with,
+    Chunk, Database, Member, Prepared, SCHEMA, Table, Templates, Texts, Watcher, columns,
+    table_name, with,
 };
 use crate::target::{Demand, Description, TargetError};
 pub use address::Address;
@@ -37,10 +38,16 @@ use session::Session;
 use views::value;
 
 const CREATE: &str = include_str!("../sql/postgres/create.sql");
+const CREATE_ORDERS: &str = include_str!("../sql/postgres/create_orders.sql");
 const INDEX: &str = include_str!("../sql/postgres/index.sql");
-const SELECT: &str = include_str!("../sql/postgres/select.sql");
-const UPDATE: &str = include_str!("../sql/postgres/update.sql");
-const SCAN: &str = include_str!("../sql/postgres/scan.sql");
+const STATEMENTS: Templates = Templates {
+    select: include_str!("../sql/postgres/select.sql"),
+    update: include_str!("../sql/postgres/update.sql"),
+    scan: include_str!("../sql/postgres/scan.sql"),
+    insert_order: include_str!("../sql/postgres/insert_order.sql"),
+    orders: include_str!("../sql/postgres/orders.sql"),
+    delete_order: include_str!("../sql/postgres/delete_order.sql"),
+};
 const VERIFY: &str = include_str!("../sql/postgres/verify.sql");
 
 /// The oldest version whose views are known.
@@ -104,7 +111,7 @@ impl Postgres {
         );
         owner.batch_execute(&schema).during("create the schema blockstone")?;
         for schema in 0..content.schemas() {
-            for table in [Table::Rows, Table::Scan] {
+            for table in LOADED_TABLES {
                 let columns = columns("bytea");
                 let name = table_name(schema, table);
                 let create = with(CREATE, &[("table", &name), ("columns", &columns)]);
@@ -114,13 +121,18 @@ impl Postgres {
                 let create = format!("{create}; ALTER TABLE {name} {plain}");
                 owner.batch_execute(&create).during(&format!("create table {name}"))?;
             }
+            if content.has_orders() {
+                let name = table_name(schema, Table::Orders);
+                let create = with(CREATE_ORDERS, &[("table", &name)]);
+                owner.batch_execute(&create).during(&format!("create table {name}"))?;
+            }
         }
         Ok(())
     }
 
     fn texts(&self) -> Texts {
-        let texts = [SELECT, UPDATE, SCAN];
-        Texts::new(texts, self.content.schemas(), self.content.changed(), table_name, placeholder)
+        let (schemas, changed) = (self.content.schemas(), self.content.changed());
+        Texts::new(&STATEMENTS, schemas, changed, table_name, placeholder)
     }
 
     /// The size and layout of a table, looked at after the load.
@@ -209,7 +221,7 @@ impl Database for Postgres {
             let table = table_name(schema, Table::Rows);
             link.batch_execute(&with(INDEX, &[("table", &table)]))
                 .during(&format!("index {table}"))?;
-            for kind in [Table::Rows, Table::Scan] {
+            for kind in LOADED_TABLES {
                 let table = table_name(schema, kind);
                 // Hint bits are set and rows frozen now, not under the measurement.
                 link.batch_execute(&format!("VACUUM (FREEZE, ANALYZE) {table}"))

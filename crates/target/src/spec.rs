@@ -23,6 +23,9 @@ pub struct TargetSpec {
     pub rows: u64,
     /// Rows of the second table of each schema, the one that is scanned.
     pub scan_rows: u64,
+    /// Room for the orders of transactions, in the last rows of each schema; zero where there are
+    /// none. A database with tables has one for them, and leaves these rows alone.
+    pub order_rows: u64,
     /// Sessions that will be connected at a time.
     pub sessions: u32,
     /// The most rows that one operation visits.
@@ -103,6 +106,7 @@ impl Default for TargetSpec {
             schemas: 1,
             rows: 1024,
             scan_rows: 128,
+            order_rows: 0,
             sessions: 1,
             work_unit: 64,
             block: Bytes::kib(8),

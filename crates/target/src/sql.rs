@@ -48,6 +48,8 @@ pub enum Table {
     Rows,
     /// It has no index and is scanned.
     Scan,
+    /// Transactions add to it and remove from it, by number.
+    Orders,
 }
 
 impl Table {
@@ -55,6 +57,7 @@ impl Table {
         match self {
             Self::Rows => format!("rows_{schema}"),
             Self::Scan => format!("scan_{schema}"),
+            Self::Orders => format!("orders_{schema}"),
         }
     }
 }
@@ -117,7 +120,10 @@ pub trait Link {
     /// Visits rows by key, and says how many.
     fn select(&mut self, schema: u32, first_key: u64, rows: u32) -> Result<u64, Trouble>;
 
-    /// Begins a transaction and changes rows in it.
+    /// Begins a transaction; one that `writes` is not to fail for having begun as a reader.
+    fn begin(&mut self, writes: bool) -> Result<(), Trouble>;
+
+    /// Changes rows in the transaction.
     fn update(
         &mut self,
         schema: u32,
@@ -125,6 +131,15 @@ pub trait Link {
         rows: u32,
         change: &Change,
     ) -> Result<u64, Trouble>;
+
+    /// Adds an order in the transaction.
+    fn insert_order(&mut self, schema: u32, number: u64, order: &[u8]) -> Result<u64, Trouble>;
+
+    /// Visits the orders that are there, by number from `first` on, and says how many.
+    fn orders(&mut self, schema: u32, first: u64, count: u32) -> Result<u64, Trouble>;
+
+    /// Removes an order in the transaction, and says how many rows that took.
+    fn delete_order(&mut self, schema: u32, number: u64) -> Result<u64, Trouble>;
 
     /// Ends the transaction durably.
     fn commit(&mut self) -> Result<(), Trouble>;
@@ -181,13 +196,27 @@ pub struct Texts {
     pub select: Vec<String>,
     pub update: Vec<String>,
     pub scan: Vec<String>,
+    pub insert_order: Vec<String>,
+    pub orders: Vec<String>,
+    pub delete_order: Vec<String>,
+}
+
+/// What is sent, with the names of tables and changed columns in braces.
+#[derive(Clone, Copy, Debug)]
+pub struct Templates {
+    pub select: &'static str,
+    pub update: &'static str,
+    pub scan: &'static str,
+    pub insert_order: &'static str,
+    pub orders: &'static str,
+    pub delete_order: &'static str,
 }
 
 impl Texts {
-    /// The statements `[select, update, scan]` with the names of tables filled in, and the changed
-    /// columns with what `placeholder` writes for the one at a position from 0.
+    /// The statements of `templates` with the names of tables filled in, and the changed columns
+    /// with what `placeholder` writes for the one at a position from 0.
     pub fn new(
-        texts: [&str; 3],
+        templates: &Templates,
         schemas: u32,
         changed: usize,
         name: impl Fn(u32, Table) -> String,
@@ -195,7 +224,6 @@ impl Texts {
     ) -> Self {
         let one = |index: usize| format!("c{} = {}", index + 1, placeholder(index));
         let assignments = (0..changed).map(one).collect::<Vec<_>>().join(", ");
-        let [select, update, scan] = texts;
         let of_each = |text: &str, table| {
             let of = |schema| {
                 with(text, &[("table", &name(schema, table)), ("assignments", &assignments)])
@@ -203,13 +231,27 @@ impl Texts {
             (0..schemas).map(of).collect()
         };
         Self {
-            select: of_each(select, Table::Rows),
-            update: of_each(update, Table::Rows),
-            scan: of_each(scan, Table::Scan),
+            select: of_each(templates.select, Table::Rows),
+            update: of_each(templates.update, Table::Rows),
+            scan: of_each(templates.scan, Table::Scan),
+            insert_order: of_each(templates.insert_order, Table::Orders),
+            orders: of_each(templates.orders, Table::Orders),
+            delete_order: of_each(templates.delete_order, Table::Orders),
         }
     }
 
-    /// Those of the first schema, with their kind.
+    pub fn of(&self, kind: Kind) -> &[String] {
+        match kind {
+            Kind::Select => &self.select,
+            Kind::Update => &self.update,
+            Kind::Scan => &self.scan,
+            Kind::InsertOrder => &self.insert_order,
+            Kind::Orders => &self.orders,
+            Kind::DeleteOrder => &self.delete_order,
+        }
+    }
+
+    /// Those of operations on the first schema, with their kind.
     pub fn first(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let all = [("select", &self.select), ("update", &self.update), ("scan", &self.scan)];
         all.into_iter().filter_map(|(kind, texts)| Some((kind, texts.first()?.as_str())))
@@ -219,7 +261,7 @@ impl Texts {
 /// The statements of a session, each prepared when it is first sent.
 pub struct Prepared<S> {
     texts: Texts,
-    sent: [Vec<Option<S>>; 3],
+    sent: [Vec<Option<S>>; 6],
 }
 
 /// Of a statement, in the order of [`Texts`].
@@ -228,12 +270,15 @@ pub enum Kind {
     Select,
     Update,
     Scan,
+    InsertOrder,
+    Orders,
+    DeleteOrder,
 }
 
 impl<S: Clone> Prepared<S> {
     pub fn new(texts: Texts) -> Self {
         let none = || vec![None; texts.select.len()];
-        Self { sent: [none(), none(), none()], texts }
+        Self { sent: std::array::from_fn(|_| none()), texts }
     }
 
     pub fn get<E: DriverError>(
@@ -242,8 +287,7 @@ impl<S: Clone> Prepared<S> {
         schema: u32,
         prepare: impl FnOnce(&str) -> Result<S, E>,
     ) -> Result<S, Trouble> {
-        let Texts { select, update, scan } = &self.texts;
-        let text = &[select, update, scan][kind as usize][schema as usize];
+        let text = &self.texts.of(kind)[schema as usize];
         let sent = &mut self.sent[kind as usize][schema as usize];
         if let Some(statement) = sent {
             return Ok(statement.clone());

@@ -17,21 +17,27 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params_from_
 
 use crate::family::{Family, OptionValue, TargetOption};
 use crate::spec::{Storage, TargetSpec};
-use crate::sql::content::{COLUMN_BYTES, COLUMNS, Change, Content, ROW_BYTES};
+use crate::sql::content::{COLUMN_BYTES, COLUMNS, Change, Content, LOADED_TABLES, ROW_BYTES};
 use crate::sql::error::{DriverError, During, FREE_SPACE, SqlError};
 use crate::sql::processes::{Processes, SESSION};
 use crate::sql::session::COUNTED_BY_SESSIONS;
 use crate::sql::{
-    Chunk, Database, Link, Member, Seen, Table, Texts, Trouble, Watcher, columns, with,
+    Chunk, Database, Link, Member, Seen, Table, Templates, Texts, Trouble, Watcher, columns, with,
 };
 use crate::target::{Demand, Description, TargetError};
 use crate::unmeasured::{Missing, absent};
 
 const CREATE: &str = include_str!("../sql/sqlite/create.sql");
+const CREATE_ORDERS: &str = include_str!("../sql/sqlite/create_orders.sql");
 const INDEX: &str = include_str!("../sql/sqlite/index.sql");
-const SELECT: &str = include_str!("../sql/sqlite/select.sql");
-const UPDATE: &str = include_str!("../sql/sqlite/update.sql");
-const SCAN: &str = include_str!("../sql/sqlite/scan.sql");
+const STATEMENTS: Templates = Templates {
+    select: include_str!("../sql/sqlite/select.sql"),
+    update: include_str!("../sql/sqlite/update.sql"),
+    scan: include_str!("../sql/sqlite/scan.sql"),
+    insert_order: include_str!("../sql/sqlite/insert_order.sql"),
+    orders: include_str!("../sql/sqlite/orders.sql"),
+    delete_order: include_str!("../sql/sqlite/delete_order.sql"),
+};
 const VERIFY: &str = include_str!("../sql/sqlite/verify.sql");
 
 /// The database within the directory that is its place.
@@ -98,10 +104,15 @@ impl Sqlite {
     fn make_tables(&self) -> Result<(), SqlError> {
         let link = self.connect()?;
         for schema in 0..self.content.schemas() {
-            for table in [Table::Rows, Table::Scan] {
+            for table in LOADED_TABLES {
                 let values = [("table", table.name(schema)), ("columns", columns("BLOB"))];
                 let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
                 let made = link.execute(&with(CREATE, &values), []);
+                made.during("create a table")?;
+            }
+            if self.content.has_orders() {
+                let name = Table::Orders.name(schema);
+                let made = link.execute(&with(CREATE_ORDERS, &[("table", &name)]), []);
                 made.during("create a table")?;
             }
         }
@@ -137,9 +148,9 @@ impl Sqlite {
     }
 
     fn texts(&self) -> Texts {
-        let texts = [SELECT, UPDATE, SCAN];
+        let (schemas, changed) = (self.content.schemas(), self.content.changed());
         let name = |schema, table: Table| table.name(schema);
-        Texts::new(texts, self.content.schemas(), self.content.changed(), name, placeholder)
+        Texts::new(&STATEMENTS, schemas, changed, name, placeholder)
     }
 
     fn plan(link: &Connection, text: &str) -> Result<String, SqlError> {
@@ -182,7 +193,7 @@ impl Database for Sqlite {
 
     fn link(&self) -> Result<Session, SqlError> {
         let link = self.connect()?;
-        link.set_prepared_statement_cache_capacity(3 * self.content.schemas() as usize + 3);
+        link.set_prepared_statement_cache_capacity(6 * self.content.schemas() as usize + 3);
         let member = Member { pid: std::process::id(), thread: Some(account::current_thread()) };
         Ok(Session { link, member, texts: self.texts() })
     }
@@ -239,7 +250,7 @@ impl Database for Sqlite {
         link.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
             .during("analyse and checkpoint")?;
         for schema in 0..self.content.schemas() {
-            for kind in [Table::Rows, Table::Scan] {
+            for kind in LOADED_TABLES {
                 let (table, rows) = (kind.name(schema), self.content.rows(kind));
                 let found = link.query_row(VERIFY, [&table], |row| Ok((row.get(0)?, row.get(1)?)));
                 let (held, pages): (u64, u64) = found.during(&format!("verify {table}"))?;
@@ -343,6 +354,12 @@ impl Link for Session {
         )
     }
 
+    fn begin(&mut self, writes: bool) -> Result<(), Trouble> {
+        // A transaction that begins as a reader could not become a writer after another's commit.
+        let begin = if writes { "BEGIN IMMEDIATE" } else { "BEGIN" };
+        self.link.execute_batch(begin).attempting("begin a transaction")
+    }
+
     fn update(
         &mut self,
         schema: u32,
@@ -350,8 +367,6 @@ impl Link for Session {
         rows: u32,
         change: &Change,
     ) -> Result<u64, Trouble> {
-        // A transaction that begins as a reader could not become a writer after another's commit.
-        self.link.execute_batch("BEGIN IMMEDIATE").attempting("update")?;
         let text = &self.texts.update[schema as usize];
         let mut update = self.link.prepare_cached(text).attempting("update")?;
         update.raw_bind_parameter(1, first_key).attempting("update")?;
@@ -360,6 +375,23 @@ impl Link for Session {
             update.raw_bind_parameter(index, column).attempting("update")?;
         }
         update.raw_execute().map(|rows| rows as u64).attempting("update")
+    }
+
+    fn insert_order(&mut self, schema: u32, number: u64, order: &[u8]) -> Result<u64, Trouble> {
+        let text = &self.texts.insert_order[schema as usize];
+        let mut insert = self.link.prepare_cached(text).attempting("insert")?;
+        insert.execute((number, order)).map(|rows| rows as u64).attempting("insert")
+    }
+
+    fn orders(&mut self, schema: u32, first: u64, count: u32) -> Result<u64, Trouble> {
+        let last = first + u64::from(count) - 1;
+        self.count(&self.texts.orders[schema as usize], &[first, last])
+    }
+
+    fn delete_order(&mut self, schema: u32, number: u64) -> Result<u64, Trouble> {
+        let text = &self.texts.delete_order[schema as usize];
+        let mut delete = self.link.prepare_cached(text).attempting("delete")?;
+        delete.execute([number]).map(|rows| rows as u64).attempting("delete")
     }
 
     fn commit(&mut self) -> Result<(), Trouble> {

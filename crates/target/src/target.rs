@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use blockstone_base::column::Reading;
+use blockstone_base::database::STATEMENTS;
 use blockstone_base::load::Op;
 use blockstone_base::units::Bytes;
 use blockstone_base::{Capability, LatencyHistogram};
@@ -29,9 +30,8 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The names of the kinds, in the order of [`Operation::kind`]: objects of the series
-    /// [`blockstone_base::database::OPERATION`].
-    pub const KINDS: [&'static str; 3] = ["select", "update", "scan"];
+    /// The names of the kinds, in the order of [`Operation::kind`].
+    pub const KINDS: [&'static str; 3] = STATEMENTS;
 
     /// Its kind, as an index into [`Operation::KINDS`].
     pub const fn kind(&self) -> usize {
@@ -39,6 +39,31 @@ impl Operation {
             Self::Select { .. } => 0,
             Self::Update { .. } => 1,
             Self::Scan { .. } => 2,
+        }
+    }
+}
+
+/// A statement of a transaction. Beside its rows a schema has orders, which come and go: each has a
+/// number from 0 on, which is not used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Statement {
+    /// Visits `rows` rows, by key from `first_key` on.
+    Select { schema: u32, first_key: u64, rows: u32 },
+    /// Changes one row.
+    Update { schema: u32, key: u64 },
+    /// Adds an order.
+    Insert { schema: u32, number: u64 },
+    /// Visits those orders that are there, of `count` numbers from `first` on.
+    Orders { schema: u32, first: u64, count: u32 },
+    /// Removes an order.
+    Delete { schema: u32, number: u64 },
+}
+
+impl Statement {
+    pub const fn writes(&self) -> bool {
+        match self {
+            Self::Select { .. } | Self::Orders { .. } => false,
+            Self::Update { .. } | Self::Insert { .. } | Self::Delete { .. } => true,
         }
     }
 }
@@ -148,6 +173,11 @@ pub trait TargetSession {
     /// Executes one operation and returns when it is done; an update when it is durable. After an
     /// error the session is not used again.
     fn execute(&mut self, operation: &Operation) -> Result<Executed, TargetError>;
+
+    /// Executes the statements as one transaction and returns when it is done; one that writes when
+    /// it is durable, and counts as a commit. Of a target whose spec has orders. Where a target
+    /// keeps orders in blocks of no structure, each block visited for orders counts as a row.
+    fn transact(&mut self, statements: &[Statement]) -> Result<Executed, TargetError>;
 
     /// From now on the session's scans read past the buffer cache, as `alter session` arranges.
     /// Asked of targets that say they can, see [`Entry`](crate::registry::Entry).

@@ -11,11 +11,14 @@ use blockstone_base::column::{Cell, Reading};
 use blockstone_base::database;
 use blockstone_base::units::Bytes;
 use blockstone_target::registry::{self, ALL, Entry};
-use blockstone_target::{DirectScan, Loading, Operation, Place, Target, TargetError, TargetSpec};
+use blockstone_target::{
+    DirectScan, Loading, Operation, Place, Statement, Target, TargetError, TargetSpec,
+};
 
 const SCHEMAS: u32 = 2;
 const ROWS: u64 = 300;
 const SCAN_ROWS: u64 = 128;
+const ORDER_ROWS: u64 = 20;
 
 fn spec(dir: &Path) -> TargetSpec {
     let place =
@@ -25,6 +28,7 @@ fn spec(dir: &Path) -> TargetSpec {
         schemas: SCHEMAS,
         rows: ROWS,
         scan_rows: SCAN_ROWS,
+        order_rows: ORDER_ROWS,
         sessions: 4,
         cache: Bytes::mib(4),
         seed: 3,
@@ -79,6 +83,8 @@ macro_rules! contract {
             contract!(@test $subject, [$($need)*],
                 statements_visit_exactly_the_rows_asked_for
                 sessions_work_side_by_side_and_every_commit_is_counted
+                transactions_do_what_they_say_and_commit_once
+                transactions_that_meet_are_sent_again_until_they_are_done
                 samples_keep_to_their_schemas_and_never_fall
                 latencies_are_given_once
                 what_is_demanded_is_enough
@@ -215,6 +221,64 @@ fn sessions_work_side_by_side_and_every_commit_is_counted(subject: &Subject) {
             }
         });
         assert_eq!(statistic(target.as_ref(), "commits") - before, 100, "{name}");
+    });
+}
+
+fn transactions_do_what_they_say_and_commit_once(subject: &Subject) {
+    subject.with(|name, target| {
+        let mut session = target.session(0).unwrap();
+        let mut transact = |statements: &[Statement]| {
+            let executed = session.transact(statements).unwrap();
+            (executed.rows, executed.commits)
+        };
+        let (schema, number, first) = (1, 7, 0);
+        let select = Statement::Select { schema, first_key: 3, rows: 5 };
+        let insert = Statement::Insert { schema, number };
+        let orders = Statement::Orders { schema, first, count: 12 };
+        let delete = Statement::Delete { schema, number };
+        let before = statistic(target.as_ref(), "commits");
+        assert_eq!(transact(&[select, Statement::Update { schema, key: 3 }, insert]), (7, 1));
+        let (rows, commits) = transact(&[orders, select]);
+        assert_eq!(commits, 0, "{name}");
+        if name != "null" {
+            // One order, or the one block that it lies in.
+            assert_eq!(rows, 6, "{name}");
+        }
+        assert_eq!(transact(&[delete]), (1, 1), "{name}");
+        if !target.describe().unwrap().server.is_empty() {
+            assert_eq!(transact(&[orders]), (0, 0), "{name}: it is gone");
+            assert_eq!(transact(&[Statement::Orders { schema: 0, first, count: 12 }]), (0, 0));
+        }
+        assert_eq!(statistic(target.as_ref(), "commits") - before, 2, "{name}");
+    });
+}
+
+fn transactions_that_meet_are_sent_again_until_they_are_done(subject: &Subject) {
+    subject.with(|name, target| {
+        let before = statistic(target.as_ref(), "commits");
+        std::thread::scope(|scope| {
+            for index in 0..2 {
+                scope.spawn(move || {
+                    let mut session = target.session(index).unwrap();
+                    for n in 0..20 {
+                        // In opposite order: where rows are locked, that is a deadlock.
+                        let key = |step: u64| if index == 0 { step } else { 1 - step };
+                        let update = |step| Statement::Update { schema: 0, key: key(step) };
+                        let number = 2 * n + u64::from(index);
+                        let insert = Statement::Insert { schema: 0, number };
+                        let executed = session.transact(&[update(0), insert, update(1)]).unwrap();
+                        assert_eq!((executed.rows, executed.commits), (3, 1), "{name}");
+                    }
+                });
+            }
+        });
+        assert_eq!(statistic(target.as_ref(), "commits") - before, 40, "{name}");
+        let mut session = target.session(0).unwrap();
+        let all = Statement::Orders { schema: 0, first: 0, count: 60 };
+        let found = session.transact(&[all]).unwrap().rows;
+        if !target.describe().unwrap().server.is_empty() {
+            assert_eq!(found, 40, "{name}: what was rolled back came once");
+        }
     });
 }
 

@@ -2,28 +2,37 @@
 //! their only writer; reading them disturbs no session. Latencies go into one histogram a kind of
 //! operation, which the reader empties: memory does not grow with sessions or time.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::thread;
 
 use blockstone_base::LatencyHistogram;
 use blockstone_base::column::{Cell, Reading};
-use blockstone_base::database::OPERATION;
+use blockstone_base::database::{OPERATION, STATEMENTS, TRANSACTIONS};
 use blockstone_base::histogram::SharedHistogram;
 use blockstone_base::load::Op;
-use blockstone_target::{Executed, Operation};
+use blockstone_target::Executed;
 
-const KINDS: usize = Operation::KINDS.len();
+/// The names of all kinds of operations: single statements, then transactions.
+pub const KINDS: [&str; STATEMENTS.len() + TRANSACTIONS.len()] = {
+    let [select, update, scan] = STATEMENTS;
+    let [new_order, payment, order_status, delivery, stock_level] = TRANSACTIONS;
+    [select, update, scan, new_order, payment, order_status, delivery, stock_level]
+};
+const KINDS_LEN: usize = KINDS.len();
 const COLUMNS: usize = OPERATION.columns.len();
-const OPS: [Op; KINDS] = [Op::Read, Op::Commit, Op::Read];
+const OPS: [Op; KINDS_LEN] =
+    [Op::Read, Op::Commit, Op::Read, Op::Commit, Op::Commit, Op::Read, Op::Commit, Op::Read];
 
-/// Latencies of operations that have not ended, by kind.
+/// Latencies of operations that have not ended, of each of `kinds`.
 pub(crate) fn unfinished(
     lasted: impl Iterator<Item = (usize, u64)>,
+    kinds: Range<usize>,
 ) -> impl Iterator<Item = (&'static str, Op, LatencyHistogram)> {
-    let mut kinds: [LatencyHistogram; KINDS] = Default::default();
-    lasted.for_each(|(kind, lasted_ns)| kinds[kind].record(lasted_ns));
-    let named = Operation::KINDS.into_iter().zip(OPS).zip(kinds);
-    named.map(|((name, op), lasted)| (name, op, lasted))
+    let mut all: [LatencyHistogram; KINDS_LEN] = Default::default();
+    lasted.for_each(|(kind, lasted_ns)| all[kind].record(lasted_ns));
+    let named = KINDS.into_iter().zip(OPS).zip(all);
+    named.skip(kinds.start).take(kinds.len()).map(|((name, op), lasted)| (name, op, lasted))
 }
 
 blockstone_base::counters! {
@@ -43,9 +52,9 @@ pub struct KindTotals {
 }
 }
 
-/// Counters of all kinds, in the order of [`Operation::KINDS`].
+/// Counters of all kinds, in the order of [`KINDS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals(pub [KindTotals; KINDS]);
+pub struct Totals(pub [KindTotals; KINDS_LEN]);
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionLatencies {
@@ -71,9 +80,9 @@ impl Totals {
         self.0.iter().map(|kind| kind.commits).sum()
     }
 
-    /// One row a kind, for the series [`OPERATION`].
-    pub fn readings(&self, readings: &mut Vec<Reading>) {
-        for (name, kind) in Operation::KINDS.iter().zip(&self.0) {
+    /// One row for each of `kinds`, for the series [`OPERATION`].
+    pub fn readings(&self, kinds: Range<usize>, readings: &mut Vec<Reading>) {
+        for (name, kind) in KINDS[kinds.clone()].iter().zip(&self.0[kinds]) {
             readings.push(Reading {
                 probe: OPERATION.probe,
                 object: (*name).to_owned(),
@@ -106,7 +115,7 @@ pub(crate) struct SessionCounters {
     started: AtomicU64,
     current_kind: AtomicU64,
     current_ns: AtomicU64,
-    kinds: [[AtomicU64; COLUMNS]; KINDS],
+    kinds: [[AtomicU64; COLUMNS]; KINDS_LEN],
 }
 
 impl SessionCounters {
@@ -198,8 +207,8 @@ fn add(counter: &AtomicU64, value: u64) {
 #[derive(Debug)]
 pub(crate) struct Counters {
     pub sessions: Box<[SessionCounters]>,
-    latency: [SharedHistogram; KINDS],
-    service: Option<[SharedHistogram; KINDS]>,
+    latency: [SharedHistogram; KINDS_LEN],
+    service: Option<[SharedHistogram; KINDS_LEN]>,
 }
 
 impl Counters {
@@ -226,7 +235,7 @@ impl Counters {
     }
 
     pub fn take_latencies(&self) -> Vec<SessionLatencies> {
-        let kinds = Operation::KINDS.into_iter().zip(OPS).enumerate();
+        let kinds = KINDS.into_iter().zip(OPS).enumerate();
         let taken = kinds.map(|(kind, (name, op))| SessionLatencies {
             name,
             op,

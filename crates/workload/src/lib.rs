@@ -17,14 +17,15 @@
 pub mod conf;
 mod counters;
 pub mod noise;
+pub mod order_entry;
 mod parameters;
 mod run;
 mod schedule;
 mod session;
 mod wanted;
 
-pub use counters::{KindTotals, SessionLatencies, Totals};
+pub use counters::{KINDS, KindTotals, SessionLatencies, Totals};
 pub use parameters::{Every, Hotspot, ParameterError, Parameters, Population, Scale, Think};
 pub use run::{Outcome, Running, WorkloadError, start};
-pub use schedule::{Schedule, Step, checksum};
+pub use schedule::{Schedule, Step, Work, checksum};
 pub use wanted::{Defaults, HotspotWanted, Wanted};

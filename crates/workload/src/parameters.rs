@@ -1,10 +1,15 @@
 //! The parameters of the SLOB method, complete and checked.
 
+use std::ops::Range;
 use std::str::FromStr;
 
+use blockstone_base::database::STATEMENTS;
 use blockstone_base::load::Pacing;
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_target::DirectScan;
+
+use crate::counters::KINDS;
+use crate::order_entry::{self, customers_and_products};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
@@ -21,6 +26,9 @@ pub struct Parameters {
     pub scan_pct: u32,
     /// `SCAN_TABLE_SZ`: rows of that table.
     pub scan_rows: u64,
+    /// Transactions of [`order_entry`](crate::order_entry) in place of single statements. For
+    /// [`Population::Mixed`] only.
+    pub order_entry: bool,
     /// How sessions scan past the buffer cache; none lets the target scan as it does by itself.
     pub direct_scan: Option<DirectScan>,
     /// `DO_HOTSPOT`: a range of rows that is visited more often.
@@ -144,10 +152,20 @@ impl Parameters {
 
     pub fn updates(&self) -> bool {
         match self.population {
-            Population::Mixed { .. } => self.update_pct > 0,
+            Population::Mixed { .. } => self.update_pct > 0 || self.order_entry,
             Population::Apart { writers, .. } => writers > 0,
             Population::Scanning { .. } => false,
         }
+    }
+
+    /// The kinds of operations that sessions send, as indices into [`KINDS`].
+    pub fn kinds(&self) -> Range<usize> {
+        if self.order_entry { STATEMENTS.len()..KINDS.len() } else { 0..STATEMENTS.len() }
+    }
+
+    /// Rows of a schema that are room for orders.
+    pub fn order_rows(&self) -> u64 {
+        if self.order_entry { order_entry::order_rows(self.rows) } else { 0 }
     }
 
     /// Rows that the largest statement visits by key.
@@ -171,6 +189,11 @@ impl Parameters {
             if value > 100 {
                 return Err(ParameterError::Percentage { parameter, value });
             }
+        }
+        if self.order_entry {
+            let (customers, products) = customers_and_products(self.rows);
+            nonzero("the customers of --scale", customers)?;
+            self.check_range("products of a schema", products, "--scale")?;
         }
         self.check_range("schema", self.rows, "--scale")?;
         self.check_hotspot()?;
@@ -245,6 +268,7 @@ impl Default for Parameters {
             update_pct: 10,
             scan_pct: 0,
             scan_rows: 128,
+            order_entry: false,
             direct_scan: None,
             hotspot: None,
             hot_schema: None,

@@ -100,7 +100,8 @@ impl Running {
     /// How long operations have lasted, from the intended start, that are under way or overdue: for
     /// each kind its name and direction, also where there are none.
     pub fn unfinished(&self) -> impl Iterator<Item = (&'static str, Op, LatencyHistogram)> {
-        counters::unfinished(self.shared.unfinished(&self.parameters).into_iter())
+        let lasted = self.shared.unfinished(&self.parameters).into_iter();
+        counters::unfinished(lasted, self.parameters.kinds())
     }
 
     /// Whether a session has ended: then the others no longer are the load that was asked for.

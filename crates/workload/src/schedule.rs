@@ -8,9 +8,11 @@
 //! by accident all hot or none. A statement's rows lie within the schema or the hot range as a
 //! whole, and every row of it is as likely as its place allows, odd and even alike.
 
+use blockstone_base::database::STATEMENTS;
 use blockstone_base::rng::{self, Rng};
-use blockstone_target::Operation;
+use blockstone_target::{Operation, Statement};
 
+use crate::order_entry::{OrderEntry, Place};
 use crate::parameters::{Every, Hotspot, Parameters, Population};
 
 /// Operations of each session that the checksum of a schedule covers.
@@ -32,18 +34,33 @@ pub struct Schedule {
     hot_schema: Option<OneIn>,
     pauses: Option<Pauses>,
     round: Option<Round>,
+    order_entry: Option<OrderEntry>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    pub operation: Operation,
+    /// Its kind, as an index into [`KINDS`](crate::KINDS).
+    pub kind: usize,
+    pub work: Work,
     /// The pause after it, in nanoseconds.
     pub think_ns: u64,
 }
 
+/// What is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    Operation(Operation),
+    /// The statements that [`Schedule::statements`] has until the next step.
+    Transaction,
+}
+
 impl Step {
+    fn of(operation: Operation, think_ns: u64) -> Self {
+        Self { kind: operation.kind(), work: Work::Operation(operation), think_ns }
+    }
+
     pub fn updates(&self) -> bool {
-        matches!(self.operation, Operation::Update { .. })
+        matches!(self.work, Work::Operation(Operation::Update { .. }))
     }
 }
 
@@ -52,21 +69,45 @@ impl Step {
 pub fn checksum(parameters: &Parameters) -> u64 {
     let sessions = 0..parameters.population.sessions();
     sessions.fold(0, |sum, index| {
-        let steps = Schedule::new(parameters, index).take(CHECKED);
-        steps.fold(rng::mix(sum ^ u64::from(index)), |sum, step| fold(sum, &step))
+        let mut schedule = Schedule::new(parameters, index);
+        (0..CHECKED).fold(rng::mix(sum ^ u64::from(index)), |sum, _| {
+            let step = schedule.step();
+            let sum = match step.work {
+                Work::Operation(operation) => fold(sum, of_operation(&operation)),
+                Work::Transaction => {
+                    schedule.statements().iter().fold(sum, |sum, it| fold(sum, of_statement(it)))
+                }
+            };
+            rng::mix(sum ^ step.think_ns)
+        })
     })
 }
 
-fn fold(sum: u64, step: &Step) -> u64 {
-    let (schema, first_key, rows) = match step.operation {
+/// A number for its kind, then schema, first key and rows.
+type Part = (u64, u32, u64, u32);
+
+fn of_operation(operation: &Operation) -> Part {
+    let kind = operation.kind() as u64;
+    match *operation {
         Operation::Select { schema, first_key, rows }
-        | Operation::Update { schema, first_key, rows } => (schema, first_key, rows),
-        Operation::Scan { schema } => (schema, 0, 0),
-    };
-    let place = (u64::from(schema) << 34) ^ (u64::from(rows) << 2) ^ step.operation.kind() as u64;
-    let sum = rng::mix(sum ^ place);
-    let sum = rng::mix(sum ^ first_key);
-    rng::mix(sum ^ step.think_ns)
+        | Operation::Update { schema, first_key, rows } => (kind, schema, first_key, rows),
+        Operation::Scan { schema } => (kind, schema, 0, 0),
+    }
+}
+
+fn of_statement(statement: &Statement) -> Part {
+    match *statement {
+        Statement::Select { schema, first_key, rows } => (4, schema, first_key, rows),
+        Statement::Update { schema, key } => (5, schema, key, 1),
+        Statement::Insert { schema, number } => (6, schema, number, 1),
+        Statement::Orders { schema, first, count } => (7, schema, first, count),
+        Statement::Delete { schema, number } => (8, schema, number, 1),
+    }
+}
+
+fn fold(sum: u64, (kind, schema, first_key, rows): Part) -> u64 {
+    let place = (u64::from(schema) << 34) ^ (u64::from(rows) << 2) ^ kind;
+    rng::mix(rng::mix(sum ^ place) ^ first_key)
 }
 
 impl Schedule {
@@ -98,6 +139,18 @@ impl Schedule {
                 }
                 Population::Mixed { .. } | Population::Apart { .. } => None,
             },
+            order_entry: match parameters.population {
+                Population::Mixed { threads, .. } if parameters.order_entry => {
+                    Some(OrderEntry::new(Place {
+                        schema,
+                        rows: parameters.rows,
+                        work_unit: parameters.work_unit,
+                        session: index % threads,
+                        sessions: threads,
+                    }))
+                }
+                _ => None,
+            },
         }
     }
 
@@ -106,9 +159,14 @@ impl Schedule {
         if let Some(round) = &self.round {
             let schema = self.schema;
             self.schema = (schema + round.step) % round.schemas;
-            return Step { operation: Operation::Scan { schema }, think_ns: 0 };
+            return Step::of(Operation::Scan { schema }, 0);
         }
         let rng = &mut self.rng;
+        if let Some(order_entry) = &mut self.order_entry {
+            let kind = STATEMENTS.len() + order_entry.next(rng);
+            let think_ns = self.pauses.as_mut().map_or(0, |pauses| pauses.next_ns(rng));
+            return Step { kind, work: Work::Transaction, think_ns };
+        }
         let update = self.updates.hit();
         let hot_schema = self.hot_schema.as_mut().is_some_and(|one_in| one_in.hit(rng));
         let schema = if hot_schema { 0 } else { self.schema };
@@ -129,7 +187,12 @@ impl Schedule {
             }
         };
         let think_ns = self.pauses.as_mut().map_or(0, |pauses| pauses.next_ns(rng));
-        Step { operation, think_ns }
+        Step::of(operation, think_ns)
+    }
+
+    /// The statements of the transaction that was stepped to last.
+    pub fn statements(&self) -> &[Statement] {
+        self.order_entry.as_ref().map_or(&[], OrderEntry::statements)
     }
 }
 
@@ -219,12 +282,13 @@ mod tests {
     }
 
     fn keys(step: &Step) -> (u32, std::ops::Range<u64>) {
-        match step.operation {
-            Operation::Select { schema, first_key, rows }
-            | Operation::Update { schema, first_key, rows } => {
-                (schema, first_key..first_key + u64::from(rows))
-            }
-            Operation::Scan { schema } => (schema, 0..0),
+        match step.work {
+            Work::Operation(
+                Operation::Select { schema, first_key, rows }
+                | Operation::Update { schema, first_key, rows },
+            ) => (schema, first_key..first_key + u64::from(rows)),
+            Work::Operation(Operation::Scan { schema }) => (schema, 0..0),
+            Work::Transaction => panic!("{step:?}"),
         }
     }
 
@@ -314,7 +378,8 @@ mod tests {
     fn scans_are_a_share_of_the_selects() {
         let parameters = Parameters { update_pct: 50, scan_pct: 20, ..Parameters::default() };
         let steps = steps(&parameters, 1000);
-        let scans = steps.iter().filter(|s| matches!(s.operation, Operation::Scan { .. })).count();
+        let is_scan = |s: &&Step| matches!(s.work, Work::Operation(Operation::Scan { .. }));
+        let scans = steps.iter().filter(is_scan).count();
         assert_eq!(scans, 100, "20 % of 500 selects");
     }
 
@@ -349,8 +414,8 @@ mod tests {
             let mut seen: Vec<Vec<u32>> = Vec::new();
             for index in 0..sessions {
                 let steps = Schedule::new(&parameters, index).take(schemas as usize);
-                let parts = steps.map(|step| match step.operation {
-                    Operation::Scan { schema } => schema,
+                let parts = steps.map(|step| match step.work {
+                    Work::Operation(Operation::Scan { schema }) => schema,
                     other => panic!("{other:?}"),
                 });
                 seen.push(parts.collect());
@@ -377,9 +442,10 @@ mod tests {
             Parameters { update_pct: 11, ..base.clone() },
             Parameters { work_unit: 63, ..base.clone() },
             Parameters { hot_schema: Some(Every(3)), ..base.clone() },
+            Parameters { order_entry: true, ..base.clone() },
             Parameters { population: Population::Mixed { schemas: 4, threads: 1 }, ..base },
         ];
         let sums: HashSet<u64> = others.iter().map(checksum).chain([sum]).collect();
-        assert_eq!(sums.len(), 7);
+        assert_eq!(sums.len(), 8);
     }
 }

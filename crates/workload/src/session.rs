@@ -10,9 +10,9 @@ use blockstone_sys::clock;
 use blockstone_target::{Target, TargetSession};
 use parking_lot::{Condvar, Mutex};
 
-use crate::counters::{Counters, Timed};
+use crate::counters::{Counters, KINDS, Timed};
 use crate::parameters::Parameters;
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, Step, Work};
 
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -122,7 +122,7 @@ impl Shared {
             }
             let left = parameters.loops.map_or(u64::MAX, |loops| loops.saturating_sub(started));
             let overdue = arrivals.overdue(now_ns).take(left as usize);
-            out.extend(overdue.map(|due_ns| (schedule.step().operation.kind(), now_ns - due_ns)));
+            out.extend(overdue.map(|due_ns| (schedule.step().kind, now_ns - due_ns)));
         }
         out
     }
@@ -180,6 +180,14 @@ pub(crate) fn run(index: u32, target: &dyn Target, parameters: &Parameters, shar
     running.run(session.as_mut());
 }
 
+/// What was sent, for a message.
+fn sent(step: &Step) -> String {
+    match step.work {
+        Work::Operation(operation) => format!("{operation:?}"),
+        Work::Transaction => KINDS[step.kind].to_owned(),
+    }
+}
+
 struct Loop<'a> {
     index: u32,
     start: Instant,
@@ -208,9 +216,12 @@ impl Loop<'_> {
                 }
             };
             let step = self.schedule.step();
-            let kind = step.operation.kind();
+            let kind = step.kind;
             own.begins(kind, intended_ns);
-            let executed = session.execute(&step.operation);
+            let executed = match &step.work {
+                Work::Operation(operation) => session.execute(operation),
+                Work::Transaction => session.transact(self.schedule.statements()),
+            };
             let timed = Timed { intended_ns, ready_ns, sent_ns: now_ns, done_ns: self.now_ns() };
             now_ns = timed.done_ns;
             match executed {
@@ -227,7 +238,7 @@ impl Loop<'_> {
                     let index = self.index;
                     return self
                         .shared
-                        .fail(|| format!("session {index}: {:?}: {error}", step.operation));
+                        .fail(|| format!("session {index}: {}: {error}", sent(&step)));
                 }
             }
             self.left -= 1;

@@ -187,6 +187,7 @@ impl Wanted {
             update_pct: self.update_pct.unwrap_or(shipped.update_pct),
             scan_pct: self.scan_pct.unwrap_or(shipped.scan_pct),
             scan_rows: scan_size.blocks(block),
+            order_entry: false,
             direct_scan: None,
             hotspot: self.hotspot.map(|hotspot| Hotspot {
                 first: hotspot.offset.blocks(block),

@@ -10,14 +10,16 @@ use std::time::{Duration, Instant};
 
 use blockstone_base::Capability;
 use blockstone_base::column::Reading;
+use blockstone_base::database::TRANSACTIONS;
 use blockstone_base::load::Pacing;
 use blockstone_base::units::Nanos;
 use blockstone_target::{
-    Executed, Latencies, Operation, Progress, Target, TargetError, TargetSession, TargetSpec,
-    registry,
+    Executed, Latencies, Operation, Progress, Statement, Target, TargetError, TargetSession,
+    TargetSpec, registry,
 };
+use blockstone_workload::order_entry::SHARES;
 use blockstone_workload::{
-    Every, Parameters, Population, Running, Schedule, Think, WorkloadError, start,
+    Every, Parameters, Population, Running, Schedule, Think, Work, WorkloadError, start,
 };
 
 /// What the target is to do wrong.
@@ -43,6 +45,7 @@ struct Scripted {
     /// The first operation of each session: when it came, and how many were connected then.
     first: Mutex<Vec<(Instant, u32)>>,
     sent: Mutex<Vec<(u32, Operation)>>,
+    transacted: Mutex<Vec<(u32, Vec<Statement>)>>,
 }
 
 #[derive(Debug)]
@@ -90,7 +93,7 @@ impl Target for Handle {
 
 impl TargetSession for ScriptedSession {
     fn execute(&mut self, operation: &Operation) -> Result<Executed, TargetError> {
-        let Scripted { orders, connected, first, sent } = self.target.as_ref();
+        let Scripted { orders, connected, first, sent, .. } = self.target.as_ref();
         if self.executed == 0 {
             first.lock().unwrap().push((Instant::now(), connected.load(Ordering::SeqCst)));
         }
@@ -114,6 +117,12 @@ impl TargetSession for ScriptedSession {
             Operation::Update { rows, .. } => Executed { rows: rows.into(), commits: 1 },
             Operation::Scan { .. } => Executed { rows: 128, commits: 0 },
         })
+    }
+
+    fn transact(&mut self, statements: &[Statement]) -> Result<Executed, TargetError> {
+        let mut transacted = self.target.transacted.lock().unwrap();
+        transacted.push((self.index, statements.to_vec()));
+        Ok(Executed { rows: statements.len() as u64, commits: 1 })
     }
 }
 
@@ -163,14 +172,41 @@ fn what_is_sent_is_the_schedule_and_nothing_else() {
         let of_session = sent.iter().filter(|(from, _)| *from == index);
         let seen: Vec<Operation> = of_session.map(|(_, operation)| *operation).collect();
         let steps = Schedule::new(&parameters, index).take(200);
-        let expected: Vec<Operation> = steps.map(|step| step.operation).collect();
+        let expected: Vec<Work> = steps.map(|step| step.work).collect();
+        let seen: Vec<Work> = seen.into_iter().map(Work::Operation).collect();
         assert_eq!(seen, expected);
     }
-    let [select, update, scan] = outcome.totals.0;
+    let [select, update, scan, ..] = outcome.totals.0;
     assert_eq!((select.completed_ops, update.completed_ops, scan.completed_ops), (560, 240, 0));
     assert_eq!((select.rows, update.rows), (560 * 64, 240 * 64), "64 rows are 64, not 63");
     assert_eq!(update.commits, 240);
     assert_eq!((outcome.first_error, outcome.failed_sessions), (None, 0));
+}
+
+#[test]
+fn transactions_are_sent_as_scheduled_and_counted_by_kind() {
+    let parameters = Parameters { loops: Some(100), order_entry: true, ..mixed(2) };
+    let (scripted, running) = begin(Orders::default(), &parameters);
+    wait_until("loops end", || running.all_ended());
+    assert_eq!(running.unfinished().map(|(name, ..)| name).collect::<Vec<_>>(), TRANSACTIONS);
+    let latencies = running.take_latencies();
+    assert_eq!(latencies.iter().map(|of| of.name).collect::<Vec<_>>(), TRANSACTIONS);
+    let outcome = running.stop(GRACE);
+    let transacted = scripted.transacted.lock().unwrap();
+    for index in 0..4 {
+        let of_session = transacted.iter().filter(|(from, _)| *from == index);
+        let mut schedule = Schedule::new(&parameters, index);
+        for (_, statements) in of_session {
+            assert_eq!(schedule.step().work, Work::Transaction);
+            assert_eq!(statements, schedule.statements());
+        }
+    }
+    let counted = outcome.totals.0.map(|kind| kind.completed_ops);
+    let asked = SHARES.map(|share| 4 * u64::from(share));
+    assert_eq!((&counted[..3], &counted[3..]), (&[0; 3][..], &asked[..]));
+    let mut readings = Vec::new();
+    outcome.totals.readings(parameters.kinds(), &mut readings);
+    assert_eq!(readings.iter().map(|row| row.object.as_str()).collect::<Vec<_>>(), TRANSACTIONS);
 }
 
 #[test]

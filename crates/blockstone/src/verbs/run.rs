@@ -99,6 +99,7 @@ pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Res
         target_settings: of_target.settings.clone(),
         programs: of_target.programs.clone(),
         run_time: wanted.run_time.unwrap_or(run_time(&args.form)),
+        order_entry: args.form.profile == Profile::Oltp,
         scan: scan(&args.form),
         noise: args.form.noise.map(|noise| noise.writers),
         wanted,
@@ -123,8 +124,8 @@ pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Res
 fn run_time(form: &FormArgs) -> Nanos {
     match (form.profile, form.noise) {
         (Profile::Scan, _) => RUN_TIME_OF_MANY,
-        (Profile::Slob, Some(_)) => RUN_TIME_OF_TWO,
-        (Profile::Slob, None) => RUN_TIME,
+        (Profile::Slob | Profile::Oltp, Some(_)) => RUN_TIME_OF_TWO,
+        (Profile::Slob | Profile::Oltp, None) => RUN_TIME,
     }
 }
 
@@ -167,7 +168,10 @@ fn check_form(args: &RunArgs) -> Result<()> {
                 );
             }
         }
-        Profile::Slob => {
+        Profile::Slob | Profile::Oltp => {
+            if form.profile == Profile::Oltp {
+                check_order_entry(args)?;
+            }
             if let Some(name) = given(of_scans).next() {
                 bail!(
                     "run with {}: the option applies only to scans\n\
@@ -182,6 +186,34 @@ fn check_form(args: &RunArgs) -> Result<()> {
                 );
             }
         }
+    }
+    Ok(())
+}
+
+/// Wishes that order entry does not have: its mix and its rows are its own.
+const NOT_OF_ORDER_ENTRY: [&str; 9] = [
+    "readers",
+    "writers",
+    "update_work_unit",
+    "update_pct",
+    "scan_pct",
+    "scan_size",
+    "hotspot",
+    "hot_schema",
+    "conf",
+];
+
+fn check_order_entry(args: &RunArgs) -> Result<()> {
+    let conf = args.conf.is_some().then_some("conf");
+    let mut given = args.method.names().chain(conf);
+    if let Some(name) = given.find(|name| NOT_OF_ORDER_ENTRY.contains(name)) {
+        let option = option(name);
+        bail!(
+            "send order entry with {option}: its transactions and the rows that they visit are \
+             fixed\n\
+             hint: omit {option} or --profile oltp; --sessions, --schemas, --scale, --think and \
+             --rate apply to both"
+        );
     }
     Ok(())
 }

@@ -16,6 +16,7 @@ mod known_devices;
 mod lies;
 mod limits;
 mod mixes;
+mod oltp;
 mod parts;
 mod preconditioning;
 mod reduce;

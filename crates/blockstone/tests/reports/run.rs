@@ -15,7 +15,11 @@ use serde_json::{Value, json};
 
 use crate::calibrate::expect;
 use crate::document::check;
-use crate::run_fixture::{self, calibration, matrix, noise, readers, without_database};
+use crate::run_fixture::{
+    self, calibration, matrix, noise, order_entry, readers, without_database,
+};
+
+const SHARES: [u64; 5] = [45, 43, 4, 4, 4];
 
 struct Run {
     recording: Recording,
@@ -53,7 +57,7 @@ impl Run {
 
 /// Reports of all forms of runs.
 pub fn reports() -> Vec<Report> {
-    let forms = [matrix(), noise(), readers()];
+    let forms = [matrix(), noise(), readers(), order_entry(SHARES)];
     let forms = forms.iter().map(|fixture| found(fixture, None).report());
     [healthy().report(), condemned().report()].into_iter().chain(forms).collect()
 }
@@ -101,6 +105,7 @@ fn forms_of_runs_have_charts_of_their_own() {
         ("run", healthy()),
         ("run-scan", found(&matrix(), None)),
         ("run-noise", found(&noise(), None)),
+        ("run-oltp", found(&order_entry(SHARES), None)),
     ];
     let charts: [(&str, &[&str]); 2] = [
         ("run-scan", &["scan-throughput", "reads-and-reported-waits"]),
@@ -148,7 +153,9 @@ fn documents_keep_to_the_schema() {
     let readers = found(&readers(), None);
     let matrix = found(&matrix(), None);
     let noise = found(&noise(), None);
-    for run in [healthy(), condemned(), unfinished(), without_database, readers, matrix, noise] {
+    let oltp = found(&order_entry(SHARES), None);
+    let others = [without_database, readers, matrix, noise, oltp];
+    for run in [healthy(), condemned(), unfinished()].into_iter().chain(others) {
         check("run", &run.document());
     }
 }

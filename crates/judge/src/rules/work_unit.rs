@@ -24,6 +24,25 @@ const SHARE_OFF_MAX: f64 = 0.02;
 /// Operations from which on the share is judged.
 const ENOUGH_OPS: u64 = 1_000;
 
+/// Whether the transactions of order entry have the shares that were asked for.
+fn mix(case: &RunCase, seen: &mut Vec<String>, wrong: &mut Vec<String>) {
+    let Some(transactions) = &case.findings.transactions else { return };
+    let sent: u64 = transactions.kinds.iter().map(|kind| kind.count).sum();
+    if sent < ENOUGH_OPS {
+        return;
+    }
+    let known = transactions.kinds.iter().filter_map(|kind| Some((kind, kind.asked_pct?)));
+    let off = |ratio: f64, asked: u32| (ratio - f64::from(asked) / 100.0).abs();
+    let off = known.map(|(kind, asked)| (off(kind.ratio, asked), kind, asked));
+    let Some((off, kind, asked)) = off.max_by(|a, b| a.0.total_cmp(&b.0)) else { return };
+    let text = format!(
+        "{} of the transactions were {}; {asked} % were requested, the others are closer",
+        percent(kind.ratio),
+        kind.name
+    );
+    if off <= SHARE_OFF_MAX { seen.push(text) } else { wrong.push(text) }
+}
+
 fn check(case: &RunCase) -> Judgement {
     let grown = |kind, column| case.window.grown("operation", kind, column).unwrap_or(0);
     let mut seen = Vec::new();
@@ -33,6 +52,7 @@ fn check(case: &RunCase) -> Judgement {
         ("select", run.work_unit.map(u64::from)),
         ("update", run.update_work_unit.map(u64::from)),
         ("scan", run.scan_rows),
+        ("stock-level", run.work_unit.map(u64::from)),
     ];
     for (kind, unit) in units {
         let (ops, rows) = (grown(kind, "completed_ops"), grown(kind, "rows"));
@@ -57,6 +77,7 @@ fn check(case: &RunCase) -> Judgement {
             wrong.push(text);
         }
     }
+    mix(case, &mut seen, &mut wrong);
     match (wrong.is_empty(), seen.is_empty()) {
         (false, _) => Judgement::fail(wrong.join("; "), all_figures()),
         (true, false) => Judgement::pass(seen.join("; ")),

@@ -1,13 +1,11 @@
 //! Latencies by operation and by event, and whether they agree with the rates.
 
+use blockstone_base::database::{STATEMENTS, TRANSACTIONS};
 use blockstone_base::histogram::{Buckets, LatencyHistogram};
 use blockstone_record::LatencyClock;
 
 use super::window::RunWindow;
 use super::{LittlesLaw, Percentiles};
-
-/// Operations in the order in which they are shown.
-const OPERATIONS: [&str; 3] = ["select", "update", "scan"];
 
 /// Operations from their intended start, then events, those of the sessions first.
 pub fn percentiles(window: &RunWindow) -> Vec<Percentiles> {
@@ -18,7 +16,7 @@ pub fn percentiles(window: &RunWindow) -> Vec<Percentiles> {
         window.histograms().collect()
     };
     let mut out = Vec::new();
-    for name in OPERATIONS {
+    for name in STATEMENTS.into_iter().chain(TRANSACTIONS) {
         let of = |clock| all.iter().find(|found| (found.0, found.1) == (name, clock));
         let unfinished = of(LatencyClock::Unfinished).map(|found| found.2);
         let found = of(LatencyClock::Intended);

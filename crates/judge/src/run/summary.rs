@@ -8,13 +8,13 @@ use crate::summary::names;
 
 use super::time::{CPU, SESSION};
 use super::window::RunWindow;
-use super::{Efficiency, Percentiles, RunFindings};
+use super::{Efficiency, Percentiles, RunFindings, TransactionKind};
 
 /// Names of all figures, in their order; a figure that was not measured is absent.
-pub const NAMES: [&str; 21] = names(&ABOUT);
+pub const NAMES: [&str; 27] = names(&ABOUT);
 
 /// What each of them is.
-pub const ABOUT: [(&str, &str); 21] = [
+pub const ABOUT: [(&str, &str); 27] = [
     ("read_iops", "Read requests a second of the database's processes."),
     ("write_iops", "Write requests a second of the same; a mirrored write counts once."),
     ("hardware_read_iops", "Read requests a second sent to the disks."),
@@ -33,7 +33,13 @@ pub const ABOUT: [(&str, &str); 21] = [
     ("commit_latency_ns_p50", "Median of log file sync of the sessions."),
     ("commit_latency_ns_p99", "99th percentile of log file sync of the sessions."),
     ("cpu_ns_per_commit", "Processor time a commit, of the database and its sessions."),
-    ("operations_per_s", "Selects, updates and scans completed a second."),
+    ("operations_per_s", "Selects, updates and scans, or transactions, completed a second."),
+    ("transactions_per_s", "Transactions of order entry completed a second, of all kinds."),
+    ("new_order_latency_ns_p50", "Median response time of the transaction new-order."),
+    ("new_order_latency_ns_p90", "90th percentile of the same."),
+    ("new_order_latency_ns_p99", "99th percentile of the same."),
+    ("cpu_ns_per_transaction", "Processor time of the sessions a transaction of order entry."),
+    ("physical_reads_per_transaction", "Blocks read from storage a transaction of order entry."),
     ("average_active_sessions", "Database time a second: sessions inside a call on average."),
     ("db_time_remainder_ratio", "Share of database time that CPU, run queue and waits leave."),
 ];
@@ -99,6 +105,22 @@ fn figure(name: &str, window: &RunWindow, findings: &RunFindings) -> Option<Foun
             ("CPU per commit", "ns", window.slope(&processor(window)?, &commits).ok()?)
         }
         "operations_per_s" => ("Operations", "ops/s", of_all("operation", "completed_ops")?),
+        "transactions_per_s" => {
+            findings.transactions.as_ref()?;
+            ("Transactions a second", "transactions/s", of_all("operation", "completed_ops")?)
+        }
+        "new_order_latency_ns_p50" => ("Median new order", "ns", new_order(findings)?.ns_p50?),
+        "new_order_latency_ns_p90" => ("90 % of new orders", "ns", new_order(findings)?.ns_p90?),
+        "new_order_latency_ns_p99" => ("99 % of new orders", "ns", new_order(findings)?.ns_p99?),
+        "cpu_ns_per_transaction" => {
+            findings.transactions.as_ref()?;
+            ("CPU per transaction", "ns", per_operation(window, &processor(window)?)?)
+        }
+        "physical_reads_per_transaction" => {
+            findings.transactions.as_ref()?;
+            let reads = window.track("instance", "", "physical_reads").ok()?;
+            ("Blocks read per transaction", "blocks", per_operation(window, &reads)?)
+        }
         "average_active_sessions" => {
             ("Average active sessions", "sessions", statistic("db_time_ns")?.scaled(1e-9))
         }
@@ -110,6 +132,16 @@ fn figure(name: &str, window: &RunWindow, findings: &RunFindings) -> Option<Foun
         }
         _ => return None,
     })
+}
+
+/// The transaction whose response time stands for the mix, as in TPC-C.
+fn new_order(findings: &RunFindings) -> Option<&TransactionKind> {
+    findings.transactions.as_ref()?.kinds.first()
+}
+
+fn per_operation(window: &RunWindow, of: &Track) -> Option<Estimate> {
+    let operations = window.track_of_all("operation", "completed_ops").ok()?;
+    window.slope(of, &operations).ok()
 }
 
 /// Processor time of the sessions; where threads of the database read for them, of the process.

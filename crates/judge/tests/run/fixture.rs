@@ -1,8 +1,10 @@
 //! A recording of a workload run whose every counter is known: each grows at a constant rate. The
 //! tests of the reports use it too.
 
+use std::collections::BTreeMap;
+
 use blockstone_base::column::Schema;
-use blockstone_base::database::{self, DIRECT_READ};
+use blockstone_base::database::{self, DIRECT_READ, TRANSACTIONS};
 use blockstone_base::load::{Access, LoadSpec, Op, SERIES};
 use blockstone_base::stats::Estimate;
 use blockstone_record::LatencyClock::{Intended, Submitted};
@@ -71,6 +73,26 @@ pub fn readers() -> RecordingBuilder {
     run.series("operation", columns, &rows);
     let reads = ("session/db file sequential read", [2_400, 126_900_000_000]);
     run.series("event", WAITS, &[reads, ("session/log file sync", [0, 0])]);
+    run
+}
+
+/// Order entry: 1,000 transactions a second, with these shares of each 100.
+pub fn order_entry(shares: [u64; 5]) -> RecordingBuilder {
+    let mut run = healthy();
+    let asked = TRANSACTIONS.into_iter().zip([45, 43, 4, 4, 4]).collect::<BTreeMap<_, _>>();
+    let settings = &mut run.manifest.settings;
+    settings.remove("update_pct");
+    settings.insert("profile".into(), "oltp".into());
+    settings.insert("transaction_pct".into(), json!(asked));
+    run.remove("operation");
+    let columns = ["completed_ops", "rows", "commits", "latency_ns_sum", "service_ns_sum"];
+    let row = |(name, share): (&'static str, u64)| {
+        let count = 10 * share;
+        (name, [count, 4 * count, count, 156 * 10 * share * 100_000, 156 * 10 * share * 100_000])
+    };
+    let rows: Vec<_> = TRANSACTIONS.into_iter().zip(shares).map(row).collect();
+    run.series("operation", columns, &rows);
+    run.latencies("new-order", Op::Commit, Intended, &[(10_000_000, 440), (40_000_000, 10)]);
     run
 }
 

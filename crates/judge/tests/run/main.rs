@@ -15,7 +15,7 @@ use blockstone_record::manifest::Manifest;
 use blockstone_record::testing::RecordingBuilder;
 use serde_json::json;
 
-use fixture::{calibration, healthy, matrix, noise, readers, without_database};
+use fixture::{calibration, healthy, matrix, noise, order_entry, readers, without_database};
 
 fn found(fixture: &RecordingBuilder, calibration: Option<&Manifest>) -> RunFindings {
     let parent = tempfile::tempdir().unwrap();
@@ -52,6 +52,33 @@ fn figures_are_the_rates_that_were_recorded() {
     }
     assert_eq!(findings.figure("read_latency_ns_mean").unwrap().estimate.samples, 60_000);
     assert!(findings.trustworthy());
+}
+
+#[test]
+fn transactions_have_their_rates_and_costs_and_a_wrong_mix_is_found() {
+    let findings = found(&order_entry([45, 43, 4, 4, 4]), None);
+    let transactions = findings.transactions.as_ref().unwrap();
+    let new_order = &transactions.kinds[0];
+    assert_eq!((new_order.name, new_order.count), ("new-order", 4_500));
+    assert!(near(new_order.ratio, 0.45) && near(new_order.per_s.unwrap().value, 450.0));
+    assert!(near(new_order.rows_mean.unwrap(), 4.0) && new_order.ns_p90.is_some());
+    assert_eq!(transactions.kinds[1].ns_mean, None, "nothing was recorded of it");
+    let cost = |name: &str| {
+        transactions.costs.iter().find(|cost| cost.name == name).unwrap().per_transaction
+    };
+    assert!(near(cost("physical_reads"), 6.0) && near(cost("db_time_ns"), 15.6e6));
+    for (name, expected) in
+        [("transactions_per_s", 1_000.0), ("physical_reads_per_transaction", 6.0)]
+    {
+        assert!(near(findings.figure(name).unwrap().estimate.value, expected), "{name}");
+    }
+    let outcome = |findings: &RunFindings| {
+        findings.verdicts.iter().find(|verdict| verdict.rule == "work-unit").unwrap().outcome
+    };
+    assert_eq!(outcome(&findings), Outcome::Pass);
+    let mixed_up = found(&order_entry([41, 47, 4, 4, 4]), None);
+    assert_eq!(outcome(&mixed_up), Outcome::Fail);
+    assert!(found(&healthy(), None).transactions.is_none());
 }
 
 #[test]

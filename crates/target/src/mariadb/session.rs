@@ -24,6 +24,16 @@ impl Session {
             answer::executed(&mut self.link, statement, keys).attempting("select")?;
         Ok(counted.unwrap_or_default())
     }
+
+    fn change(&mut self, statement: &Statement, values: Vec<Value>) -> Result<u64, Trouble> {
+        self.link.exec_drop(statement, values).attempting("write")?;
+        Ok(self.link.affected_rows())
+    }
+}
+
+/// The first key and the last of `rows`.
+fn range(first_key: u64, rows: u32) -> [Value; 2] {
+    [first_key, first_key + u64::from(rows) - 1].map(Value::UInt)
 }
 
 impl Link for Session {
@@ -33,8 +43,11 @@ impl Link for Session {
 
     fn select(&mut self, schema: u32, first_key: u64, rows: u32) -> Result<u64, Trouble> {
         let select = self.prepared(Kind::Select, schema)?;
-        let last = first_key + u64::from(rows) - 1;
-        self.count(&select, vec![Value::UInt(first_key), Value::UInt(last)])
+        self.count(&select, range(first_key, rows).to_vec())
+    }
+
+    fn begin(&mut self, _writes: bool) -> Result<(), Trouble> {
+        self.link.query_drop("BEGIN").attempting("begin a transaction")
     }
 
     fn update(
@@ -45,12 +58,24 @@ impl Link for Session {
         change: &Change,
     ) -> Result<u64, Trouble> {
         let update = self.prepared(Kind::Update, schema)?;
-        self.link.query_drop("BEGIN").attempting("update")?;
         let columns = change.columns().map(|column| Value::Bytes(column.to_vec()));
-        let keys = [first_key, first_key + u64::from(rows) - 1].map(Value::UInt);
-        let values: Vec<Value> = columns.chain(keys).collect();
-        self.link.exec_drop(&update, values).attempting("update")?;
-        Ok(self.link.affected_rows())
+        let values: Vec<Value> = columns.chain(range(first_key, rows)).collect();
+        self.change(&update, values)
+    }
+
+    fn insert_order(&mut self, schema: u32, number: u64, order: &[u8]) -> Result<u64, Trouble> {
+        let insert = self.prepared(Kind::InsertOrder, schema)?;
+        self.change(&insert, vec![Value::UInt(number), Value::Bytes(order.to_vec())])
+    }
+
+    fn orders(&mut self, schema: u32, first: u64, count: u32) -> Result<u64, Trouble> {
+        let orders = self.prepared(Kind::Orders, schema)?;
+        self.count(&orders, range(first, count).to_vec())
+    }
+
+    fn delete_order(&mut self, schema: u32, number: u64) -> Result<u64, Trouble> {
+        let delete = self.prepared(Kind::DeleteOrder, schema)?;
+        self.change(&delete, vec![Value::UInt(number)])
     }
 
     fn commit(&mut self) -> Result<(), Trouble> {

@@ -19,6 +19,13 @@ impl Session {
     fn prepared(&mut self, kind: Kind, schema: u32) -> Result<Statement, Trouble> {
         self.prepared.get(kind, schema, |text| self.link.prepare(text))
     }
+
+    /// What `select` counts among `rows` keys from `first_key` on.
+    fn count(&mut self, select: &Statement, first_key: u64, rows: u32) -> Result<u64, Trouble> {
+        let (first, last) = (first_key as i64, first_key as i64 + i64::from(rows) - 1);
+        let row = self.link.query_one(select, &[&first, &last]).attempting("select")?;
+        Ok(value::<i64>(&row, 0)? as u64)
+    }
 }
 
 impl Link for Session {
@@ -30,9 +37,11 @@ impl Link for Session {
 
     fn select(&mut self, schema: u32, first_key: u64, rows: u32) -> Result<u64, Trouble> {
         let select = self.prepared(Kind::Select, schema)?;
-        let (first, last) = (first_key as i64, first_key as i64 + i64::from(rows) - 1);
-        let row = self.link.query_one(&select, &[&first, &last]).attempting("select")?;
-        Ok(value::<i64>(&row, 0)? as u64)
+        self.count(&select, first_key, rows)
+    }
+
+    fn begin(&mut self, _writes: bool) -> Result<(), Trouble> {
+        self.link.batch_execute("BEGIN").attempting("begin a transaction")
     }
 
     fn update(
@@ -43,12 +52,26 @@ impl Link for Session {
         change: &Change,
     ) -> Result<u64, Trouble> {
         let update = self.prepared(Kind::Update, schema)?;
-        self.link.batch_execute("BEGIN").attempting("update")?;
         let (first, last) = (first_key as i64, first_key as i64 + i64::from(rows) - 1);
         let columns: Vec<&[u8]> = change.columns().collect();
         let mut values: Vec<&(dyn ToSql + Sync)> = vec![&first, &last];
         values.extend(columns.iter().map(|column| column as &(dyn ToSql + Sync)));
         self.link.execute(&update, &values).attempting("update")
+    }
+
+    fn insert_order(&mut self, schema: u32, number: u64, order: &[u8]) -> Result<u64, Trouble> {
+        let insert = self.prepared(Kind::InsertOrder, schema)?;
+        self.link.execute(&insert, &[&(number as i64), &order]).attempting("insert")
+    }
+
+    fn orders(&mut self, schema: u32, first: u64, count: u32) -> Result<u64, Trouble> {
+        let orders = self.prepared(Kind::Orders, schema)?;
+        self.count(&orders, first, count)
+    }
+
+    fn delete_order(&mut self, schema: u32, number: u64) -> Result<u64, Trouble> {
+        let delete = self.prepared(Kind::DeleteOrder, schema)?;
+        self.link.execute(&delete, &[&(number as i64)]).attempting("delete")
     }
 
     fn commit(&mut self) -> Result<(), Trouble> {

@@ -12,14 +12,20 @@ use crate::target::Demand;
 pub const COLUMNS: usize = 19;
 pub const COLUMN_BYTES: usize = 128;
 pub const ROW_BYTES: usize = COLUMNS * COLUMN_BYTES;
+/// What an order holds beside its number: about ten lines of 64 bytes.
+pub const ORDER_BYTES: usize = 5 * COLUMN_BYTES;
 /// Columns that a light update changes.
 const LITE_COLUMNS: usize = 2;
+
+/// The tables of a schema that are filled before sessions begin.
+pub const LOADED_TABLES: [Table; 2] = [Table::Rows, Table::Scan];
 
 #[derive(Clone, Debug)]
 pub struct Content {
     seed: u64,
     rows: u64,
     scan_rows: u64,
+    order_rows: u64,
     schemas: u32,
     random_bytes: usize,
     changed: usize,
@@ -31,6 +37,7 @@ impl Content {
             seed: spec.seed,
             rows: spec.rows,
             scan_rows: spec.scan_rows,
+            order_rows: spec.order_rows,
             schemas: spec.schemas,
             random_bytes: (COLUMN_BYTES as f64 * spec.obfuscate.clamp(0.0, 1.0)).round() as usize,
             changed: match spec.redo_stress {
@@ -48,7 +55,12 @@ impl Content {
         match table {
             Table::Rows => self.rows,
             Table::Scan => self.scan_rows,
+            Table::Orders => 0,
         }
+    }
+
+    pub fn has_orders(&self) -> bool {
+        self.order_rows > 0
     }
 
     pub fn all_rows(&self) -> u64 {
@@ -59,7 +71,9 @@ impl Content {
     pub fn demand(&self, spec: &TargetSpec, row_bytes: u64, aside: u64) -> Demand {
         let mut places = vec![Bytes(0); spec.places.len()];
         if let Some(first) = places.first_mut() {
-            *first = Bytes(self.all_rows().saturating_mul(row_bytes).saturating_add(aside));
+            let orders = u64::from(self.schemas).saturating_mul(self.order_rows);
+            let rows = self.all_rows().saturating_add(orders);
+            *first = Bytes(rows.saturating_mul(row_bytes).saturating_add(aside));
         }
         Demand { places }
     }
@@ -70,8 +84,8 @@ impl Content {
 
     /// All places, in chunks of at most `most`.
     pub fn chunks(&self, most: u64) -> Vec<Chunk> {
-        let tables = (0..self.schemas)
-            .flat_map(|schema| [Table::Rows, Table::Scan].map(|table| (schema, table)));
+        let tables =
+            (0..self.schemas).flat_map(|schema| LOADED_TABLES.map(|table| (schema, table)));
         tables
             .flat_map(|(schema, table)| {
                 let rows = self.rows(table);
@@ -106,6 +120,13 @@ impl Content {
         let mut bytes = vec![0; self.changed * COLUMN_BYTES];
         self.write(rng::mix(self.seed ^ rng::mix(count << 20 | u64::from(session))), &mut bytes);
         Change { bytes }
+    }
+
+    /// What order `number` of a schema holds.
+    pub fn order(&self, schema: u32, number: u64) -> Vec<u8> {
+        let mut bytes = vec![0; ORDER_BYTES];
+        self.write(rng::mix(self.seed ^ rng::mix(number << 20 | u64::from(schema))), &mut bytes);
+        bytes
     }
 
     /// Bytes that nothing shrinks in the part that was asked for, column by column, `X` elsewhere.

@@ -1,6 +1,7 @@
 //! A session of a real database: statements, commits on the clock, and transactions sent again.
 
 use std::collections::BTreeSet;
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
@@ -11,7 +12,7 @@ use parking_lot::Mutex;
 use super::content::Content;
 use super::error::SqlError;
 use super::{Link, Member, Trouble};
-use crate::target::{Executed, Operation, TargetError, TargetSession};
+use crate::target::{Executed, Operation, Statement, TargetError, TargetSession};
 
 /// How often a transaction is sent at most.
 const ATTEMPTS_MAX: u32 = 1000;
@@ -61,9 +62,14 @@ impl<L: Link> SqlSession<L> {
         Self { link, index, content, counts, updates: 0, asked, stop: None }
     }
 
-    fn run(&mut self, operation: &Operation) -> Result<Executed, SqlError> {
+    /// Sends a transaction until the database does not roll it back.
+    fn run(
+        &mut self,
+        what: &dyn Debug,
+        attempt: impl Fn(&mut Self) -> Result<Executed, Trouble>,
+    ) -> Result<Executed, SqlError> {
         for _ in 0..ATTEMPTS_MAX {
-            match self.attempt(operation) {
+            match attempt(self) {
                 Ok(executed) => return Ok(executed),
                 Err(Trouble::Failed(error)) => return Err(error),
                 Err(Trouble::Again) => self.link.roll_back()?,
@@ -74,7 +80,7 @@ impl<L: Link> SqlSession<L> {
             }
         }
         Err(SqlError::Statement {
-            what: format!("send {operation:?}"),
+            what: format!("send {what:?}"),
             why: format!("the database rolled it back {ATTEMPTS_MAX} times in a row"),
             hint: "use fewer updating sessions, or more schemas".to_owned(),
         })
@@ -87,15 +93,9 @@ impl<L: Link> SqlSession<L> {
                 Ok(Executed { rows, commits: 0 })
             }
             Operation::Update { schema, first_key, rows } => {
-                self.updates += 1;
-                let change = self.content.change(self.index, self.updates);
-                let rows = self.link.update(schema, first_key, rows, &change)?;
-                let started = Instant::now();
-                self.link.commit()?;
-                let ns = started.elapsed().as_nanos() as u64;
-                self.counts.commits.fetch_add(1, Ordering::Relaxed);
-                self.counts.commit_ns.fetch_add(ns, Ordering::Relaxed);
-                self.counts.commit_latency.record(ns);
+                self.link.begin(true)?;
+                let rows = self.update(schema, first_key, rows)?;
+                self.commit()?;
                 Ok(Executed { rows, commits: 1 })
             }
             Operation::Scan { schema } => {
@@ -104,12 +104,60 @@ impl<L: Link> SqlSession<L> {
             }
         }
     }
-}
 
-impl<L: Link> TargetSession for SqlSession<L> {
-    fn execute(&mut self, operation: &Operation) -> Result<Executed, TargetError> {
+    fn attempt_all(&mut self, statements: &[Statement]) -> Result<Executed, Trouble> {
+        let writes = statements.iter().any(Statement::writes);
+        self.link.begin(writes)?;
+        let mut rows = 0;
+        for statement in statements {
+            rows += match *statement {
+                Statement::Select { schema, first_key, rows } => {
+                    self.link.select(schema, first_key, rows)?
+                }
+                Statement::Update { schema, key } => self.update(schema, key, 1)?,
+                Statement::Insert { schema, number } => {
+                    let order = self.content.order(schema, number);
+                    self.link.insert_order(schema, number, &order)?
+                }
+                Statement::Orders { schema, first, count } => {
+                    self.link.orders(schema, first, count)?
+                }
+                Statement::Delete { schema, number } => self.link.delete_order(schema, number)?,
+            };
+        }
+        if writes {
+            self.commit()?;
+        } else {
+            self.link.commit()?;
+        }
+        Ok(Executed { rows, commits: writes.into() })
+    }
+
+    fn update(&mut self, schema: u32, first_key: u64, rows: u32) -> Result<u64, Trouble> {
+        self.updates += 1;
+        let change = self.content.change(self.index, self.updates);
+        self.link.update(schema, first_key, rows, &change)
+    }
+
+    /// Ends a transaction that wrote, on the clock.
+    fn commit(&mut self) -> Result<(), Trouble> {
         let started = Instant::now();
-        let executed = self.run(operation)?;
+        self.link.commit()?;
+        let ns = started.elapsed().as_nanos() as u64;
+        self.counts.commits.fetch_add(1, Ordering::Relaxed);
+        self.counts.commit_ns.fetch_add(ns, Ordering::Relaxed);
+        self.counts.commit_latency.record(ns);
+        Ok(())
+    }
+
+    /// Runs a call of the session and counts its time as database time.
+    fn call(
+        &mut self,
+        what: &dyn Debug,
+        attempt: impl Fn(&mut Self) -> Result<Executed, Trouble>,
+    ) -> Result<Executed, TargetError> {
+        let started = Instant::now();
+        let executed = self.run(what, attempt)?;
         let ns = started.elapsed().as_nanos() as u64;
         self.counts.db_time_ns.fetch_add(ns, Ordering::Relaxed);
         if L::HOLDS_COUNTS {
@@ -121,6 +169,16 @@ impl<L: Link> TargetSession for SqlSession<L> {
             }
         }
         Ok(executed)
+    }
+}
+
+impl<L: Link> TargetSession for SqlSession<L> {
+    fn execute(&mut self, operation: &Operation) -> Result<Executed, TargetError> {
+        self.call(operation, |session| session.attempt(operation))
+    }
+
+    fn transact(&mut self, statements: &[Statement]) -> Result<Executed, TargetError> {
+        self.call(&statements, |session| session.attempt_all(statements))
     }
 
     fn set_stop_flag(&mut self, stop: &Arc<AtomicBool>) {

@@ -7,12 +7,15 @@ pub mod grid;
 mod layers;
 mod slices;
 mod tables;
+mod transactions;
 
 use anyhow::Result;
 use blockstone_base::table::Text;
 use blockstone_base::units::{Bytes, format_ns, thousands};
 use blockstone_judge::RunFindings;
-use blockstone_judge::run::{ABOUT_FIGURES, FIGURES, Noise, ScanEffect, ScanPoint, ScanSpread};
+use blockstone_judge::run::{
+    ABOUT_FIGURES, FIGURES, Noise, ScanEffect, ScanPoint, ScanSpread, Transactions,
+};
 use blockstone_record::Recording;
 use blockstone_record::manifest::{FileEvidence, Manifest, Stop};
 use blockstone_record::parameters::RunParameters;
@@ -27,7 +30,8 @@ use crate::recorded::document::{self, Common};
 use crate::recorded::{self, Groups, Place};
 
 /// The figures of the headline, and the words after each number.
-const HEADLINE: [(&str, &str); 4] = [
+const HEADLINE: [(&str, &str); 5] = [
+    ("transactions_per_s", "transactions/s"),
     ("read_iops", "reads/s"),
     ("write_iops", "writes/s"),
     ("commits_per_s", "commits/s"),
@@ -56,6 +60,22 @@ const GROUPS: &Groups = &[
     ),
     ("blocks", &[("visited", "logical_reads_per_s"), ("read", "physical_reads_per_s")]),
     ("per CPU-s", &[("", "physical_reads_per_cpu_s")]),
+    (
+        "transactions",
+        &[
+            ("", "transactions_per_s"),
+            ("CPU", "cpu_ns_per_transaction"),
+            ("blocks read", "physical_reads_per_transaction"),
+        ],
+    ),
+    (
+        "a new order",
+        &[
+            ("p50", "new_order_latency_ns_p50"),
+            ("p90", "new_order_latency_ns_p90"),
+            ("p99", "new_order_latency_ns_p99"),
+        ],
+    ),
     ("all disks", &[("reads", "hardware_read_iops"), ("writes", "hardware_write_iops")]),
     (
         "sessions",
@@ -76,6 +96,8 @@ pub struct RunDocument<'a> {
     window: Window<'a>,
     #[serde(flatten)]
     findings: &'a RunFindings,
+    /// The transactions of an order-entry mix; null of any other run.
+    transactions: Option<&'a Transactions>,
     /// The points of a direct-path matrix, in the order in which they were measured; empty for any
     /// other run, as are the next two.
     scan: &'a [ScanPoint],
@@ -115,6 +137,7 @@ pub fn report(recording: &Recording, findings: &RunFindings) -> Result<Report> {
     let mut sections = vec![activity::section(recording, &history, findings)];
     sections.extend(findings.scan.iter().flat_map(forms::scan));
     sections.extend(findings.noise.iter().flat_map(forms::noise));
+    sections.extend(findings.transactions.iter().flat_map(transactions::sections));
     sections.extend(database(findings));
     sections.push(activity::detail(recording, &history, findings)?);
     sections.extend(layers);
@@ -174,7 +197,11 @@ fn workload(manifest: &Manifest, findings: &RunFindings) -> String {
         let schemas = run.schemas.map_or("–".to_owned(), |n| n.to_string());
         format!("{} sessions on {schemas} schemas", findings.sessions)
     });
-    parts.extend(run.work_unit.map(|rows| format!("{rows} blocks per operation")));
+    if run.profile.as_deref() == Some("oltp") {
+        parts.push("order entry".to_owned());
+    } else {
+        parts.extend(run.work_unit.map(|rows| format!("{rows} blocks per operation")));
+    }
     parts.extend(run.update_pct.map(|n| format!("{n} % updates")));
     parts.extend(run.scan_pct.filter(|&n| n > 0).map(|n| format!("{n} % scans")));
     if let (Some(rows), Some(schemas), Some(Bytes(block))) =
@@ -253,6 +280,7 @@ fn document<'a>(recording: &'a Recording, findings: &'a RunFindings) -> RunDocum
             stop: findings.stop,
         },
         findings,
+        transactions: findings.transactions.as_ref(),
         scan: scan.map_or(&[], |scan| &scan.points),
         scan_effects: scan.map_or(&[], |scan| &scan.effects),
         scan_spreads: scan.map_or(&[], |scan| &scan.spreads),

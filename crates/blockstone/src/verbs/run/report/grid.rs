@@ -78,7 +78,10 @@ pub fn report(grid: &Grid, dir: &str) -> Report {
 /// Figures that any combination has.
 fn shown(grid: &Grid) -> Vec<(&'static str, &CellFigure)> {
     let found = |name| grid.cells.iter().find_map(|cell| cell.figure(name));
-    FIGURES.into_iter().filter_map(|name| Some((name, found(name)?))).collect()
+    let all = FIGURES.into_iter().filter_map(|name| Some((name, found(name)?)));
+    // Operations are transactions then.
+    let twice = found("transactions_per_s").map(|_| "operations_per_s");
+    all.filter(|(name, _)| Some(*name) != twice).collect()
 }
 
 fn estimate(cell: &Cell, figure: &CellFigure) -> Estimate {

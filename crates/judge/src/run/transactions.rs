@@ -1,0 +1,116 @@
+//! The transactions of an order-entry mix: how many of each kind, how long they took, and what one
+//! cost.
+
+use blockstone_base::database::TRANSACTIONS;
+use blockstone_base::stats::Estimate;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::window::RunWindow;
+use super::{Percentiles, ProfileRow};
+
+/// All transactions of a window.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Transactions {
+    /// Each kind, in the order of the mix.
+    pub kinds: Vec<TransactionKind>,
+    /// Transactions that the database rolled back (deadlock, serialisation failure, busy) and that
+    /// were sent again; none where the target does not count or know them.
+    pub retries: Option<u64>,
+    /// What a transaction of the mix cost, over all of its kinds.
+    pub costs: Vec<TransactionCost>,
+}
+
+/// One kind of transaction.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TransactionKind {
+    /// Its name.
+    pub name: &'static str,
+    /// Completed in the window.
+    pub count: u64,
+    /// Of 100 transactions, how many are asked to be of this kind.
+    pub asked_pct: Option<u32>,
+    /// Its share of all that completed.
+    pub ratio: f64,
+    /// Completed a second.
+    pub per_s: Option<Estimate>,
+    /// Ended with an error.
+    pub failed: u64,
+    /// Rows visited by one, on average.
+    pub rows_mean: Option<f64>,
+    /// Mean response time from the intended start; none where none completed, as what follows.
+    pub ns_mean: Option<f64>,
+    pub ns_p50: Option<Estimate>,
+    pub ns_p90: Option<Estimate>,
+    pub ns_p99: Option<Estimate>,
+}
+
+/// What one transaction took of something.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TransactionCost {
+    /// As in the load profile.
+    pub name: &'static str,
+    /// For people.
+    pub title: &'static str,
+    /// What is counted.
+    pub unit: &'static str,
+    /// For each completed transaction.
+    pub per_transaction: f64,
+}
+
+/// Rows of the load profile that are costs of a transaction.
+const COSTS: [&str; 9] = [
+    "db_time_ns",
+    "db_cpu_ns",
+    "logical_reads",
+    "physical_reads",
+    "read_requests",
+    "write_requests",
+    "write_bytes",
+    "redo_bytes",
+    "redo_writes",
+];
+
+/// None of a window in which the sessions sent no transactions of the mix.
+pub fn derive(
+    window: &RunWindow,
+    latencies: &[Percentiles],
+    profile: &[ProfileRow],
+) -> Option<Transactions> {
+    let grown = |kind, column| window.grown("operation", kind, column);
+    let all: u64 =
+        TRANSACTIONS.iter().map(|kind| grown(kind, "completed_ops")).sum::<Result<_, _>>().ok()?;
+    let asked = window.parameters().transaction_pct.unwrap_or_default();
+    let kind = |&name: &&'static str| {
+        let count = grown(name, "completed_ops").unwrap_or(0);
+        let found = latencies.iter().find(|row| row.role.is_empty() && row.name == name);
+        let [p50, p90, p99, ..] = found.map_or([None; 5], |row| row.quantiles().map(|(_, it)| it));
+        TransactionKind {
+            name,
+            count,
+            asked_pct: asked.get(name).copied(),
+            ratio: count as f64 / all.max(1) as f64,
+            per_s: window.rate("operation", name, "completed_ops").ok(),
+            failed: grown(name, "failed_ops").unwrap_or(0),
+            rows_mean: (count > 0)
+                .then(|| grown(name, "rows").ok().map(|rows| rows as f64 / count as f64))
+                .flatten(),
+            ns_mean: found.map(|row| row.ns_mean),
+            ns_p50: p50,
+            ns_p90: p90,
+            ns_p99: p99,
+        }
+    };
+    let per_s = all as f64 / window.seconds();
+    let cost = |name: &&str| {
+        let row = profile.iter().find(|row| row.name == *name)?;
+        let per_transaction = row.per_s.value / per_s;
+        let ProfileRow { name, title, unit, .. } = *row;
+        (all > 0).then_some(TransactionCost { name, title, unit, per_transaction })
+    };
+    Some(Transactions {
+        kinds: TRANSACTIONS.iter().map(kind).collect(),
+        retries: window.grown("sql", "", "retries").ok(),
+        costs: COSTS.iter().filter_map(cost).collect(),
+    })
+}

@@ -1,0 +1,1 @@
+SELECT count(content) FROM {table} WHERE number BETWEEN ? AND ?

@@ -1,0 +1,1 @@
+CREATE TABLE {table} (number bigint PRIMARY KEY, content bytea NOT NULL)

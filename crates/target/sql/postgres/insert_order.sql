@@ -1,0 +1,1 @@
+INSERT INTO {table} (number, content) VALUES ($1, $2)

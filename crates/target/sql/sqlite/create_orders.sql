@@ -1,0 +1,1 @@
+CREATE TABLE {table} (number INTEGER PRIMARY KEY, content BLOB NOT NULL)
