@@ -5,6 +5,7 @@
 //! A database is added by implementing [`Database`] and [`Link`] in a file of its own, with its
 //! statements in `sql/<target>/*.sql`.
 
+pub mod blocked;
 pub mod content;
 pub mod error;
 pub mod host;
@@ -113,6 +114,9 @@ pub trait Database: Send + Sync + Debug + Sized + 'static {
 pub trait Link {
     /// Whether sessions hold counts back until they are asked for them.
     const HOLDS_COUNTS: bool = false;
+
+    /// Whether the database works on the thread of the session, and reports no waits itself.
+    const BLOCKS_HERE: bool = false;
 
     /// What the operating system knows this session as.
     fn member(&self) -> Option<Member>;

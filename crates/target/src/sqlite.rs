@@ -343,6 +343,8 @@ impl Session {
 }
 
 impl Link for Session {
+    const BLOCKS_HERE: bool = true;
+
     fn member(&self) -> Option<Member> {
         Some(self.member)
     }

@@ -9,6 +9,7 @@ use std::time::Instant;
 use blockstone_base::histogram::SharedHistogram;
 use parking_lot::Mutex;
 
+use super::blocked::{Blocked, Part, Stopwatch};
 use super::content::Content;
 use super::error::SqlError;
 use super::{Link, Member, Trouble};
@@ -28,6 +29,7 @@ pub struct Counts {
     pub commit_ns: AtomicU64,
     pub retries: AtomicU64,
     pub commit_latency: SharedHistogram,
+    pub blocked: Blocked,
     /// Raised to ask every session for the counts that it holds back.
     pub asked: AtomicU64,
     /// Sessions that have handed theirs over since.
@@ -49,6 +51,8 @@ pub struct SqlSession<L: Link> {
     counts: Arc<Counts>,
     updates: u64,
     asked: u64,
+    /// None where the server says what sessions wait for.
+    watch: Option<Stopwatch>,
     stop: Option<Arc<AtomicBool>>,
 }
 
@@ -59,7 +63,8 @@ impl<L: Link> SqlSession<L> {
             counts.members.lock().insert(member);
         }
         let asked = counts.asked.load(Ordering::Relaxed);
-        Self { link, index, content, counts, updates: 0, asked, stop: None }
+        let watch = L::BLOCKS_HERE.then(Stopwatch::start);
+        Self { link, index, content, counts, updates: 0, asked, watch, stop: None }
     }
 
     /// Sends a transaction until the database does not roll it back.
@@ -89,17 +94,18 @@ impl<L: Link> SqlSession<L> {
     fn attempt(&mut self, operation: &Operation) -> Result<Executed, Trouble> {
         match *operation {
             Operation::Select { schema, first_key, rows } => {
-                let rows = self.link.select(schema, first_key, rows)?;
+                let rows =
+                    self.part(Part::Statement, |link| link.select(schema, first_key, rows))?;
                 Ok(Executed { rows, commits: 0 })
             }
             Operation::Update { schema, first_key, rows } => {
-                self.link.begin(true)?;
+                self.part(Part::Begin, |link| link.begin(true))?;
                 let rows = self.update(schema, first_key, rows)?;
                 self.commit()?;
                 Ok(Executed { rows, commits: 1 })
             }
             Operation::Scan { schema } => {
-                let rows = self.link.scan(schema)?;
+                let rows = self.part(Part::Statement, |link| link.scan(schema))?;
                 Ok(Executed { rows, commits: 0 })
             }
         }
@@ -107,28 +113,30 @@ impl<L: Link> SqlSession<L> {
 
     fn attempt_all(&mut self, statements: &[Statement]) -> Result<Executed, Trouble> {
         let writes = statements.iter().any(Statement::writes);
-        self.link.begin(writes)?;
+        self.part(Part::Begin, |link| link.begin(writes))?;
         let mut rows = 0;
         for statement in statements {
             rows += match *statement {
                 Statement::Select { schema, first_key, rows } => {
-                    self.link.select(schema, first_key, rows)?
+                    self.part(Part::Statement, |link| link.select(schema, first_key, rows))?
                 }
                 Statement::Update { schema, key } => self.update(schema, key, 1)?,
                 Statement::Insert { schema, number } => {
                     let order = self.content.order(schema, number);
-                    self.link.insert_order(schema, number, &order)?
+                    self.part(Part::Statement, |link| link.insert_order(schema, number, &order))?
                 }
                 Statement::Orders { schema, first, count } => {
-                    self.link.orders(schema, first, count)?
+                    self.part(Part::Statement, |link| link.orders(schema, first, count))?
                 }
-                Statement::Delete { schema, number } => self.link.delete_order(schema, number)?,
+                Statement::Delete { schema, number } => {
+                    self.part(Part::Statement, |link| link.delete_order(schema, number))?
+                }
             };
         }
         if writes {
             self.commit()?;
         } else {
-            self.link.commit()?;
+            self.part(Part::Statement, L::commit)?;
         }
         Ok(Executed { rows, commits: writes.into() })
     }
@@ -136,13 +144,21 @@ impl<L: Link> SqlSession<L> {
     fn update(&mut self, schema: u32, first_key: u64, rows: u32) -> Result<u64, Trouble> {
         self.updates += 1;
         let change = self.content.change(self.index, self.updates);
-        self.link.update(schema, first_key, rows, &change)
+        self.part(Part::Statement, |link| link.update(schema, first_key, rows, &change))
+    }
+
+    /// A call of the database, with what it blocks in where that is seen here.
+    fn part<T>(&mut self, part: Part, call: impl FnOnce(&mut L) -> T) -> T {
+        match &mut self.watch {
+            Some(watch) => watch.timed(&self.counts.blocked, part, || call(&mut self.link)),
+            None => call(&mut self.link),
+        }
     }
 
     /// Ends a transaction that wrote, on the clock.
     fn commit(&mut self) -> Result<(), Trouble> {
         let started = Instant::now();
-        self.link.commit()?;
+        self.part(Part::Commit, L::commit)?;
         let ns = started.elapsed().as_nanos() as u64;
         self.counts.commits.fetch_add(1, Ordering::Relaxed);
         self.counts.commit_ns.fetch_add(ns, Ordering::Relaxed);

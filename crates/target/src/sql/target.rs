@@ -110,6 +110,9 @@ impl<D: Database> Target for SqlTarget<D> {
             readings.push(Reading { probe: schema.probe, object: String::new(), cells });
         }
         readings.extend(seen.readings);
+        if D::Link::BLOCKS_HERE {
+            readings.extend(self.counts.blocked.readings());
+        }
     }
 
     fn take_latencies(&self) -> Vec<Latencies> {
