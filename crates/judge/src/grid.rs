@@ -60,8 +60,11 @@ pub struct Axis {
 pub struct PlannedCell {
     /// One value an axis.
     pub values: Vec<String>,
-    /// One recording a repeat.
+    /// One recording a repeat; none where it is impossible.
     pub recordings: Vec<String>,
+    /// Why the target cannot do it; absent where it can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub impossible: Option<String>,
 }
 
 /// What came of it.
@@ -78,6 +81,8 @@ pub struct Grid {
 pub struct Cell {
     /// One value an axis.
     pub values: Vec<String>,
+    /// Why the target cannot do it; null where it can.
+    pub impossible: Option<String>,
     /// Runs that came to their end.
     pub complete: usize,
     /// Those that did not, and why.
@@ -183,8 +188,9 @@ impl Grid {
                 }
             }
             let figures = FIGURES.iter().filter_map(|name| figure(name, &manifests)).collect();
-            let (values, complete) = (cell.values.clone(), manifests.len());
-            Cell { values, complete, failed, figures, against_first: Vec::new() }
+            let (values, impossible) = (cell.values.clone(), cell.impossible.clone());
+            let (complete, against_first) = (manifests.len(), Vec::new());
+            Cell { values, impossible, complete, failed, figures, against_first }
         });
         let mut cells: Vec<Cell> = cells.collect();
         if let Some((first, others)) = cells.split_first_mut() {
@@ -265,7 +271,11 @@ mod tests {
 
     #[test]
     fn a_recording_that_is_not_there_is_a_failed_run() {
-        let cell = PlannedCell { values: vec!["0".into()], recordings: vec!["a".into()] };
+        let cell = PlannedCell {
+            values: vec!["0".into()],
+            recordings: vec!["a".into()],
+            impossible: None,
+        };
         let axes = vec![Axis { name: "update".into(), values: vec!["0".into()] }];
         let plan = Plan { schema: GRID_SCHEMA.into(), axes, cells: vec![cell] };
         let grid = Grid::read(&plan, |_| Err("it is gone".to_owned()));

@@ -103,6 +103,8 @@ parameters! {
         cache_bytes: Bytes,
         /// The most page cache that the database was given; absent without a bound.
         page_cache_bytes: Bytes,
+        /// `direct` or `buffered`, where it was asked for.
+        io: String,
         redundancy: String,
         allocation_unit_bytes: Bytes,
         torn_protection: String,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use blockstone_base::units::Bytes;
+use blockstone_target::IoRefused;
 
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -29,6 +30,8 @@ pub enum RunError {
          hint: ask for a smaller --cache or fewer sessions, or raise the limit of the control group"
     )]
     Memory { needed: Bytes, available: Bytes },
+    #[error("{io} I/O of {target}: {}\nhint: {}", refused.why, refused.hint)]
+    Io { io: &'static str, target: String, refused: IoRefused },
     #[error("bound the page cache of {target}: {why}\nhint: {hint}")]
     PageCache { target: String, why: String, hint: &'static str },
     #[error("run: no disk is named\nhint: blockstone run . uses the storage of this directory")]

@@ -13,7 +13,9 @@ use blockstone_measure::{capability, scratch};
 use blockstone_record::manifest::NamedCapability;
 use blockstone_sys::{page_cache, survey};
 use blockstone_target::registry::{Entry, Storage};
-use blockstone_target::{Kept, Place, RedoStress, SCRATCH, TargetSpec, registry, without_password};
+use blockstone_target::{
+    Io, Kept, Place, RedoStress, SCRATCH, TargetSpec, registry, without_password,
+};
 use blockstone_workload::noise::NoiseSpec;
 use blockstone_workload::{Defaults, Parameters, Scale};
 
@@ -114,6 +116,8 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, RunError> {
         rng::mix(id ^ u64::from(byte))
     }));
     let mut spec = target_spec(settings, &parameters, &surveys, kept.is_some(), &mut files);
+    let own = io_settings(settings, entry, &spec)?;
+    spec.settings.splice(0..0, own);
     if let Some(kept) = &kept {
         reuse::adapt(&mut spec, settings, kept)?;
     } else if entry.takes_space {
@@ -129,13 +133,7 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, RunError> {
         demand.iter_mut().zip(more).for_each(|(all, more)| *all = Bytes(all.get() + more.get()));
         check_space(settings, &surveys, &demand)?;
     }
-    let direct = surveys.iter().map(|survey| &survey.direct_io.capability);
-    let direct = direct.clone().find(|one| !one.is_full()).or(direct.clone().next()).cloned();
-    let capabilities = direct
-        .map(|direct| capability::named("direct-io", direct))
-        .into_iter()
-        .chain([capability::privilege()])
-        .collect();
+    let capabilities = capabilities(&surveys);
     let storage = match surveys.is_empty().then(|| (entry.storage)(&spec)).transpose()? {
         Some(Storage::Served(_)) => far_away(&without_password(&settings.target)),
         _ => united(surveys.clone())?,
@@ -346,7 +344,7 @@ fn target_spec(
         torn_protection: settings.torn_protection,
         redo: settings.redo.unwrap_or_else(|| redo_size(settings, parameters)),
         writers: settings.database_writers,
-        direct: true,
+        direct: settings.io != Some(Io::Buffered),
         seed: parameters.seed,
         reuse: false,
         accept_loss: settings.accept_loss,
@@ -354,6 +352,30 @@ fn target_spec(
         settings: settings.target_settings.clone(),
         programs: settings.programs.clone(),
     }
+}
+
+/// What is expected of the disks, before they are opened.
+fn capabilities(surveys: &[StorageTarget]) -> Vec<NamedCapability> {
+    let direct = surveys.iter().map(|survey| &survey.direct_io.capability);
+    let direct = direct.clone().find(|one| !one.is_full()).or(direct.clone().next()).cloned();
+    direct
+        .map(|direct| capability::named("direct-io", direct))
+        .into_iter()
+        .chain([capability::privilege()])
+        .collect()
+}
+
+/// Settings of the database that make it read and write as asked; none were asked for without --io.
+fn io_settings(
+    settings: &Settings,
+    entry: &Entry,
+    spec: &TargetSpec,
+) -> Result<Vec<(String, String)>, RunError> {
+    let Some(io) = settings.io else { return Ok(Vec::new()) };
+    (entry.family.io)(io, spec).map_err(|refused| {
+        let target = without_password(&settings.target);
+        RunError::Io { io: io.name(), target, refused }
+    })
 }
 
 /// Refuses a bound that would change nothing, or be too tight.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_record::RunDir;
-use blockstone_target::{Redundancy, TornProtection};
+use blockstone_target::{Io, Redundancy, TornProtection};
 use blockstone_workload::Wanted;
 use blockstone_workload::noise::NoiseMode;
 
@@ -32,6 +32,8 @@ pub struct Settings {
     pub cache: Bytes,
     /// The most page cache of the database.
     pub page_cache: Option<Bytes>,
+    /// How the database reads and writes its files; none leaves that to the target.
+    pub io: Option<Io>,
     pub database_writers: u32,
     pub redundancy: Redundancy,
     pub allocation_unit: Bytes,

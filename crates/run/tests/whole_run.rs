@@ -57,6 +57,7 @@ fn settings(scratch: &Path, target: &str) -> Settings {
         block: Bytes::kib(8),
         page_cache: None,
         cache: Bytes::mib(4),
+        io: None,
         database_writers: 1,
         redundancy: Redundancy::External,
         allocation_unit: Bytes::mib(1),

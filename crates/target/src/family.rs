@@ -1,5 +1,33 @@
 //! What the targets of one database have in common: its options, and when its commits are durable.
 
+use blockstone_base::named;
+
+use crate::spec::TargetSpec;
+
+named! {
+    /// How a database reads and writes its files.
+    Io {
+        Direct = "direct",
+        Buffered = "buffered",
+    }
+}
+
+/// Settings of a database, in their order.
+pub type Settings = Vec<(String, String)>;
+
+/// Why a target cannot read and write as it was asked to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IoRefused {
+    pub why: String,
+    pub hint: &'static str,
+}
+
+impl IoRefused {
+    pub fn of<T>(why: impl Into<String>, hint: &'static str) -> Result<T, Self> {
+        Err(Self { why: why.into(), hint })
+    }
+}
+
 #[derive(Debug)]
 pub struct Family {
     /// Its name, which also stands before the roles of its processes.
@@ -10,6 +38,8 @@ pub struct Family {
     pub samples_sessions: bool,
     /// Whether it reads through the page cache, which may be bounded where it is started here.
     pub through_page_cache: bool,
+    /// Settings that make it read and write so, where there are such and the spec does not say it.
+    pub io: fn(Io, &TargetSpec) -> Result<Settings, IoRefused>,
     /// Options of the command line that apply to it alone.
     pub options: &'static [TargetOption],
     /// Its settings that decide whether commits are durable, with the values that make them so;

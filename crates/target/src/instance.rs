@@ -44,6 +44,8 @@ pub const FAMILY: Family = Family {
     in_process: true,
     samples_sessions: true,
     through_page_cache: false,
+    // Its spec says it.
+    io: |_, _| Ok(Vec::new()),
     options: &[],
     durable_settings: &[],
 };

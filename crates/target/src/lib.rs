@@ -41,6 +41,7 @@ mod target;
 mod unmeasured;
 
 pub use blockstone_instance::SCAN_READ_MAX;
+pub use family::{Io, IoRefused};
 pub use spec::{Kept, Place, RedoStress, Redundancy, TargetSpec, TornProtection};
 pub use sql::Member;
 pub use sql::error::SqlError;

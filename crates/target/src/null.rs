@@ -9,7 +9,7 @@ use blockstone_base::column::{Cell, Reading};
 use blockstone_base::database::INSTANCE;
 use blockstone_base::units::Bytes;
 
-use crate::family::Family;
+use crate::family::{Family, IoRefused};
 use crate::spec::TargetSpec;
 use crate::target::{
     Demand, Executed, Operation, Progress, Statement, Target, TargetError, TargetSession,
@@ -20,6 +20,7 @@ pub const FAMILY: Family = Family {
     in_process: true,
     samples_sessions: false,
     through_page_cache: false,
+    io: |_, _| IoRefused::of("it reads and writes nothing", "omit --io"),
     options: &[],
     durable_settings: &[],
 };

@@ -163,6 +163,35 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::family::Io;
+
+    #[test]
+    fn every_family_reads_and_writes_as_asked_or_says_why_not() {
+        let scratch = TargetSpec { address: "scratch".to_owned(), ..TargetSpec::default() };
+        let served = TargetSpec { address: "//me@db/x".to_owned(), ..TargetSpec::default() };
+        let settings = vec![("innodb-flush-method".to_owned(), "O_DSYNC".to_owned())];
+        let twice = TargetSpec { settings, ..scratch.clone() };
+        let said = |name: &str, io: Io, spec: &TargetSpec| {
+            let family = find(name).unwrap().family;
+            (family.io)(io, spec).map_err(|refused| {
+                assert!(!refused.hint.is_empty());
+                refused.why
+            })
+        };
+        for io in [Io::Direct, Io::Buffered] {
+            assert_eq!(said("instance", io, &scratch), Ok(Vec::new()));
+            assert!(said("null", io, &scratch).unwrap_err().contains("nothing"));
+            for server in ["postgres", "mariadb"] {
+                assert!(said(server, io, &served).unwrap_err().contains("not started by"));
+            }
+            let own = said("mariadb", io, &scratch).unwrap();
+            assert_eq!(own[0].0, "innodb_flush_method");
+            assert!(said("mariadb", io, &twice).unwrap_err().contains("given too"));
+        }
+        assert!(said("sqlite", Io::Direct, &scratch).unwrap_err().contains("page cache"));
+        assert_eq!(said("sqlite", Io::Buffered, &scratch), Ok(Vec::new()));
+        assert_eq!(said("postgres", Io::Buffered, &scratch), Ok(Vec::new()));
+    }
 
     #[test]
     fn an_option_belongs_to_one_family() {

@@ -15,7 +15,7 @@ use blockstone_sys::scratch::ScratchDir;
 use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params_from_iter};
 
-use crate::family::{Family, OptionValue, TargetOption};
+use crate::family::{Family, Io, IoRefused, OptionValue, Settings, TargetOption};
 use crate::spec::{Storage, TargetSpec};
 use crate::sql::content::{COLUMN_BYTES, COLUMNS, Change, Content, LOADED_TABLES, ROW_BYTES};
 use crate::sql::error::{DriverError, During, FREE_SPACE, SqlError};
@@ -59,6 +59,7 @@ pub const FAMILY: Family = Family {
     in_process: true,
     samples_sessions: false,
     through_page_cache: true,
+    io,
     options: &[TargetOption {
         name: "pragma",
         doc: "Set this SQLite pragma on each connection",
@@ -66,6 +67,16 @@ pub const FAMILY: Family = Family {
     }],
     durable_settings: &[("synchronous", &["2", "3"])],
 };
+
+fn io(io: Io, _: &TargetSpec) -> Result<Settings, IoRefused> {
+    match io {
+        Io::Buffered => Ok(Settings::new()),
+        Io::Direct => IoRefused::of(
+            "SQLite reads and writes through the page cache",
+            "--page-cache bounds how much of it there is",
+        ),
+    }
+}
 
 pub fn storage(spec: &TargetSpec) -> Result<Storage, TargetError> {
     if spec.address.is_empty() {

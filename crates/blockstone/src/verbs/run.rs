@@ -106,6 +106,7 @@ pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Res
         block: instance.block_size,
         cache: instance.cache,
         page_cache: instance.page_cache,
+        io: instance.io,
         database_writers: instance.database_writers,
         redundancy: instance.redundancy,
         allocation_unit: instance.allocation_unit,

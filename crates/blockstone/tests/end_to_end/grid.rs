@@ -50,6 +50,29 @@ fn every_combination_is_run_as_often_as_asked_and_shown_in_one_table() {
 }
 
 #[test]
+fn what_a_target_cannot_do_is_a_row_that_says_why() {
+    let place = Place::new();
+    let mut command = place.command("run");
+    command.current_dir(place.data()).args(["--json", "--repeat", "1"]).args(SHORT);
+    command.args(["--profile", "oltp", "--schemas", "1", "--sessions", "2"]);
+    command.args(["--matrix", "target=instance,sqlite:.", "io=direct,buffered"]);
+    let document = run(&mut command).json();
+    keeps_to_its_schema(&document);
+    let cells = document["grid"]["cells"].as_array().unwrap();
+    let why = cells[2]["impossible"].as_str().unwrap();
+    assert!(why.contains("SQLite") && why.contains("page cache"), "{why}");
+    for (cell, complete) in cells.iter().zip([1, 1, 0, 1]) {
+        assert_eq!(cell["complete"], complete, "{cell:#}");
+        assert_eq!(cell["impossible"].is_string(), complete == 0, "{cell:#}");
+        assert!(complete == 0 || figure(cell, "transactions_per_s") > 0.0, "{cell:#}");
+    }
+    let mut command = place.command("run");
+    command.args(["--io", "direct", "--target"]).arg(format!("sqlite:{}", place.data().display()));
+    let error = refused(&place, &mut command);
+    assert!(error.contains("direct I/O of sqlite"), "{error}");
+}
+
+#[test]
 fn a_combination_that_cannot_be_is_refused_before_the_first_run() {
     let place = Place::new();
     let cases = [

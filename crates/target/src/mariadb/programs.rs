@@ -7,18 +7,19 @@ use blockstone_sys::child::Signal;
 use mysql::OptsBuilder;
 
 use super::Address;
-use crate::family::{Family, OptionValue, TargetOption};
+use crate::family::{Family, Io, IoRefused, OptionValue, Settings, TargetOption};
 use crate::spec::TargetSpec;
 use crate::sql::error::SqlError;
 use crate::sql::private::Recipe;
 use crate::sql::scratch::{self, Home, Server};
-use crate::sql::server::SCRATCH;
+use crate::sql::server::{self, SCRATCH};
 
 pub const FAMILY: Family = Family {
     name: "mariadb",
     in_process: false,
     samples_sessions: false,
     through_page_cache: true,
+    io,
     options: &[
         TargetOption {
             name: "mariadb-conf",
@@ -33,6 +34,14 @@ pub const FAMILY: Family = Family {
     ],
     durable_settings: &[("innodb_flush_log_at_trx_commit", &["1"])],
 };
+
+fn io(io: Io, spec: &TargetSpec) -> Result<Settings, IoRefused> {
+    let method = match io {
+        Io::Direct => "O_DIRECT",
+        Io::Buffered => "fsync",
+    };
+    server::io(spec, ("innodb_flush_method", method))
+}
 
 const PROGRAMS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/usr/libexec", "/usr/local/mysql/bin"];
 /// Connections beside those of the sessions.

@@ -9,11 +9,12 @@ use postgres::config::SslMode;
 
 use super::address::Address;
 use super::tls::Connector;
+use crate::family::{Io, IoRefused, Settings};
 use crate::spec::TargetSpec;
 use crate::sql::error::SqlError;
 use crate::sql::private::Recipe;
 use crate::sql::scratch::{self, Home, Server};
-use crate::sql::server::SCRATCH;
+use crate::sql::server::{self, SCRATCH};
 
 /// Where distributions put the programs of each version.
 const PROGRAMS: [&str; 4] =
@@ -26,6 +27,36 @@ const MORE_CONNECTIONS: u32 = 20;
 pub struct Cluster {
     initdb: PathBuf,
     postgres: PathBuf,
+}
+
+/// The version from which on a cluster can pass by the page cache.
+const DIRECT_SINCE: u32 = 16;
+
+impl Cluster {
+    pub fn io(io: Io, spec: &TargetSpec) -> Result<Settings, IoRefused> {
+        const HINT: &str = "PostgreSQL 16 and later have debug_io_direct; --pg-bin names the \
+                            directory of their programs";
+        let settings = server::io(spec, ("debug_io_direct", "data,wal"))?;
+        if io == Io::Buffered {
+            // As it does by itself.
+            return Ok(Settings::new());
+        }
+        match Self::find(spec).ok().and_then(|found| major(&found.postgres)) {
+            Some(major) if major >= DIRECT_SINCE => Ok(settings),
+            Some(major) => {
+                let why = format!("PostgreSQL {major} reads and writes through the page cache");
+                IoRefused::of(why, HINT)
+            }
+            None => IoRefused::of("the version of its programs is not known", HINT),
+        }
+    }
+}
+
+/// The version that a program says it has.
+fn major(program: &Path) -> Option<u32> {
+    let said = Command::new(program).arg("--version").output().ok()?;
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    said.split_whitespace().find_map(|word| word.split(['.', 'b', 'r', 'd']).next()?.parse().ok())
 }
 
 impl Recipe for Cluster {

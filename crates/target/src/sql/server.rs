@@ -12,7 +12,7 @@ use super::host::{ServerAddress, without_password};
 use super::patience;
 use super::private::{PrivateServer, Recipe};
 use super::removed_left;
-use crate::family::Family;
+use crate::family::{Family, IoRefused, Settings};
 use crate::spec::{Storage, TargetSpec};
 use crate::target::{Demand, TargetError};
 
@@ -49,6 +49,18 @@ pub fn demand(
         ))?;
     }
     Ok(Demand { places: vec![Bytes(0); spec.places.len()] })
+}
+
+/// The setting of a private server that makes it read and write as asked.
+pub fn io(spec: &TargetSpec, (name, value): (&str, &str)) -> Result<Settings, IoRefused> {
+    if spec.address != SCRATCH {
+        let hint = "the server's own settings say how it reads and writes";
+        return IoRefused::of("the server was not started by this run", hint);
+    }
+    if spec.settings.iter().any(|(given, _)| given.replace('-', "_") == name) {
+        return IoRefused::of(format!("the setting {name} is given too"), "omit one of them");
+    }
+    Ok(vec![(name.to_owned(), value.to_owned())])
 }
 
 /// Removes the schema that a run left on the server; says whether there was one. Fails when there

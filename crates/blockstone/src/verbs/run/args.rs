@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use blockstone_base::units::{Bytes, Nanos, positive};
-use blockstone_target::{Redundancy, TornProtection, registry};
+use blockstone_target::{Io, Redundancy, TornProtection, registry};
 use blockstone_workload::Wanted;
 use blockstone_workload::noise::NoiseMode;
 use clap::builder::TypedValueParser;
@@ -168,6 +168,10 @@ pub struct InstanceArgs {
     /// what it reads through it comes from the storage; needs a control group of memory
     #[arg(long, value_name = "SIZE")]
     pub page_cache: Option<Bytes>,
+    /// Read and write the files of the database past the page cache, or through it; a target that
+    /// cannot says why [default: direct for instance, otherwise as the database does by itself]
+    #[arg(long, value_name = "HOW", value_parser = io())]
+    pub io: Option<Io>,
     /// Copies of each block: external 1, normal 2, high 3
     #[arg(long, default_value = "external", value_parser = redundancy())]
     pub redundancy: Redundancy,
@@ -221,6 +225,10 @@ fn targets() -> String {
 fn target(text: &str) -> Result<String, String> {
     let known = registry::find(text).map_err(|error| error.to_string());
     known.map(|_| text.to_owned())
+}
+
+fn io() -> impl TypedValueParser<Value = Io> {
+    one_of([Io::Direct, Io::Buffered].map(|it| (it.name(), "", it)))
 }
 
 fn redundancy() -> impl TypedValueParser<Value = Redundancy> {

@@ -9,6 +9,7 @@ use blockstone_base::Bytes;
 use blockstone_judge::grid::{Axis, GRID_SCHEMA, Grid, PLAN_FILE, Plan, PlannedCell};
 use blockstone_record::{Recording, RunDir};
 use blockstone_report::Report;
+use blockstone_run::{RunError, Settings};
 use blockstone_sys::held;
 use blockstone_target::without_password;
 use clap::{Arg, Args, Command, FromArgMatches};
@@ -42,8 +43,14 @@ pub fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
     let combinations = Axis::combinations(&axes);
     args.instance.password.read_for(cells.iter().map(|cell| cell.instance.target.as_str()))?;
     // All are checked before the first runs.
-    for cell in &cells {
-        blockstone_run::prepare(&super::settings(cell, global, printer)?)?;
+    let impossible: Vec<Option<String>> = cells
+        .iter()
+        .map(|cell| impossible(&super::settings(cell, global, printer)?))
+        .collect::<Result<_>>()?;
+    if let Some(why) =
+        impossible.iter().flatten().next().filter(|_| impossible.iter().all(Option::is_some))
+    {
+        bail!("run a matrix: no target can do it: {why}\nhint: omit io, or add io=buffered");
     }
     let dir = recordings::new_dir("matrix", args.out.as_deref(), &global.runs_dir, &[])?;
     blockstone_record::create_dir(&dir.path)?;
@@ -54,9 +61,14 @@ pub fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
         axes,
         cells: (0..)
             .zip(combinations)
-            .map(|(cell, values)| PlannedCell {
+            .zip(&impossible)
+            .map(|((cell, values), impossible)| PlannedCell {
                 values,
-                recordings: (0..repeats).map(|repeat| name(cell, repeat)).collect(),
+                recordings: match impossible {
+                    None => (0..repeats).map(|repeat| name(cell, repeat)).collect(),
+                    Some(_) => Vec::new(),
+                },
+                impossible: impossible.clone(),
             })
             .collect(),
     };
@@ -67,6 +79,7 @@ pub fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
     let interrupt = Interrupt::install().context("install signal handlers")?;
     for repeat in 0..repeats {
         let mut order: Vec<usize> = (0..cells.len()).collect();
+        order.retain(|&cell| impossible[cell].is_none());
         if repeat % 2 == 1 {
             // There and back: a drift does not favour those that come first.
             order.reverse();
@@ -86,6 +99,16 @@ pub fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
         }
     }
     show(&dir.path, context)
+}
+
+/// Why this combination cannot be, where the target cannot read and write so; what else is wrong is
+/// an error.
+fn impossible(settings: &Settings) -> Result<Option<String>> {
+    match blockstone_run::prepare(settings) {
+        Ok(_) => Ok(None),
+        Err(RunError::Io { refused, .. }) => Ok(Some(refused.why)),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// One run, recorded and judged, without a word about it. One that fails is a result of the grid.

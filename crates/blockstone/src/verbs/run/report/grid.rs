@@ -125,6 +125,13 @@ fn table(grid: &Grid) -> Table {
             table.push(Row::from(cells).condemned_by(condemned_by));
         }
     }
+    table.notes.extend(grid.cells.iter().filter_map(|cell| {
+        let why = cell.impossible.as_ref()?;
+        let pairs = grid.axes.iter().zip(&cell.values);
+        let settings: Vec<String> =
+            pairs.map(|(axis, value)| format!("{}={value}", axis.name)).collect();
+        Some(format!("{}: not possible: {why}", settings.join(" ")))
+    }));
     table.notes.push(
         "Medians of the repeats, which were interleaved; the interval reaches from the least to \
          the greatest. Struck through where a verdict condemns it in any of them."
