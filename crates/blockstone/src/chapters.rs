@@ -10,8 +10,8 @@ use blockstone_view::{Interval, Measure, Value, View, registry};
 /// Of a database, the views in the order in which AWR's readers expect them; then the others.
 const DATABASE: [&str; 24] = [
     "load",
-    "load-now",
     "top-events",
+    "load-now",
     "wait-classes",
     "event-histograms",
     "durability",
