@@ -27,7 +27,7 @@ pub use file_type::{FileType, file_type};
 
 use self::columns::LEADING;
 use self::ledger::{Ledger, Sums, Thread};
-use self::names::{Label, Names, Shelf};
+pub(crate) use self::names::{Label, Names, Shelf};
 use crate::source::all_unmeasured;
 use crate::{Cell, Probe, Row, Schema, Unmeasured};
 

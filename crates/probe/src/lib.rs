@@ -21,7 +21,9 @@
 //! }
 //! ```
 
+pub mod active_set;
 pub mod block;
+pub mod cached_files;
 pub mod cgroup;
 pub mod cpu;
 pub mod host;

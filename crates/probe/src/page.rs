@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use blockstone_base::{Column, Schema, database, load};
 
-use crate::{io, registry};
+use crate::registry;
 
 /// The page, ending in one newline. `cargo xtask` writes it and checks that it is current.
 pub fn columns_page() -> String {
@@ -62,15 +62,15 @@ fn section(page: &mut String, schema: &Schema) {
 
 /// Whether the column is one of a histogram, and neither its first nor its last.
 fn is_inner_bucket(columns: &[Column], index: usize) -> bool {
-    let is_bucket = |index: usize| {
-        columns.get(index).is_some_and(|column| io::bucket_start_ns(column.name).is_some())
-    };
+    let is_bucket =
+        |index: usize| columns.get(index).is_some_and(|column| registry::is_bucket(column.name));
     index > 0 && is_bucket(index - 1) && is_bucket(index) && is_bucket(index + 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::io;
 
     #[test]
     fn every_column_has_its_row() {

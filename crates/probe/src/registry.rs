@@ -1,8 +1,8 @@
 //! All probes. Adding one is a file and a line here.
 
 use crate::{Context, Probe, Schema, Scope};
-use crate::{block, cgroup, cpu, host, io, memory, network, nfs, nvme, page_cache};
-use crate::{process, processes, profile, resources};
+use crate::{active_set, block, cached_files, cgroup, cpu, host, io, memory, network, nfs, nvme};
+use crate::{page_cache, process, processes, profile, resources};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
@@ -17,6 +17,7 @@ pub struct Entry {
 pub const ALL: &[Entry] = &[
     Entry { schema: &process::SCHEMA, beside_load: true, open: process::open },
     Entry { schema: &processes::SCHEMA, beside_load: false, open: processes::open },
+    Entry { schema: &cached_files::SCHEMA, beside_load: false, open: cached_files::open },
     Entry { schema: &block::SCHEMA, beside_load: true, open: block::open },
     Entry { schema: &nvme::SCHEMA, beside_load: false, open: nvme::open },
     Entry { schema: &nfs::SCHEMA, beside_load: false, open: nfs::open },
@@ -43,4 +44,10 @@ pub fn of(context: &Context) -> impl Iterator<Item = &'static Entry> {
 
 /// The columns of probes that run only when asked for: what they watch takes more than a context to
 /// say, and each has an `open` of its own.
-pub const ON_REQUEST: &[&Schema] = &[&page_cache::SCHEMA, &io::SCHEMA, &profile::SCHEMA];
+pub const ON_REQUEST: &[&Schema] =
+    &[&page_cache::SCHEMA, &io::SCHEMA, &active_set::SCHEMA, &profile::SCHEMA];
+
+/// Whether a column is one of a histogram's.
+pub fn is_bucket(column: &str) -> bool {
+    io::bucket_start_ns(column).is_some() || active_set::bucket_start(column).is_some()
+}

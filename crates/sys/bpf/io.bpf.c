@@ -4,38 +4,16 @@
 // requests), by thread, file, operation and mode. All sums are kept here, in one hash map; user
 // space only reads it. docs/bpf.md has the definitions.
 
-#include "kernel.h"
+#include "file.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 enum { BLOCK = 0, SYSCALL = 1 };
-enum { READING = 0, WRITING = 1, FLUSHING = 2, DISCARDING = 3, SUBMITTING = 4 };
 enum { SYNCHRONOUS = 0, ASYNCHRONOUS = 1 };
-// What a key's device and inode stand for. Only a file has an inode number.
-enum { A_FILE = 0, A_DEVICE = 1, METADATA = 2, SWAP = 3, NOTHING = 4 };
 
 // Latencies below 2^10 ns, then four buckets an octave, then those of 2^34 ns and above.
 enum { FIRST_OCTAVE = 10, LAST_OCTAVE = 33, BUCKETS = 98 };
-enum { NAMES = 12, NAME_BYTES = 64 };
 enum { IOVECS = 16 };
-
-// An inode number is given again when a file is removed; the generation changes then.
-struct file_key {
-	u64 inode;
-	u32 device;
-	u32 generation;
-};
-
-struct key {
-	struct file_key file;
-	u32 tgid;
-	u32 tid;
-	u8 layer;
-	u8 operation;
-	u8 mode;
-	u8 kind;
-	u32 zero;
-};
 
 // All cumulative. `started` runs ahead of `ios` by what is in flight.
 struct totals {
@@ -70,11 +48,6 @@ struct call {
 	u8 mode;
 };
 
-// The names from the file up to the root of its file system.
-struct file_names {
-	char names[NAMES][NAME_BYTES];
-};
-
 struct settings {
 	u32 filtered;
 };
@@ -85,24 +58,8 @@ MAP(totals, BPF_MAP_TYPE_HASH, struct key, struct totals, 32768);
 MAP(fresh, BPF_MAP_TYPE_PERCPU_ARRAY, u32, struct totals, 1);
 MAP(flights, BPF_MAP_TYPE_LRU_HASH, u64, struct flight, 16384);
 MAP(calls, BPF_MAP_TYPE_HASH, u32, struct call, 16384);
-MAP(files, BPF_MAP_TYPE_HASH, struct file_key, struct file_names, 8192);
-MAP(unnamed, BPF_MAP_TYPE_PERCPU_ARRAY, u32, struct file_names, 1);
 MAP(wanted, BPF_MAP_TYPE_HASH, u32, u8, 16384);
 MAP(settings, BPF_MAP_TYPE_ARRAY, u32, struct settings, 1);
-MAP(dropped, BPF_MAP_TYPE_ARRAY, u32, u64, 1);
-
-INLINE void add(u64 *counter, u64 amount)
-{
-	__sync_fetch_and_add(counter, amount);
-}
-
-INLINE void drop(void)
-{
-	u32 zero = 0;
-	u64 *count = bpf_map_lookup_elem(&dropped, &zero);
-	if (count)
-		add(count, 1);
-}
 
 INLINE bool is_filtered(void)
 {
@@ -146,51 +103,6 @@ INLINE void count_latency(struct totals *sums, u64 ns)
 		add(&sums->buckets[bucket], 1);
 }
 
-// Notes how a file is called when it is first seen: the file may be closed and its process gone
-// before user space looks.
-OUTLINE int name_file(struct key *key, struct inode *inode)
-{
-	u32 zero = 0;
-	struct file_key file;
-	struct hlist_node *alias = NULL;
-	struct dentry *entry, *parent;
-	struct file_names *names;
-	const unsigned char *name;
-	long failed;
-
-	if (!key || key->kind != A_FILE)
-		return 0;
-	file = key->file;
-	if (bpf_map_lookup_elem(&files, &file))
-		return 0;
-	names = bpf_map_lookup_elem(&unnamed, &zero);
-	if (!names)
-		return 0;
-	failed = bpf_map_update_elem(&files, &file, names, BPF_NOEXIST);
-	if (failed) {
-		// Another thread may have been faster.
-		if (failed != -EEXIST)
-			drop();
-		return 0;
-	}
-	names = bpf_map_lookup_elem(&files, &file);
-	READ(alias, inode, i_dentry.first);
-	if (!names || !alias)
-		return 0;
-	entry = (void *)alias - __builtin_preserve_field_info(((struct dentry *)0)->d_u.d_alias, 0);
-	for (u32 level = 0; level < NAMES; level++) {
-		parent = NULL;
-		READ(parent, entry, d_parent);
-		if (!parent || parent == entry)
-			break;
-		name = NULL;
-		READ(name, entry, d_name.name);
-		bpf_probe_read_kernel_str(names->names[level], NAME_BYTES, name);
-		entry = parent;
-	}
-	return 0;
-}
-
 INLINE struct totals *totals_of(struct key *key, struct inode *inode)
 {
 	u32 zero = 0;
@@ -202,155 +114,11 @@ INLINE struct totals *totals_of(struct key *key, struct inode *inode)
 		return NULL;
 	bpf_get_current_comm(made->comm, sizeof(made->comm));
 	bpf_map_update_elem(&totals, key, made, BPF_NOEXIST);
-	name_file(key, inode);
+	name_file(key, (u64)inode);
 	known = bpf_map_lookup_elem(&totals, key);
 	if (!known)
 		drop();
 	return known;
-}
-
-INLINE bool is_only_a_view(unsigned long magic)
-{
-	return magic == PROC_SUPER_MAGIC || magic == SYSFS_MAGIC || magic == CGROUP_SUPER_MAGIC ||
-	       magic == CGROUP2_SUPER_MAGIC || magic == DEBUGFS_MAGIC || magic == TRACEFS_MAGIC;
-}
-
-// What identifies a file, copied from its inode.
-struct identity {
-	u64 beginning[24];
-	struct super_block *super;
-	struct address_space *mapping;
-	unsigned long number;
-	u32 generation;
-	u32 device;
-	u16 mode;
-};
-
-INLINE void look_at(struct identity *id, struct inode *inode)
-{
-	bpf_probe_read_kernel(id->beginning, sizeof(id->beginning), inode);
-	FROM_COPY(id->mode, id->beginning, inode, i_mode);
-	FROM_COPY(id->super, id->beginning, inode, i_sb);
-	FROM_COPY(id->mapping, id->beginning, inode, i_mapping);
-	FROM_COPY(id->number, id->beginning, inode, i_ino);
-	FROM_COPY(id->device, id->beginning, inode, i_rdev);
-	FROM_COPY(id->generation, id->beginning, inode, i_generation);
-}
-
-INLINE void put(struct key *key, struct identity *id, u32 device)
-{
-	key->kind = A_FILE;
-	key->file.device = device;
-	key->file.inode = id->number;
-	key->file.generation = id->generation;
-}
-
-// Puts the file into the key; false for what is no file on storage.
-INLINE bool identify(struct key *key, struct inode *inode)
-{
-	struct identity id;
-	u32 device = 0;
-	unsigned long magic = 0;
-	struct block_device *disk = NULL;
-
-	look_at(&id, inode);
-	if ((id.mode & S_IFMT) == S_IFBLK) {
-		key->kind = A_DEVICE;
-		key->file.device = id.device;
-		key->file.inode = 0;
-		return true;
-	}
-	if (!id.super)
-		return false;
-	READ(disk, id.super, s_bdev);
-	if (!disk) {
-		READ(magic, id.super, s_magic);
-		if ((id.mode & S_IFMT) != S_IFREG || is_only_a_view(magic))
-			return false;
-	}
-	READ(device, id.super, s_dev);
-	put(key, &id, device);
-	return true;
-}
-
-// The inode whose page cache the memory of a request belongs to. Memory of a process, private or
-// shared, belongs to none that lies on a device.
-INLINE struct inode *inode_of_memory(struct bio *bio)
-{
-	struct bio_vec *vector = bio->bi_io_vec;
-	struct page *page;
-	unsigned long head = 0;
-	struct address_space *mapping = NULL;
-	struct inode *inode = NULL;
-	struct super_block *super = NULL;
-	struct block_device *disk = NULL;
-	u16 mode = 0;
-
-	if (!vector)
-		return NULL;
-	page = vector->bv_page;
-	if (!page)
-		return NULL;
-	READ(head, page, compound_head);
-	if (head & 1)
-		page = (struct page *)(head - 1);
-	READ(mapping, page, mapping);
-	// The lowest bits mark memory without a file.
-	if (!mapping || ((u64)mapping & 3))
-		return NULL;
-	READ(inode, mapping, host);
-	if (!inode)
-		return NULL;
-	READ(mode, inode, i_mode);
-	if ((mode & S_IFMT) == S_IFBLK)
-		return inode;
-	READ(super, inode, i_sb);
-	if (super)
-		READ(disk, super, s_bdev);
-	return disk ? inode : NULL;
-}
-
-// Direct I/O of most file systems (iomap) keeps a structure behind the bio that begins with a
-// pointer to the kernel's I/O control block. Others keep something else there: what is found must
-// be an open file on the very device that the bio goes to. Puts the file into the key.
-INLINE struct inode *identify_direct(struct key *key, struct bio *bio, bool *is_async)
-{
-	void *private = bio->bi_private;
-	struct kiocb *control = NULL;
-	u64 copy[4] = {};
-	struct file *file = NULL;
-	struct inode *inode = NULL;
-	struct address_space *mapping = NULL;
-	struct block_device *target = bio->bi_bdev, *disk = NULL;
-	void *complete = NULL;
-	struct identity id;
-
-	if ((s64)private >= 0 || !target)
-		return NULL;
-	bpf_probe_read_kernel(&control, sizeof(control), private);
-	if ((s64)control >= 0)
-		return NULL;
-	if (bpf_probe_read_kernel(copy, sizeof(copy), control))
-		return NULL;
-	FROM_COPY(file, copy, control, ki_filp);
-	FROM_COPY(complete, copy, control, ki_complete);
-	if ((s64)file >= 0)
-		return NULL;
-	READ(mapping, file, f_mapping);
-	if ((s64)mapping >= 0)
-		return NULL;
-	READ(inode, mapping, host);
-	if ((s64)inode >= 0)
-		return NULL;
-	look_at(&id, inode);
-	if (id.mapping != mapping || (s64)id.super >= 0)
-		return NULL;
-	READ(disk, id.super, s_bdev);
-	if (disk != target)
-		return NULL;
-	put(key, &id, target->bd_dev);
-	*is_async = complete != NULL;
-	return inode;
 }
 
 INLINE bool operation_of(u32 flags, u32 bytes, u8 *operation)
@@ -379,11 +147,11 @@ INLINE bool operation_of(u32 flags, u32 bytes, u8 *operation)
 // Pages of a device are how a file system keeps what is not in its files, unless the device is what
 // the process has open.
 INLINE struct inode *identify_memory(struct key *key, struct bio *bio, struct task_struct *task,
-				     struct call *call)
+				     struct call *call, struct identity *id)
 {
 	struct inode *inode = inode_of_memory(bio);
 
-	if (!inode || !identify(key, inode))
+	if (!inode || !identify(key, inode, id))
 		return NULL;
 	if (key->kind == A_DEVICE && !(call && inode_of_descriptor(task, call->fd) == inode))
 		key->kind = METADATA;
@@ -398,6 +166,7 @@ INLINE struct inode *attribute(struct key *key, struct request *request, struct 
 	struct block_device *disk = bio->bi_bdev;
 	struct inode *inode = NULL;
 	struct call *call;
+	struct identity id;
 	bool is_async;
 
 	if (key->operation == READING)
@@ -422,13 +191,13 @@ INLINE struct inode *attribute(struct key *key, struct request *request, struct 
 		key->kind = SWAP;
 	} else {
 		if (key->operation <= WRITING) {
-			inode = identify_direct(key, bio, &is_async);
+			inode = identify_direct(key, bio, &is_async, &id);
 			if (!inode)
-				inode = identify_memory(key, bio, task, call);
+				inode = identify_memory(key, bio, task, call, &id);
 		}
 		if (!inode && call) {
 			inode = inode_of_descriptor(task, call->fd);
-			if (inode && !identify(key, inode))
+			if (inode && !identify(key, inode, &id))
 				inode = NULL;
 		}
 	}
@@ -686,6 +455,7 @@ int sys_exit(u64 *context)
 	u64 now_ns, ids;
 	u32 tid;
 	struct key key = {};
+	struct identity id;
 	struct inode *inode = NULL;
 	struct totals *sums;
 	struct call *call;
@@ -707,7 +477,7 @@ int sys_exit(u64 *context)
 		key.kind = NOTHING;
 	} else {
 		inode = inode_of_descriptor(bpf_get_current_task_btf(), call->fd);
-		if (!inode || !identify(&key, inode))
+		if (!inode || !identify(&key, inode, &id))
 			goto done;
 	}
 	sums = totals_of(&key, inode);

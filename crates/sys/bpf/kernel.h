@@ -173,8 +173,15 @@ struct bio_vec {
 	struct page *bv_page;
 };
 
+struct bvec_iter {
+	u64 bi_sector;
+	u32 bi_size;
+};
+
 struct bio {
+	struct bio *bi_next;
 	struct block_device *bi_bdev;
+	struct bvec_iter bi_iter;
 	struct bio_vec *bi_io_vec;
 	void *bi_private;
 };
@@ -182,6 +189,7 @@ struct bio {
 struct request {
 	u32 cmd_flags;
 	u32 __data_len;
+	u64 __sector;
 	struct bio *bio;
 };
 

@@ -27,6 +27,7 @@ pub mod account;
 pub mod batch;
 pub mod bpf;
 pub mod buffer;
+pub mod cached;
 pub mod cgroup;
 pub mod child;
 pub mod clock;

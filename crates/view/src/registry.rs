@@ -2,9 +2,10 @@
 
 use crate::table::View;
 use crate::views::{
-    active_sessions, cgroups, database_io, dirty, disks, durability, events, host, kernel_io,
-    ledger, load_profile, memory, network, nfs, nvme, own, processes, processors, profile,
-    resources, samples, sessions, slices, snapper, statements, top_events, write_amplification,
+    active_sessions, active_set, cgroups, database_io, dirty, disks, durability, events, host,
+    kernel_io, ledger, load_profile, memory, network, nfs, nvme, own, page_cache, processes,
+    processors, profile, resources, samples, sessions, slices, snapper, statements, top_events,
+    write_amplification,
 };
 
 /// Every view, in the order in which they are shown.
@@ -23,6 +24,7 @@ pub const ALL: &[&View] = &[
     &processes::VIEW,
     &ledger::VIEW,
     &write_amplification::VIEW,
+    &page_cache::VIEW,
     &events::VIEW,
     &active_sessions::CLASSES,
     &top_events::VIEW,
@@ -34,6 +36,8 @@ pub const ALL: &[&View] = &[
     &kernel_io::FILE_TYPES,
     &kernel_io::FILES,
     &kernel_io::CALLS,
+    &active_set::VIEW,
+    &active_set::CURVE,
     &profile::ROLES,
     &profile::MODULES,
     &profile::VIEW,
@@ -83,6 +87,8 @@ pub const GROUPS: [Group; 4] = [
             &ledger::VIEW,
             &write_amplification::VIEW,
             &nvme::VIEW,
+            &active_set::VIEW,
+            &active_set::CURVE,
             &nfs::VIEW,
         ],
     },
@@ -96,6 +102,7 @@ pub const GROUPS: [Group; 4] = [
             &sessions::VIEW,
             &statements::VIEW,
             &database_io::VIEW,
+            &page_cache::VIEW,
             &durability::VIEW,
             &events::VIEW,
             &active_sessions::CLASSES,

@@ -1,6 +1,7 @@
 //! The views, one file each.
 
 pub mod active_sessions;
+pub mod active_set;
 pub mod cgroups;
 pub mod database_io;
 pub mod dirty;
@@ -16,6 +17,7 @@ pub mod network;
 pub mod nfs;
 pub mod nvme;
 pub mod own;
+pub mod page_cache;
 pub mod processes;
 pub mod processors;
 pub mod profile;

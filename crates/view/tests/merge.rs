@@ -178,6 +178,30 @@ const PROBES: &[Probe] = &[
         ..probe("kernel_io", "ios bytes elapsed_ns ios_from_0ns ios_from_1024ns")
     },
     Probe {
+        levels: "files unseen_files size_bytes buffered_size_bytes cached_bytes dirty_bytes",
+        states: "kind server file file_type open_mode",
+        objects: &[
+            ("postgres", &["server", "postgres", "", "", "buffered"]),
+            ("postgres | /data/1", &["file", "postgres", "/data/1", "data", "buffered"]),
+        ],
+        ..probe("cached_files", "")
+    },
+    Probe {
+        levels: "size_bytes",
+        states: "kind file_type",
+        objects: &[
+            ("tracing", &["tracing", ""]),
+            ("/dev/vda", &["device", ""]),
+            ("/data/1", &["file", "data"]),
+        ],
+        ..probe(
+            "active_set",
+            "touched_bytes written_bytes compared_bytes again_bytes hot_half_bytes \
+             hot_nine_tenths_bytes hot_all_but_one_percent_bytes sampled_units accesses \
+             first_accesses windows lost again_after_1 again_after_2 again_after_3",
+        )
+    },
+    Probe {
         states: "role mode module symbol",
         objects: &[
             ("1", &["session", "kernel", "vmlinux", "copy_user"]),
@@ -197,7 +221,7 @@ const PROBES: &[Probe] = &[
 ];
 
 /// Probes whose counters begin at zero with their object, which does not come back.
-const FROM_ZERO: [&str; 2] = ["kernel_io", "profile"];
+const FROM_ZERO: [&str; 3] = ["kernel_io", "active_set", "profile"];
 
 /// What is drawn at random about a history.
 struct World {

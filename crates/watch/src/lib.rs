@@ -19,6 +19,7 @@
 //!     samples: Nanos::millis(100),
 //!     kernel: Kernel::Requests,
 //!     profile_per_second: None,
+//!     active_set: None,
 //! })?;
 //! watch.wait_and_look()?;
 //! watch.wait_and_look()?;

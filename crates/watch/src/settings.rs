@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use blockstone_base::units::Nanos;
 use blockstone_probe::Roles;
+use blockstone_probe::active_set::Device;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -20,6 +21,8 @@ pub struct Settings {
     pub kernel: Kernel,
     /// Samples per second of what each processor executes; none takes none.
     pub profile_per_second: Option<u32>,
+    /// Devices whose active data set is counted; all if none is named.
+    pub active_set: Option<Vec<Device>>,
 }
 
 /// What the kernel counts by role and file.

@@ -8,6 +8,7 @@ use blockstone_measure::Ticks;
 use blockstone_probe::io::{self, IoSpec, Wanted};
 use blockstone_probe::profile::{self, ProfileSpec};
 use blockstone_probe::{Context, Probe, Roles, Row, Scope, registry};
+use blockstone_probe::{active_set, cached_files};
 use blockstone_record::manifest::{End, ProbeInfo};
 use blockstone_sys::clock::{self, MonotonicClock};
 use blockstone_target::monitor::Server;
@@ -32,9 +33,16 @@ pub const SCHEMA: Schema = Schema {
 };
 
 const OWN: Origin = Origin("Blockstone");
-/// Probes whose rows are single sessions, statements or functions: not for Prometheus.
-const SAMPLED: &[&str] =
-    &[SESSION.probe, SESSION_STATISTICS.probe, STATEMENT_TEXT.probe, profile::SCHEMA.probe];
+/// Probes whose rows are single sessions, statements, functions or files: not for Prometheus, which
+/// is not told the paths of files unless it is asked to.
+const SAMPLED: &[&str] = &[
+    SESSION.probe,
+    SESSION_STATISTICS.probe,
+    STATEMENT_TEXT.probe,
+    profile::SCHEMA.probe,
+    active_set::SCHEMA.probe,
+    cached_files::SCHEMA.probe,
+];
 /// Ticks after which probes are asked again which columns they cannot measure.
 const ASK_EVERY: u64 = 10;
 
@@ -70,6 +78,8 @@ impl Watch {
         }
         probes
             .extend(settings.profile_per_second.map(|rate| profile::open(sampled(settings, rate))));
+        let counted = settings.active_set.as_ref();
+        probes.extend(counted.map(|devices| active_set::open(Path::new("/"), devices)));
         let origin_ns = clock::now_ns();
         let databases = Database::start_all(&settings.databases, settings.samples, origin_ns)?;
         match databases.as_slice() {

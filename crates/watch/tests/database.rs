@@ -19,6 +19,22 @@ fn number(value: &Value) -> f64 {
     }
 }
 
+/// A watch of a database whose sessions are sampled at each tick.
+fn settings(database: String, interval: Nanos) -> Settings {
+    Settings {
+        argv: Vec::new(),
+        interval,
+        keep: Nanos::millis(60_000),
+        roles: Roles::default(),
+        record: None,
+        databases: vec![database],
+        samples: interval,
+        kernel: Kernel::Off,
+        profile_per_second: None,
+        active_set: None,
+    }
+}
+
 /// Three of them, all the time, at the top of all events.
 fn sleepers_are_found_by_their_wait(whole: &Interval<'_>, focus: &Focus) {
     let table = |name: &str, interval: Interval<'_>| {
@@ -47,9 +63,9 @@ fn sessions_are_seen_while_the_server_is_there_and_it_may_go_and_come_back() {
         roles: Roles::default(),
         record: Some(Destination { dir: dir.clone(), id: "db".to_owned(), keep: None }),
         databases: vec![server.address()],
+        record: Some(Destination { dir: dir.clone(), id: "db".to_owned() }),
         samples: Nanos::millis(50),
-        kernel: Kernel::Off,
-        profile_per_second: None,
+        ..settings(server.address(), Nanos::millis(250))
     })
     .unwrap();
     for _ in 0..6 {
@@ -140,15 +156,8 @@ fn the_kernel_counts_the_reads_and_flushes_that_postgresql_tells_of() {
             "DO $$ BEGIN FOR i IN 1..600 LOOP INSERT INTO log VALUES (i); COMMIT; END LOOP; END $$",
         ];
         let mut watch = Watch::start(&Settings {
-            argv: Vec::new(),
-            interval: Nanos::millis(500),
-            keep: Nanos::millis(60_000),
-            roles: Roles::default(),
-            record: None,
-            databases: vec![server.address()],
-            samples: Nanos::millis(500),
             kernel: Kernel::Calls,
-            profile_per_second: None,
+            ..settings(server.address(), Nanos::millis(500))
         })
         .unwrap();
         let settled = |watch: &mut Watch| {
@@ -230,6 +239,7 @@ fn a_server_that_hangs_does_not_delay_another() {
         samples: Nanos::millis(100),
         kernel: Kernel::Off,
         profile_per_second: None,
+        active_set: None,
     })
     .unwrap();
     let names: Vec<String> = watch.servers().map(|server| server.instance.clone()).collect();

@@ -22,6 +22,7 @@ fn settings(record: Option<Destination>) -> Settings {
         samples: Nanos::millis(100),
         kernel: Kernel::Requests,
         profile_per_second: Some(99),
+        active_set: Some(Vec::new()),
     }
 }
 

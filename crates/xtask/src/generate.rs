@@ -36,6 +36,11 @@ const GENERATORS: &[Generator] = &[
         make: || kernel_programs("io.bpf.c"),
     },
     Generator {
+        output: "crates/sys/bpf/active.bpf.o",
+        need: Some(Need::Clang),
+        make: || kernel_programs("active.bpf.c"),
+    },
+    Generator {
         output: "crates/sys/bpf/pages.bpf.o",
         need: Some(Need::Clang),
         make: || kernel_programs("pages.bpf.c"),

@@ -12,9 +12,10 @@ use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use blockstone_base::units::Nanos;
 use blockstone_probe::Roles;
+use blockstone_probe::active_set::Device;
 use blockstone_record::{End, Recording, TICKS, out_run_dir};
 use blockstone_report::Report;
 use blockstone_report::render::json::schema::Document;
@@ -245,7 +246,25 @@ fn settings(args: &WatchArgs, global: &Global) -> Result<Settings> {
             (false, true) => Kernel::Calls,
         },
         profile_per_second: args.profile.then_some(args.profile_hz),
+        active_set: args.active_set.as_deref().map(devices_of).transpose()?,
     })
+}
+
+/// The devices that are, or hold, these paths.
+fn devices_of(paths: &[PathBuf]) -> Result<Vec<Device>> {
+    let of = |path: &PathBuf| {
+        let shown = path.display();
+        let found = Device::at(path).with_context(|| {
+            format!("watch the active set of {shown}\nhint: name a device or a file on it")
+        })?;
+        found.with_context(|| {
+            format!(
+                "watch the active set of {shown}: its file system hides its devices\n\
+                 hint: name the device, or none for all"
+            )
+        })
+    };
+    paths.iter().map(of).collect()
 }
 
 /// How much of the past is needed: all of it for one report, else what the screen can show.

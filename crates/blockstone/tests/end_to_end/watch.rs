@@ -1,5 +1,6 @@
 //! `blockstone watch` as a user runs it: once, recorded, replayed, on a terminal, scraped, killed.
 
+mod active_set;
 mod charges;
 mod csv;
 mod database;

@@ -69,7 +69,8 @@ impl Names {
         }
     }
 
-    fn full_path(&mut self, device: Device, path: &str) -> String {
+    /// Where a path within a file system is found on this machine.
+    pub fn full_path(&mut self, device: Device, path: &str) -> String {
         if let Some(found) = below_mount(&self.mounts, device, path) {
             return found;
         }
@@ -78,7 +79,7 @@ impl Names {
             .unwrap_or_else(|| format!("{}:{path}", self.device_path(device)))
     }
 
-    fn device_path(&self, Device { major, minor }: Device) -> String {
+    pub fn device_path(&self, Device { major, minor }: Device) -> String {
         let entry = under(&self.root, format!("/sys/dev/block/{major}:{minor}"));
         if let Some(mapped) = text(&entry.join("dm/name")) {
             return format!("/dev/mapper/{mapped}");

@@ -54,6 +54,27 @@ pub struct Device {
     pub minor: u32,
 }
 
+impl Device {
+    /// From the kernel's own form, which is not that of stat(2): `linux/kdev_t.h`.
+    pub(super) fn of(number: u32) -> Self {
+        Self { major: number >> 20, minor: number & 0xf_ffff }
+    }
+
+    pub(super) fn number(self) -> u32 {
+        self.major << 20 | self.minor
+    }
+
+    /// The block device at this path, or the one that holds the file system of the file there;
+    /// none where that hides its devices.
+    pub fn at(path: &std::path::Path) -> std::io::Result<Option<Self>> {
+        use std::os::unix::fs::{FileTypeExt, MetadataExt};
+        let found = std::fs::metadata(path)?;
+        let number = if found.file_type().is_block_device() { found.rdev() } else { found.dev() };
+        let major = rustix::fs::major(number);
+        Ok((major != 0).then(|| Self { major, minor: rustix::fs::minor(number) }))
+    }
+}
+
 /// Whose I/O, and of which kind, as the kernel keeps it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -118,7 +139,7 @@ pub struct Audit {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct FileKey {
+pub(super) struct FileKey {
     inode: u64,
     device: u32,
     generation: u32,
@@ -127,21 +148,45 @@ struct FileKey {
 // SAFETY: its fields fill 16 bytes without a gap, and any bytes are numbers.
 unsafe impl Plain for FileKey {}
 
+impl FileKey {
+    pub(super) fn subject(&self, kind: u8) -> Subject {
+        match kind {
+            0 => Subject::File { inode: self.inode, generation: self.generation },
+            1 => Subject::Device,
+            2 => Subject::Metadata,
+            3 => Subject::Swap,
+            _ => Subject::Nothing,
+        }
+    }
+
+    /// The device, or the one that holds the file.
+    pub(super) fn device(&self) -> Device {
+        Device::of(self.device)
+    }
+}
+
 const NAMES: usize = 12;
 const NAME_BYTES: usize = 64;
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-struct FileNames([[u8; NAME_BYTES]; NAMES]);
+pub(super) struct FileNames([[u8; NAME_BYTES]; NAMES]);
 
 // SAFETY: bytes throughout.
 unsafe impl Plain for FileNames {}
+
+impl FileNames {
+    /// The path within its file system; none without a name.
+    pub(super) fn path(&self) -> Option<String> {
+        path(&self.0)
+    }
+}
 
 static OBJECT: &[u8] = &Aligned(*include_bytes!("../../bpf/io.bpf.o")).0;
 
 /// The parser wants the object where a u64 could be.
 #[repr(C, align(8))]
-struct Aligned<T: ?Sized>(T);
+pub(super) struct Aligned<T: ?Sized>(pub T);
 
 /// What must be there for a request or a call to find its end is attached first.
 const BLOCK_PROGRAMS: [&str; 6] = [
@@ -217,7 +262,7 @@ impl IoTracer {
     pub fn path_of(&self, key: &IoKey) -> Result<Option<String>, BpfError> {
         let Subject::File { .. } = key.subject() else { return Ok(None) };
         let found = self.files.get(&key.file).map_err(on("read", "files"))?;
-        Ok(found.and_then(|FileNames(names)| path(&names)))
+        Ok(found.and_then(|names| names.path()))
     }
 
     pub fn audit(&self) -> Audit {
@@ -247,19 +292,12 @@ impl IoKey {
     }
 
     pub fn subject(&self) -> Subject {
-        match self.kind {
-            0 => Subject::File { inode: self.file.inode, generation: self.file.generation },
-            1 => Subject::Device,
-            2 => Subject::Metadata,
-            3 => Subject::Swap,
-            _ => Subject::Nothing,
-        }
+        self.file.subject(self.kind)
     }
 
     /// The device, or the one that holds the file.
     pub fn device(&self) -> Device {
-        // The kernel's own form, not that of stat(2): linux/kdev_t.h.
-        Device { major: self.file.device >> 20, minor: self.file.device & 0xf_ffff }
+        Device::of(self.file.device)
     }
 }
 

@@ -7,6 +7,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use super::io::Aligned;
 use super::load::Loaded;
 use super::table::{Plain, Table};
 use super::{BpfError, on, open};
@@ -30,10 +31,6 @@ struct Settings {
 unsafe impl Plain for Settings {}
 
 static OBJECT: &[u8] = &Aligned(*include_bytes!("../../bpf/pages.bpf.o")).0;
-
-/// The parser wants the object where a u64 could be.
-#[repr(C, align(8))]
-struct Aligned<T: ?Sized>(T);
 
 /// Counts as long as it lives.
 #[derive(Debug)]

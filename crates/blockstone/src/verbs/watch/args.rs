@@ -29,6 +29,7 @@ Examples:
   blockstone watch --db postgres://me@localhost:5432/a --db postgres://me@localhost:5433/b
   blockstone watch --db run:last                   a `blockstone run` in progress
   blockstone watch --once --for 10s --profile --view cpu-by-role,cpu-by-function
+  blockstone watch --active-set /data --interval 1m --lines --view active-set --rows 8
   blockstone watch --group backup=pg_dump --pid 4711
   blockstone watch --record night --for 8h         record; needs no terminal
   blockstone watch --record always --keep 7d       the last week, whenever something happened
@@ -67,6 +68,11 @@ pub struct WatchArgs {
           value_parser = clap::value_parser!(u32).range(1..=5000), requires = "profile",
           help_heading = "Sources")]
     pub profile_hz: u32,
+    /// Count which parts of devices and files are read and written, from one tick to the next, on
+    /// all devices or on those that are or hold these paths (views active-set and cache-curve)
+    #[arg(long, value_name = "PATH", num_args = 0.., value_delimiter = ',',
+          value_hint = ValueHint::AnyPath, help_heading = "Sources", conflicts_with = "replay")]
+    pub active_set: Option<Vec<PathBuf>>,
     /// Also watch these processes
     #[arg(
         long,
@@ -95,7 +101,7 @@ pub struct WatchArgs {
           requires = "record", help_heading = "Output",
           conflicts_with_all = ["replay", "interval", "duration", "db", "sample", "no_bpf", "pid",
                                 "group", "listen", "once", "lines", "csv", "view", "profile",
-                                "keep"])]
+                                "keep", "active_set"])]
     pub import: Vec<PathBuf>,
     /// Show a recording: its directory, its id, or `last`
     #[arg(long, value_name = "RUN", help_heading = "Output")]

@@ -1,0 +1,130 @@
+//! What happened to units from one look to the next.
+
+use std::collections::HashMap;
+
+use blockstone_sys::bpf::active::{Owner, Unit, UnitKey};
+use blockstone_sys::bpf::io::Device;
+
+/// How units stood at the last look.
+#[derive(Debug, Default)]
+pub struct Seen {
+    units: HashMap<UnitKey, Before>,
+    looks: u64,
+    /// Of how many units one was sampled in the last window, as a power of two.
+    level: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    reads: u32,
+    writes: u32,
+    /// The look that saw the last access.
+    accessed: u64,
+}
+
+/// What one window had.
+#[derive(Debug, Default)]
+pub struct Window {
+    /// One of 2^level units is sampled.
+    pub level: u32,
+    /// The same for those units that were sampled in the window before too.
+    pub compared_level: u32,
+    pub owners: HashMap<Owner, Part>,
+    pub devices: HashMap<Device, Part>,
+    /// Units that are kept but not sampled any more.
+    pub unsampled: Vec<UnitKey>,
+}
+
+/// Units of one device or file that were accessed in a window.
+#[derive(Clone, Debug, Default)]
+pub struct Part {
+    pub written: u64,
+    /// Units that were sampled in the window before too.
+    pub compared: u64,
+    /// Those of them that were accessed then.
+    pub again: u64,
+    /// The accesses of each unit.
+    counts: Vec<u64>,
+}
+
+impl Seen {
+    pub fn len(&self) -> u64 {
+        self.units.len() as u64
+    }
+
+    /// Compares units with the last look. Those whose hash ends in fewer than `level` zeros were
+    /// not sampled all the time.
+    pub fn end_window(&mut self, units: &[(UnitKey, Unit)], level: u32) -> Window {
+        self.looks += 1;
+        let compared_level = level.max(self.level);
+        let mut window = Window { level, compared_level, ..Window::default() };
+        for (key, unit) in units {
+            if !key.is_sampled(level) {
+                self.units.remove(key);
+                window.unsampled.push(*key);
+                continue;
+            }
+            let before = self.units.get(key).copied();
+            let now = Before { reads: unit.reads, writes: unit.writes, accessed: self.looks };
+            let reads = unit.reads.wrapping_sub(before.map_or(0, |before| before.reads));
+            let writes = unit.writes.wrapping_sub(before.map_or(0, |before| before.writes));
+            let count = u64::from(reads) + u64::from(writes);
+            if count == 0 {
+                continue;
+            }
+            let was_accessed = before.is_some_and(|before| before.accessed + 1 == self.looks);
+            self.units.insert(*key, now);
+            let owner = window.owners.entry(unit.owner()).or_default();
+            for part in [owner, window.devices.entry(key.device()).or_default()] {
+                part.written += u64::from(writes > 0);
+                if self.looks > 2 && key.is_sampled(compared_level) {
+                    part.compared += 1;
+                    part.again += u64::from(was_accessed);
+                }
+                part.counts.push(count);
+            }
+        }
+        self.level = level;
+        window
+    }
+
+    /// Forgets units that were not accessed for so many windows, and returns them.
+    pub fn forget_idle(&mut self, windows: u64) -> Vec<UnitKey> {
+        let oldest = self.looks.saturating_sub(windows);
+        let idle = self.units.extract_if(|_, before| before.accessed <= oldest);
+        idle.map(|(key, _)| key).collect()
+    }
+}
+
+impl Part {
+    pub fn touched(&self) -> u64 {
+        self.counts.len() as u64
+    }
+
+    pub fn accesses(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    pub fn join(&mut self, other: Self) {
+        self.written += other.written;
+        self.compared += other.compared;
+        self.again += other.again;
+        self.counts.extend(other.counts);
+    }
+
+    /// The fewest units that took these percentages of the accesses.
+    pub fn hottest<const N: usize>(&self, percentages: [u64; N]) -> [u64; N] {
+        let mut counts = self.counts.clone();
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        let all: u64 = counts.iter().sum();
+        percentages.map(|percentage| {
+            let mut sum = 0;
+            let short = counts.iter().take_while(|count| {
+                let is_short = sum * 100 < all * percentage;
+                sum += **count;
+                is_short
+            });
+            short.count() as u64
+        })
+    }
+}

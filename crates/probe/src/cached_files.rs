@@ -1,0 +1,362 @@
+//! How much of the page cache belongs to the files that watched processes hold open: by server and
+//! by file. What exactly is counted stands in docs/cached-files.md.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use blockstone_base::column::{Origin, Unit};
+use blockstone_sys::account;
+use blockstone_sys::cached::{self, Cached, Look};
+use blockstone_sys::proc::under;
+
+use crate::io::file_type;
+use crate::roles::Role;
+use crate::source::all_unmeasured;
+use crate::{Cell, Context, Probe, Roles, Row, Schema, Unmeasured};
+
+/// What the probe records, one row for each server and for each of its files with most cached.
+pub const SCHEMA: Schema = Schema {
+    probe: "cached_files",
+    doc: "Page cache of the files that watched processes hold open, by server and by file. A look \
+          at all files takes several ticks; the rows are those of the last complete one.",
+    columns: &[
+        FILES.state("kind", "`server`, with the sums of all its files, or `file`."),
+        FILES.state("server", "The server or group whose processes hold the file open."),
+        FILES.state("file", "The path of the file, as its processes see it."),
+        FILES.state("file_type", "`data`, `redo`, `temp`, `control` or `other`."),
+        Origin("/proc/PID/fdinfo").state(
+            "open_mode",
+            "`direct` if every descriptor bypasses the page cache (O_DIRECT), `buffered` if none \
+             does, `both`.",
+        ),
+        FILES.level("files", Unit::Count, "Files that were looked at."),
+        FILES.level(
+            "unseen_files",
+            Unit::Count,
+            "Files that this user may not open, or that take too long.",
+        ),
+        FILES.level("size_bytes", Unit::Bytes, "Size of the files."),
+        FILES.level(
+            "buffered_size_bytes",
+            Unit::Bytes,
+            "Size of those of them that are not opened with O_DIRECT alone.",
+        ),
+        CACHE.level("cached_bytes", Unit::Bytes, "Bytes of them in the page cache."),
+        CACHE.level(
+            "dirty_bytes",
+            Unit::Bytes,
+            "Those of them that are to be written, or are being written.",
+        ),
+    ],
+};
+
+const FILES: Origin = Origin("/proc/PID/fd");
+const CACHE: Origin = Origin("cachestat(2)");
+
+/// Time from the start of one look at all files to that of the next.
+const PERIOD: Duration = Duration::from_secs(10);
+/// Time that one tick spends on it.
+const TICK: Duration = Duration::from_millis(10);
+/// Files that are told apart; what exceeds them counts as unseen.
+const FILES_MAX: usize = 20_000;
+/// Files of a server that have a row.
+const ROWS_MAX: usize = 40;
+/// File systems on block devices that have a device number of their own.
+const WITHOUT_DEVICE: [&str; 4] = ["btrfs", "overlay", "zfs", "bcachefs"];
+/// Of /proc/PID/fdinfo, octal.
+const O_DIRECT: u32 = 0o40000;
+const ENOSYS: i32 = 38;
+
+pub fn open(context: &Context) -> Box<dyn Probe> {
+    Box::new(CachedFiles {
+        root: context.root.clone(),
+        roles: context.roles(),
+        begun: None,
+        queue: VecDeque::new(),
+        found: HashMap::new(),
+        unseen: BTreeMap::new(),
+        rows: Vec::new(),
+        denied: None,
+        why: None,
+    })
+}
+
+#[derive(Debug)]
+struct CachedFiles {
+    root: PathBuf,
+    roles: Roles,
+    /// When the present look at all files began, or the last one.
+    begun: Option<Instant>,
+    /// Processes that are still to be looked at, with the server that each belongs to.
+    queue: VecDeque<(u32, String)>,
+    found: HashMap<Identity, Found>,
+    unseen: BTreeMap<String, HashSet<Identity>>,
+    /// Of the last complete look.
+    rows: Vec<Row>,
+    /// Why files were not looked at.
+    denied: Option<Unmeasured>,
+    /// Why nothing can be measured.
+    why: Option<Unmeasured>,
+}
+
+#[derive(Debug)]
+struct Info {
+    mount: Option<u64>,
+    /// Whether it bypasses the page cache.
+    is_direct: bool,
+}
+
+/// Device and inode.
+type Identity = (u64, u64);
+
+#[derive(Debug)]
+struct Found {
+    server: String,
+    path: String,
+    size_bytes: u64,
+    cached: Cached,
+    is_direct: bool,
+    is_buffered: bool,
+}
+
+impl Probe for CachedFiles {
+    fn schema(&self) -> &'static Schema {
+        &SCHEMA
+    }
+
+    fn sample(&mut self, rows: &mut Vec<Row>) {
+        let now = Instant::now();
+        if self.queue.is_empty() && self.begun.is_none_or(|begun| now >= begun + PERIOD) {
+            self.begin(now);
+        }
+        let until = now + TICK;
+        while Instant::now() < until {
+            let Some((pid, server)) = self.queue.pop_front() else { break };
+            self.look_at(pid, &server);
+            if self.queue.is_empty() {
+                self.rows = self.finished();
+                // Where anything was seen, the rest counts as unseen.
+                self.why = self.denied.clone().filter(|_| self.rows.is_empty());
+            }
+        }
+        rows.extend(self.rows.iter().cloned());
+    }
+
+    fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
+        self.why.as_ref().map_or(Vec::new(), |why| all_unmeasured(&SCHEMA, why))
+    }
+}
+
+impl CachedFiles {
+    fn begin(&mut self, now: Instant) {
+        self.begun = Some(now);
+        self.found.clear();
+        self.unseen.clear();
+        self.denied = None;
+        let of = |pid: u32| {
+            let process = account::process(&self.root, pid)?;
+            let (Role::Process(role) | Role::Threads(role)) = self.roles.of(&process)?;
+            let server = role.split('/').next().unwrap_or_default().to_owned();
+            Some((pid, server))
+        };
+        self.queue = account::all(&self.root).into_iter().filter_map(of).collect();
+        if self.queue.is_empty() {
+            self.rows.clear();
+        }
+    }
+
+    /// Looks at the files of a process that no other process had open. Once a process is begun, all
+    /// its files are looked at; a single file may take no longer than a tick.
+    fn look_at(&mut self, pid: u32, server: &str) {
+        let dir = under(&self.root, format!("/proc/{pid}/fd"));
+        let entries = match std::fs::read_dir(&dir) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                let why = format!("read /proc/{pid}/fd: {error}; its user or root may");
+                self.denied = Some(Unmeasured::NotPermitted(why));
+                return;
+            }
+            // It has ended.
+            Err(_) => return,
+        };
+        let mounts = self.local_mounts(pid);
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let info = self.info(pid, &path);
+            if !info.mount.is_some_and(|mount| mounts.contains(&mount)) {
+                continue;
+            }
+            let is_direct = info.is_direct;
+            let Ok(found) = std::fs::metadata(&path) else { continue };
+            if !found.is_file() || found.len() == 0 {
+                continue;
+            }
+            let identity = (found.dev(), found.ino());
+            if let Some(known) = self.found.get_mut(&identity) {
+                known.is_direct |= is_direct;
+                known.is_buffered |= !is_direct;
+                continue;
+            }
+            if self.unseen.get(server).is_some_and(|unseen| unseen.contains(&identity)) {
+                continue;
+            }
+            let look = if self.found.len() < FILES_MAX {
+                cached::look(&path, found.len(), Instant::now() + TICK)
+            } else {
+                Ok(Look::Unfinished)
+            };
+            match look {
+                Ok(Look::Cached(cached)) => {
+                    let name = std::fs::read_link(&path).unwrap_or_default();
+                    let path = name.to_string_lossy().into_owned();
+                    let (server, size_bytes) = (server.to_owned(), found.len());
+                    let is_buffered = !is_direct;
+                    let found = Found { server, path, size_bytes, cached, is_direct, is_buffered };
+                    self.found.insert(identity, found);
+                }
+                Ok(Look::InMemory) => {}
+                Err(error) if error.raw_os_error() == Some(ENOSYS) => {
+                    let why = "no cachestat(2): Linux 6.5 or later has it".to_owned();
+                    self.denied = Some(Unmeasured::NotInVersion(why));
+                    return;
+                }
+                Ok(Look::Unfinished) | Err(_) => {
+                    self.unseen.entry(server.to_owned()).or_default().insert(identity);
+                }
+            }
+        }
+    }
+
+    /// What is known of a descriptor without asking its file system.
+    fn info(&self, pid: u32, descriptor: &Path) -> Info {
+        let name = descriptor.file_name().unwrap_or_default();
+        let info = under(&self.root, format!("/proc/{pid}/fdinfo")).join(name);
+        let text = std::fs::read_to_string(info).unwrap_or_default();
+        let after = |key| text.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
+        let flags = after("flags:").and_then(|flags| u32::from_str_radix(flags, 8).ok());
+        Info {
+            mount: after("mnt_id:").and_then(|mount| mount.parse().ok()),
+            is_direct: flags.is_some_and(|flags| flags & O_DIRECT != 0),
+        }
+    }
+
+    /// The mounts that a process sees whose file system lies on this machine's devices: a server
+    /// that hangs would hold up whoever asks about a file.
+    fn local_mounts(&self, pid: u32) -> HashSet<u64> {
+        let table = under(&self.root, format!("/proc/{pid}/mountinfo"));
+        let text = std::fs::read_to_string(table).unwrap_or_default();
+        let local = |line: &str| {
+            let (mount, file_system) = line.split_once(" - ")?;
+            let mut words = mount.split(' ');
+            let (id, _, device) = (words.next()?, words.next()?, words.next()?);
+            let kind = file_system.split(' ').next()?;
+            let is_local = !device.starts_with("0:") || WITHOUT_DEVICE.contains(&kind);
+            is_local.then(|| id.parse().ok())?
+        };
+        text.lines().filter_map(local).collect()
+    }
+
+    fn finished(&self) -> Vec<Row> {
+        let mut servers: BTreeMap<&str, Vec<&Found>> = BTreeMap::new();
+        for found in self.found.values() {
+            servers.entry(&found.server).or_default().push(found);
+        }
+        for server in self.unseen.keys() {
+            servers.entry(server).or_default();
+        }
+        let mut rows = Vec::new();
+        for (server, mut files) in servers {
+            let unseen = self.unseen.get(server).map_or(0, HashSet::len);
+            rows.push(row(("server", server, None), &files, unseen));
+            files.sort_by(|a, b| {
+                let by_size = |found: &Found| (found.cached.cached_bytes, found.size_bytes);
+                by_size(b).cmp(&by_size(a)).then_with(|| a.path.cmp(&b.path))
+            });
+            files.truncate(ROWS_MAX);
+            rows.extend(files.iter().map(|file| row(("file", server, Some(file)), &[*file], 0)));
+        }
+        rows
+    }
+}
+
+fn row((kind, server, file): (&str, &str, Option<&Found>), files: &[&Found], unseen: usize) -> Row {
+    let sum = |of: fn(&Found) -> u64| files.iter().map(|file| of(file)).sum::<u64>();
+    let mode = match (
+        files.iter().any(|file| file.is_direct),
+        files.iter().any(|file| file.is_buffered),
+    ) {
+        (true, false) => "direct",
+        (false, true) => "buffered",
+        (true, true) => "both",
+        (false, false) => "",
+    };
+    let path = file.map_or("", |file| file.path.as_str());
+    let file_type = file.map_or("", |file| file_type(&file.path).name());
+    let states = [kind, server, path, file_type, mode].map(|text| Cell::Text(text.to_owned()));
+    let mut cells: Vec<Cell> = states.into();
+    cells.extend([
+        (files.len() as u64).into(),
+        (unseen as u64).into(),
+        sum(|file| file.size_bytes).into(),
+        sum(|file| if file.is_buffered { file.size_bytes } else { 0 }).into(),
+        sum(|file| file.cached.cached_bytes).into(),
+        Cell::from(sum(|file| file.cached.dirty_bytes)),
+    ]);
+    let object = if path.is_empty() { server.to_owned() } else { format!("{server} | {path}") };
+    Row { object, cells }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use blockstone_testkit::ScratchDir;
+
+    use super::*;
+    use crate::Scope;
+
+    fn value(row: &Row, column: &str) -> u64 {
+        let index = SCHEMA.columns.iter().position(|known| known.name == column).unwrap();
+        match row.cells[index] {
+            Cell::Value(value) => value.try_into().unwrap(),
+            ref other => panic!("{column}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn files_of_a_watched_process_are_summed_by_server() {
+        let scratch = ScratchDir::on_disk().unwrap();
+        let paths = ["a", "b"].map(|name| scratch.path().join(name));
+        for path in &paths {
+            std::fs::write(path, vec![7; 64 << 10]).unwrap();
+        }
+        let _open: Vec<File> =
+            [&paths[0], &paths[0], &paths[1]].map(|path| File::open(path).unwrap()).into();
+        let roles = Roles::with(vec![std::process::id()], Vec::new());
+        let mut probe = open(&Context { root: "/".into(), scope: Scope::Host(roles) });
+        let mut rows = Vec::new();
+        let is_ours =
+            |row: &Row, path: &Path| row.object.ends_with(&format!(" | {}", path.display()));
+        for _ in 0..1000 {
+            rows.clear();
+            probe.sample(&mut rows);
+            if !rows.is_empty() || !probe.unmeasured().is_empty() {
+                break;
+            }
+        }
+        if probe.unmeasured().iter().any(|(_, why)| matches!(why, Unmeasured::NotInVersion(_))) {
+            return;
+        }
+        let server = rows.iter().find(|row| value(row, "files") >= 2).unwrap();
+        assert!(value(server, "cached_bytes") >= 128 << 10, "{server:?}");
+        for path in &paths {
+            let file = rows.iter().find(|row| is_ours(row, path)).unwrap();
+            assert_eq!(value(file, "cached_bytes"), 64 << 10);
+            assert_eq!(value(file, "buffered_size_bytes"), 64 << 10);
+            assert_eq!(file.cells[4], Cell::Text("buffered".to_owned()));
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! How much of a file the page cache holds: cachestat(2), Linux 6.5.
+
+use std::ffi::c_void;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::Instant;
+
+/// Its number on every architecture.
+const CACHESTAT: libc::c_long = 451;
+/// tmpfs, ramfs and hugetlbfs, linux/magic.h.
+const IN_MEMORY: [i64; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
+const PAGE_BYTES: u64 = 4096;
+/// The kernel is asked about so much at once, so that a large file can be left in between.
+const PIECE_BYTES: u64 = 1 << 30;
+
+#[repr(C)]
+struct Range {
+    offset: u64,
+    length: u64,
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct Pages {
+    cached: u64,
+    dirty: u64,
+    writeback: u64,
+    evicted: u64,
+    recently_evicted: u64,
+}
+
+/// Bytes of a file in the page cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cached {
+    pub cached_bytes: u64,
+    /// Those of them that are to be written, or are being written.
+    pub dirty_bytes: u64,
+}
+
+/// What was found of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    Cached(Cached),
+    /// Its file system keeps it in memory: that is no cache.
+    InMemory,
+    /// There was not enough time.
+    Unfinished,
+}
+
+/// Looks what the page cache holds of the first `size_bytes` of a file until this instant. The
+/// kernel looks at every page that is there.
+pub fn look(path: &Path, size_bytes: u64, until: Instant) -> io::Result<Look> {
+    // What was a file a moment ago could be a pipe now, which must not hold us up.
+    let mut options = OpenOptions::new();
+    let file = options.read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if IN_MEMORY.contains(&rustix::fs::fstatfs(&file)?.f_type) {
+        return Ok(Look::InMemory);
+    }
+    let mut sum = Cached::default();
+    for offset in (0..size_bytes).step_by(PIECE_BYTES as usize) {
+        if offset > 0 && Instant::now() > until {
+            return Ok(Look::Unfinished);
+        }
+        let pages = pages(&file, &Range { offset, length: PIECE_BYTES })?;
+        sum.cached_bytes += pages.cached * PAGE_BYTES;
+        sum.dirty_bytes += (pages.dirty + pages.writeback) * PAGE_BYTES;
+    }
+    Ok(Look::Cached(sum))
+}
+
+fn pages(file: &File, range: &Range) -> io::Result<Pages> {
+    let mut pages = Pages::default();
+    let (from, to) = (&raw const *range, &raw mut pages);
+    // SAFETY: the kernel reads `range` and writes `pages`, which have its layout and live during
+    // the call; the descriptor is open.
+    let answer =
+        unsafe { libc::syscall(CACHESTAT, file.as_raw_fd(), from, to.cast::<c_void>(), 0_u32) };
+    if answer == 0 { Ok(pages) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use blockstone_testkit::ScratchDir;
+
+    use super::*;
+    use crate::file::{Access, BlockFile};
+
+    #[test]
+    fn pages_come_and_go() {
+        let scratch = ScratchDir::on_disk().unwrap();
+        let path = scratch.path().join("cached");
+        let size_bytes = 1 << 20;
+        std::fs::write(&path, vec![7; size_bytes as usize]).unwrap();
+        let until = Instant::now() + Duration::from_mins(1);
+        let cached = || look(&path, size_bytes, until);
+        let written = match cached() {
+            // A kernel before Linux 6.5.
+            Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => return,
+            Ok(Look::Cached(written)) => written,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(written.cached_bytes, size_bytes);
+        let file = BlockFile::open(&path, Access::ReadWrite, false).unwrap();
+        file.fsync().unwrap();
+        file.drop_cached().unwrap();
+        assert_eq!(cached().unwrap(), Look::Cached(Cached::default()));
+        let look = look(&path, 1 << 40, Instant::now()).unwrap();
+        assert_eq!(look, Look::Unfinished, "there is no time for a terabyte");
+        let shared = Path::new("/dev/shm");
+        if let Ok(file) = tempfile::NamedTempFile::new_in(shared) {
+            std::fs::write(&file, "x").unwrap();
+            assert_eq!(super::look(file.path(), 1, until).unwrap(), Look::InMemory);
+        }
+    }
+}
