@@ -219,6 +219,7 @@ mod tests {
             samples: Nanos(SECOND_NS),
             kernel: Kernel::Off,
             profile_per_second: None,
+            active_set: None,
         };
         let series = [ProbeInfo::of(&HOST)];
         RecordingSink::begin(&destination, &settings, (&[], &series), clock::now_ns()).unwrap()

@@ -57,13 +57,7 @@ fn sessions_are_seen_while_the_server_is_there_and_it_may_go_and_come_back() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join("recording");
     let mut watch = Watch::start(&Settings {
-        argv: Vec::new(),
-        interval: Nanos::millis(250),
-        keep: Nanos::millis(60_000),
-        roles: Roles::default(),
         record: Some(Destination { dir: dir.clone(), id: "db".to_owned(), keep: None }),
-        databases: vec![server.address()],
-        record: Some(Destination { dir: dir.clone(), id: "db".to_owned() }),
         samples: Nanos::millis(50),
         ..settings(server.address(), Nanos::millis(250))
     })
