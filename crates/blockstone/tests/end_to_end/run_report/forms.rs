@@ -113,7 +113,7 @@ fn options_of_another_form_and_numbers_that_cannot_be_are_refused() {
         (&["--multiblock", "4"], "run with --multiblock"),
         (&["--parallel", "4"], "with --parallel"),
         (&["--slots", "4"], "with --slots"),
-        (&["--profile", "oltp"], "oltp"),
+        (&["--profile", "dss"], "dss"),
         (&["--profile", "scan", "--update-pct", "5"], "scan with --update-pct"),
         (&["--profile", "scan", "--noise", "redo"], "scan with --noise"),
         (&["--profile", "scan", "--loops", "5"], "scan with --loops"),
