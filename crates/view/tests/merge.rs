@@ -376,6 +376,10 @@ fn check(view: &View, whole: &Interval<'_>, most: usize) -> Result<usize, TestCa
     let mut equal = 0;
     for row in &whole {
         let Some(found) = find(row) else {
+            // It only says why it is empty, and no slice has both the object and the reason.
+            if !says_something(&row) {
+                continue;
+            }
             return Err(TestCaseError::fail(format!("{}: {row:?} is not merged", view.name)));
         };
         for (index, column) in view.columns.iter().enumerate() {
