@@ -249,7 +249,7 @@ fn a_server_killed_under_load_fails_the_session_and_is_cleaned_once_it_is_back()
     session.execute(&update).unwrap();
     server.kill();
     let started = Instant::now();
-    refused(session.execute(&update), &["update", "the server ended"]);
+    refused(session.execute(&update), &["begin a transaction", "the server ended"]);
     let mut readings = Vec::new();
     target.sample(true, &mut readings);
     assert!(started.elapsed() < Duration::from_secs(10), "a server that is gone is not waited for");
