@@ -74,7 +74,7 @@ pub fn open(context: &Context) -> Box<dyn Probe> {
     Box::new(CachedFiles {
         root: context.root.clone(),
         roles: context.roles(),
-        begun: None,
+        started: None,
         queue: VecDeque::new(),
         found: HashMap::new(),
         unseen: BTreeMap::new(),
@@ -89,7 +89,7 @@ struct CachedFiles {
     root: PathBuf,
     roles: Roles,
     /// When the present look at all files began, or the last one.
-    begun: Option<Instant>,
+    started: Option<Instant>,
     /// Processes that are still to be looked at, with the server that each belongs to.
     queue: VecDeque<(u32, String)>,
     found: HashMap<Identity, Found>,
@@ -129,7 +129,7 @@ impl Probe for CachedFiles {
 
     fn sample(&mut self, rows: &mut Vec<Row>) {
         let now = Instant::now();
-        if self.queue.is_empty() && self.begun.is_none_or(|begun| now >= begun + PERIOD) {
+        if self.queue.is_empty() && self.started.is_none_or(|started| now >= started + PERIOD) {
             self.begin(now);
         }
         let until = now + TICK;
@@ -152,7 +152,7 @@ impl Probe for CachedFiles {
 
 impl CachedFiles {
     fn begin(&mut self, now: Instant) {
-        self.begun = Some(now);
+        self.started = Some(now);
         self.found.clear();
         self.unseen.clear();
         self.denied = None;
@@ -168,7 +168,7 @@ impl CachedFiles {
         }
     }
 
-    /// Looks at the files of a process that no other process had open. Once a process is begun, all
+    /// Looks at the files of a process that no other process had open. Once it is reached, all
     /// its files are looked at; a single file may take no longer than a tick.
     fn look_at(&mut self, pid: u32, server: &str) {
         let dir = under(&self.root, format!("/proc/{pid}/fd"));

@@ -88,7 +88,7 @@ impl Seen {
         window
     }
 
-    /// Forgets units that were not accessed for so many windows, and returns them.
+    /// Forgets units not accessed in the last `windows` windows, and returns them.
     pub fn forget_idle(&mut self, windows: u64) -> Vec<UnitKey> {
         let oldest = self.looks.saturating_sub(windows);
         let idle = self.units.extract_if(|_, before| before.accessed <= oldest);
