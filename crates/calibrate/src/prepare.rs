@@ -42,16 +42,12 @@ pub struct Prepared<'a> {
     pub(crate) files: TestSet,
     pub(crate) facts: Facts,
     pub(crate) capabilities: Vec<NamedCapability>,
-    /// Test files of killed runs that were found and removed.
-    pub removed_orphans: Vec<PathBuf>,
 }
 
 /// Surveys the subject and prepares it for measuring. Fails when the settings do not fit the
-/// subject, or the subject cannot be used. Nothing is left behind.
+/// subject, or the subject cannot be used. Nothing is left behind or removed.
 pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, CalibrateError> {
     let root = Path::new("/");
-    // First, so that leftovers of a killed run do not take this one's space.
-    let removed_orphans = settings.subjects.iter().flat_map(remove_orphans).collect();
     let targets: Vec<StorageTarget> = settings
         .subjects
         .iter()
@@ -97,15 +93,7 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, CalibrateError> {
     };
     let host = survey::host(root);
     let target = together::united(&targets).ok_or(CalibrateError::NoTarget)?;
-    Ok(Prepared { settings, host, target, targets, files, facts, capabilities, removed_orphans })
-}
-
-fn remove_orphans(subject: &Subject) -> Vec<PathBuf> {
-    match subject {
-        Subject::Path(path) if path.is_dir() => scratch::remove_orphans(path),
-        Subject::TestFile(path) => path.parent().map(scratch::remove_orphans).unwrap_or_default(),
-        Subject::Path(_) | Subject::Destroy(_) => Vec::new(),
-    }
+    Ok(Prepared { settings, host, target, targets, files, facts, capabilities })
 }
 
 fn open(
@@ -132,6 +120,17 @@ impl Prepared<'_> {
     /// The first of `required` that is degraded, as a message; none when all are there.
     pub fn missing(&self, required: &[String]) -> Result<Option<String>, CalibrateError> {
         Ok(capability::missing(&self.capabilities, required)?)
+    }
+
+    /// Removes the test files of killed runs and returns their paths.
+    pub(crate) fn remove_orphans(&self) -> Vec<PathBuf> {
+        let directories = self.settings.subjects.iter().filter_map(|subject| match subject {
+            Subject::Path(path) if path.is_dir() => Some(path.as_path()),
+            Subject::TestFile(path) => path.parent(),
+            Subject::Path(_) | Subject::Destroy(_) => None,
+        });
+        let own: Vec<&Path> = self.files.files().iter().map(TestFile::path).collect();
+        directories.flat_map(|dir| scratch::remove_orphans(dir, &own)).collect()
     }
 }
 

@@ -37,7 +37,7 @@ impl Prepared<'_> {
     /// what was measured until then is not lost.
     pub fn run(self, observer: &mut dyn Observer) -> Result<PathBuf, CalibrateError> {
         let dir = self.settings.recording.path.clone();
-        for orphan in &self.removed_orphans {
+        for orphan in self.remove_orphans() {
             observer.note(&format!("removed {}, left by a killed run", orphan.display()));
         }
         for (one, other, device) in together::sharing_devices(&self.targets) {

@@ -23,9 +23,9 @@ pub fn kept_name(id: u64, purpose: &str) -> String {
     format!("blockstone-{}.dat", short(id, purpose))
 }
 
-/// Removes and returns what killed runs of this user left in `dir`. Waits a moment for files that
-/// are locked.
-pub fn remove_orphans(dir: &Path) -> Vec<PathBuf> {
+/// Removes and returns what killed runs of this user left in `dir`, where this run has made the
+/// files `own`. Waits a moment for files that are locked.
+pub fn remove_orphans(dir: &Path, own: &[&Path]) -> Vec<PathBuf> {
     let patience = Instant::now() + PATIENCE;
     let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
     entries
@@ -34,7 +34,7 @@ pub fn remove_orphans(dir: &Path) -> Vec<PathBuf> {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             name.starts_with(PREFIX) && name.ends_with(SUFFIX)
         })
-        .filter(|path| remove_orphan(path, patience))
+        .filter(|path| !own.contains(&path.as_path()) && remove_orphan(path, patience))
         .collect()
 }
 

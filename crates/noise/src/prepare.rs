@@ -1,7 +1,7 @@
 //! Everything before the first write: survey the paths, claim them, reject what cannot work. If
 //! this fails, nothing has been written.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use blockstone_base::Capability;
 use blockstone_base::identity::{Host, PathKind, StorageTarget};
@@ -34,7 +34,7 @@ pub struct Prepared<'a> {
 }
 
 /// Surveys the paths and prepares noise on them. Fails when the settings do not fit each other or
-/// the storage. Nothing is written.
+/// the storage. Nothing is written or removed.
 pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, NoiseError> {
     check(settings)?;
     let root = Path::new("/");
@@ -46,7 +46,6 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, NoiseError> {
         places.push(match survey.kind {
             PathKind::Directory => {
                 claim::directory(path)?;
-                scratch::remove_orphans(path);
                 NoisePlace::NewFile(path.join(scratch::name(id, &format!("noise{index}"))))
             }
             PathKind::BlockDevice => {
@@ -66,6 +65,14 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, NoiseError> {
         vec![capability::named("direct-io", direct.clone()), capability::privilege()];
     let target = united(surveys).ok_or(NoiseError::NoPlace)?;
     Ok(Prepared { settings, spec, host: survey::host(root), target, capabilities })
+}
+
+impl Prepared<'_> {
+    /// Removes the files of killed runs and returns their paths.
+    pub(crate) fn remove_orphans(&self) -> Vec<PathBuf> {
+        let directories = self.settings.places.iter().filter(|path| path.is_dir());
+        directories.flat_map(|dir| scratch::remove_orphans(dir, &[])).collect()
+    }
 }
 
 fn check(settings: &Settings) -> Result<(), NoiseError> {

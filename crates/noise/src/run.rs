@@ -41,6 +41,9 @@ impl Prepared<'_> {
         let database = database.map(|at| Database::start(at, SAMPLES, origin_ns)).transpose()?;
         let of_database = database.iter().flat_map(|database| database.series().iter().copied());
         let series: Vec<&'static Schema> = [&load::SERIES].into_iter().chain(of_database).collect();
+        for orphan in self.remove_orphans() {
+            observer.note(&format!("removed {}, left by a killed run", orphan.display()));
+        }
         let devices = self.target.devices.iter().map(|device| device.name.clone()).collect();
         let mut session = Session::start(SessionSpec {
             dir: &dir,

@@ -211,7 +211,7 @@ impl Prepared<'_> {
 
     /// Removes the files of killed runs and returns their paths.
     pub(crate) fn remove_orphans(&self) -> Vec<PathBuf> {
-        self.directories.iter().flat_map(|dir| scratch::remove_orphans(dir)).collect()
+        self.directories.iter().flat_map(|dir| scratch::remove_orphans(dir, &[])).collect()
     }
 }
 

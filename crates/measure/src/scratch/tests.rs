@@ -34,7 +34,7 @@ fn a_directory_without_a_record_is_left_alone_with_all_that_works_in_it() {
     let dir = TempDir::new().unwrap();
     let path = leftover(dir.path(), 1);
     let mut shell = Sleeper::start(&sleep_program(), &path).unwrap();
-    assert_eq!(remove_orphans(dir.path()), [] as [PathBuf; 0]);
+    assert_eq!(remove_orphans(dir.path(), &[]), [] as [PathBuf; 0]);
     assert!(shell.runs(), "killed what no record names");
     assert!(path.join("file").exists());
 }
@@ -66,7 +66,7 @@ fn a_link_that_takes_the_place_of_a_directory_leads_nowhere() {
             let flags = RenameFlags::NOREPLACE;
             let _ = renameat_with(CWD, &bait, CWD, &path, flags);
             let _ = renameat_with(CWD, &bait, CWD, &link, flags);
-            remove_orphans(dir.path());
+            remove_orphans(dir.path(), &[]);
             if !innocent.runs() {
                 break;
             }
@@ -90,7 +90,7 @@ fn the_superuser_touches_nothing_of_a_stranger() {
         chown(one, Some(STRANGER), Some(STRANGER)).unwrap();
     }
     let mut innocent = Sleeper::start(&sleep_program(), &path).unwrap();
-    assert_eq!(remove_orphans(dir.path()), [] as [PathBuf; 0]);
+    assert_eq!(remove_orphans(dir.path(), &[]), [] as [PathBuf; 0]);
     assert!(innocent.runs(), "killed at a stranger's bidding");
     assert!(path.join("file").exists() && file.exists());
 }
