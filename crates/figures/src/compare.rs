@@ -83,6 +83,7 @@ pub struct Counts {
     pub higher: usize,
     pub lower: usize,
     pub not_established: usize,
+    pub other_load: usize,
     pub condemned: usize,
     pub only_in_one: usize,
 }
@@ -112,6 +113,8 @@ pub struct Row {
     pub condemned_by: Vec<String>,
     /// Rules that warn of it.
     pub warned_by: Vec<String>,
+    /// The loads on which the figure depends, where the measurement chose them and they differ.
+    pub loads: Vec<String>,
 }
 
 /// What identifies a figure in every recording.
@@ -145,6 +148,8 @@ pub struct Figure {
     /// Half the width of the 95 % interval in which another recording of the same storage is
     /// expected, as a fraction of the value, as far as the samples of the estimate do not show it.
     pub drift_ratio: f64,
+    /// The load on which it depends, where the measurement itself chose that.
+    pub load: Option<String>,
 }
 
 /// A recording with its figures, in the order in which they should be read.
@@ -211,6 +216,7 @@ impl Counts {
             higher: count(Outcome::Higher),
             lower: count(Outcome::Lower),
             not_established: count(Outcome::NotEstablished),
+            other_load: count(Outcome::OtherLoad),
             condemned: count(Outcome::Condemned),
             only_in_one: count(Outcome::OnlyInOne),
         }
@@ -305,11 +311,38 @@ fn row(key: &Key, a: &[&Figure], b: &[&Figure]) -> Row {
     let (n_a, n_b) = (a.len(), b.len());
     // What a rule warns of may have another cause than the storage: it is not faster for that.
     let better = if warned_by.is_empty() { key.subject.better() } else { Better::Neither };
-    let Compared { a, b, ratio, p_value, outcome } = compare(&estimates(a), &estimates(b), better);
-    let condemned = !condemned_by.is_empty() && outcome != Outcome::OnlyInOne;
-    let outcome = if condemned { Outcome::Condemned } else { outcome };
-    let key = key.clone();
-    Row { key, a, b, n_a, n_b, ratio, p_value, q_value: None, outcome, condemned_by, warned_by }
+    let loads = differing_loads(a.iter().chain(b));
+    let mut compared = compare(&estimates(a), &estimates(b), better);
+    if compared.outcome != Outcome::OnlyInOne {
+        if !loads.is_empty() {
+            compared =
+                Compared { ratio: None, p_value: None, outcome: Outcome::OtherLoad, ..compared };
+        }
+        if !condemned_by.is_empty() {
+            compared.outcome = Outcome::Condemned;
+        }
+    }
+    let Compared { a, b, ratio, p_value, outcome } = compared;
+    Row {
+        key: key.clone(),
+        a,
+        b,
+        n_a,
+        n_b,
+        ratio,
+        p_value,
+        q_value: None,
+        outcome,
+        condemned_by,
+        warned_by,
+        loads,
+    }
+}
+
+/// The loads that the figures depend on; none where that is the same for all.
+fn differing_loads<'a>(figures: impl Iterator<Item = &'a &'a Figure>) -> Vec<String> {
+    let loads: BTreeSet<&String> = figures.filter_map(|figure| figure.load.as_ref()).collect();
+    if loads.len() > 1 { loads.into_iter().cloned().collect() } else { Vec::new() }
 }
 
 /// What differs in the set-up, within a side or between them.

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use blockstone_base::load::LoadSpec;
 use blockstone_base::stats::Estimate;
 use blockstone_figures::compare::{Figure, Key, Recorded, Source, Subject};
-use blockstone_record::manifest::{Group, Manifest};
+use blockstone_record::manifest::{Figure as Headline, Group, Manifest};
 
 use crate::findings::{Findings, Point};
+
+const NANOSECONDS: &str = "ns";
 
 /// What is compared of a recording: the summary figures, then the numbers of each point.
 /// `recording` is what it is called.
@@ -35,6 +38,7 @@ fn summary(findings: &Findings) -> impl Iterator<Item = Figure> {
         let concerned = warnings.filter(|verdict| verdict.concerns.contains(name));
         concerned.map(|verdict| verdict.rule.clone()).collect()
     };
+    let point = |of: &Headline| findings.points.iter().find(|point| point.label == of.phase);
     findings.summary.iter().map(move |(name, figure)| Figure {
         key: key(name, "", &figure.unit),
         estimate: figure.estimate,
@@ -42,6 +46,7 @@ fn summary(findings: &Findings) -> impl Iterator<Item = Figure> {
         warned_by: warned_by(name),
         // Their intervals have it.
         drift_ratio: 0.0,
+        load: point(figure).filter(|_| figure.unit == NANOSECONDS).map(|it| load(&it.load)),
     })
 }
 
@@ -59,8 +64,8 @@ fn of_point(point: &Point, drift_ratio: f64) -> impl Iterator<Item = Figure> {
     const NUMBERS: [(&str, &str, Read); 4] = [
         ("iops", "IOPS", |p| p.iops),
         ("mb_per_s", "MB/s", |p| p.mb_per_s),
-        ("latency_ns_p50", "ns", |p| p.latency.ns_p50),
-        ("latency_ns_p99", "ns", |p| p.latency.ns_p99),
+        ("latency_ns_p50", NANOSECONDS, |p| p.latency.ns_p50),
+        ("latency_ns_p99", NANOSECONDS, |p| p.latency.ns_p99),
     ];
     let numbers = NUMBERS.into_iter().map(|(figure, unit, read)| (figure, unit, read(point)));
     numbers.filter(|(.., estimate)| estimate.samples > 0).map(move |(figure, unit, estimate)| {
@@ -70,12 +75,19 @@ fn of_point(point: &Point, drift_ratio: f64) -> impl Iterator<Item = Figure> {
             condemned_by: point.condemned_by.clone(),
             warned_by: point.warned_by.clone(),
             drift_ratio,
+            load: (point.group == Group::Confirm && unit == NANOSECONDS).then(|| load(&point.load)),
         }
     })
 }
 
+/// How many operations are in flight, by what: a latency follows from it.
+fn load(load: &LoadSpec) -> String {
+    let by = load.sync.map_or(load.engine.as_str(), |sync| sync.name());
+    format!("{by}, {} in flight", load.in_flight())
+}
+
 fn key(label: &str, figure: &str, unit: &str) -> Key {
-    let (label, unit, lower_is_faster) = (label.to_owned(), unit.to_owned(), unit == "ns");
+    let (label, unit, lower_is_faster) = (label.to_owned(), unit.to_owned(), unit == NANOSECONDS);
     let subject = Subject::Measured { label, unit, lower_is_faster };
     Key { subject, figure: figure.to_owned() }
 }
@@ -131,6 +143,29 @@ mod tests {
         let back = compared(&disk(80_000.0), &disk(40_000.0));
         assert_eq!(row(&back, "max_iops", "").outcome, Outcome::Slower);
         assert_eq!(row(&back, "read_latency_ns_p50", "").outcome, Outcome::Slower);
+    }
+
+    #[test]
+    fn latencies_are_compared_at_the_same_load_only() {
+        let confirmed = |in_flight| {
+            let (mut fixture, of) = (disk(40_000.0), load(Op::Read, "uring", in_flight));
+            let behaviour = saturating(40_000.0, 3.2, in_flight);
+            fixture.add("confirm/max-iops", Group::Confirm, of, &behaviour);
+            fixture
+        };
+        let comparison = compared(&confirmed(16), &confirmed(64));
+        for (label, figure) in
+            [("confirm/max-iops", "latency_ns_p50"), ("actual_latency_ns_mean", "")]
+        {
+            let row = row(&comparison, label, figure);
+            assert_eq!((row.outcome, row.ratio), (Outcome::OtherLoad, None), "{label}");
+            assert_eq!(row.loads, ["uring, 16 in flight", "uring, 64 in flight"]);
+            assert!(row.a.is_some() && row.b.is_some() && row.q_value.is_none());
+        }
+        assert_eq!(row(&comparison, "max_iops", "").outcome, Outcome::NotEstablished);
+        assert_eq!(comparison.counts.faster + comparison.counts.slower, 0);
+        let same = compared(&confirmed(64), &confirmed(64));
+        assert_eq!(same.counts.other_load, 0);
     }
 
     #[test]

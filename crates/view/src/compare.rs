@@ -65,6 +65,7 @@ pub fn source(recorded: Recorded, interval: &Interval<'_>) -> Source {
             condemned_by: Vec::new(),
             warned_by: Vec::new(),
             drift_ratio: 0.0,
+            load: None,
         })
     });
     Source { recorded, figures: figures.collect() }

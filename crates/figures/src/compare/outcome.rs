@@ -32,6 +32,9 @@ pub enum Outcome {
     Lower,
     /// The numbers do not show a difference.
     NotEstablished,
+    /// The number depends on a load that each measurement chose by itself, and they chose
+    /// different ones.
+    OtherLoad,
     /// One side's number does not describe what it claims to.
     Condemned,
     /// Only one side has it.
@@ -142,12 +145,13 @@ fn t_95(freedom: f64) -> f64 {
 
 impl Outcome {
     /// All of them, in the order in which they are counted.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Faster,
         Self::Slower,
         Self::Higher,
         Self::Lower,
         Self::NotEstablished,
+        Self::OtherLoad,
         Self::Condemned,
         Self::OnlyInOne,
     ];
@@ -173,6 +177,7 @@ impl Outcome {
             Self::Higher => "higher",
             Self::Lower => "lower",
             Self::NotEstablished => "difference not established",
+            Self::OtherLoad => "not comparable: other load",
             Self::Condemned => "not comparable: condemned",
             Self::OnlyInOne => "measured on one side only",
         }

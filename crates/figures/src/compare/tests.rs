@@ -32,6 +32,7 @@ fn source(minute: u64, figures: &[(&str, f64, &str)]) -> Source {
         condemned_by: (!rule.is_empty()).then(|| (*rule).to_owned()).into_iter().collect(),
         warned_by: Vec::new(),
         drift_ratio: 0.0,
+        load: None,
     };
     Source { recorded, figures: figures.iter().map(figure).collect() }
 }

@@ -71,6 +71,9 @@ fn cells(row: &Row) -> [Value; 4] {
         outcome @ (Outcome::Higher | Outcome::Lower) if !row.warned_by.is_empty() => {
             format!("{}, but see {}", outcome.words(), row.warned_by.join(", ")).into()
         }
+        Outcome::OtherLoad => {
+            format!("{} ({})", Outcome::OtherLoad.words(), row.loads.join(" / ")).into()
+        }
         outcome => outcome.words().into(),
     };
     [value(row.a), value(row.b), ratio, outcome]

@@ -114,6 +114,7 @@ mod tests {
                     .collect(),
                 warned_by: Vec::new(),
                 drift_ratio: 0.0,
+                load: None,
             }
         };
         Source { recorded, figures: figures.iter().map(figure).collect() }

@@ -146,6 +146,7 @@ mod tests {
             p_value: None,
             q_value: None,
             outcome: Outcome::Higher,
+            loads: Vec::new(),
             condemned_by: Vec::new(),
             warned_by: Vec::new(),
         };
