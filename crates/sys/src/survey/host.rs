@@ -137,6 +137,10 @@ fn hypervisor(root: &Path, cpuinfo: &str) -> Option<String> {
     let named = |table: &[(&str, &str)], given: &str| {
         table.iter().find(|(mark, _)| given.contains(mark)).map(|&(_, name)| name.to_owned())
     };
+    // QEMU's firmware is the same with KVM and without it; only KVM gives its guests a clock.
+    if vendor == "QEMU" && !clocks.contains("kvm-clock") {
+        return Some("QEMU".to_owned());
+    }
     named(&DMI_HYPERVISORS, &vendor)
         .or_else(|| named(&DMI_HYPERVISORS, &product))
         .or_else(|| named(&CLOCK_HYPERVISORS, &clocks))

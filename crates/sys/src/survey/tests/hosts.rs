@@ -56,6 +56,7 @@ fn hypervisors_are_named_by_firmware_clock_or_flag() {
     };
     for (vendor, product, clocks, name) in [
         ("QEMU", "Standard PC (Q35 + ICH9, 2009)", "kvm-clock tsc", "KVM"),
+        ("QEMU", "Standard PC (i440FX + PIIX, 1996)", "tsc acpi_pm", "QEMU"),
         ("VMware, Inc.", "VMware7,1", "tsc acpi_pm", "VMware"),
         ("Microsoft Corporation", "Virtual Machine", "hyperv_clocksource_tsc_page", "Hyper-V"),
         ("Amazon EC2", "m6i.large", "kvm-clock tsc", "Amazon EC2"),
