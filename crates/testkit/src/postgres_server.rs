@@ -16,6 +16,8 @@ use crate::tool::tool;
 /// The version of the distribution, whose `psql` serves for all.
 const DISTRIBUTED: u32 = 15;
 const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
+/// A port that was free may have been given to another program before the server asks for it.
+const PORTS_TRIED: u32 = 5;
 
 /// A server on a loopback port of its own; dropping it stops it and removes its files.
 #[derive(Debug)]
@@ -55,13 +57,19 @@ impl PostgresServer {
         let mut make = program(&programs.join("initdb"), dir.path());
         make.args(["--no-sync", "--auth=trust", "--username=admin", "--locale=C"]);
         finish(make.arg("--pgdata").arg(dir.path().join("data")))?;
-        let listener = TcpListener::bind("127.0.0.1:0");
-        let port = listener.and_then(|listener| listener.local_addr()).map(|at| at.port());
-        let port = port.map_err(TestkitError::file("find a port beside", dir.path()))?;
         let settings: Vec<String> = settings.iter().map(|text| (*text).to_owned()).collect();
+        let port = free_port(dir.path())?;
         let server = serve(&programs, dir.path(), port, &settings, place)?;
-        let started = Self { port, server, programs, settings, place, dir };
-        started.wait()?;
+        let mut started = Self { port, server, programs, settings, place, dir };
+        for _ in 1..PORTS_TRIED {
+            if started.answers()? {
+                return Ok(started);
+            }
+            started.kill();
+            started.port = free_port(started.dir())?;
+            started.server = started.serve()?;
+        }
+        started.must_answer()?;
         Ok(started)
     }
 
@@ -121,16 +129,33 @@ impl PostgresServer {
     pub fn start_again(&mut self) -> Result<(), TestkitError> {
         let lock = self.dir.path().join("data/postmaster.pid");
         let _ = fs::remove_file(lock);
-        let (programs, dir) = (&self.programs, self.dir.path());
-        self.server = serve(programs, dir, self.port, &self.settings, self.place)?;
-        self.wait()
+        self.server = self.serve()?;
+        self.must_answer()
     }
 
-    fn wait(&self) -> Result<(), TestkitError> {
+    fn serve(&self) -> Result<Child, TestkitError> {
+        serve(&self.programs, self.dir(), self.port, &self.settings, self.place)
+    }
+
+    fn must_answer(&mut self) -> Result<(), TestkitError> {
+        if self.answers()? {
+            return Ok(());
+        }
+        let message = format!("it ended at once, or another server has port {}", self.port);
+        Err(TestkitError::Tool { command: "postgres".to_owned(), message })
+    }
+
+    /// Waits until it answers. Not if it has ended, or if another server answers at its port.
+    fn answers(&mut self) -> Result<bool, TestkitError> {
+        let ours = fs::canonicalize(self.dir().join("data")).ok();
         let until = Instant::now() + ANSWERS_WITHIN;
         loop {
-            match self.run(&["SELECT 1"]) {
-                Ok(()) => return Ok(()),
+            let answer = self.ask("SHOW data_directory");
+            if matches!(self.server.try_wait(), Ok(Some(_))) {
+                return Ok(false);
+            }
+            match answer {
+                Ok(directory) => return Ok(fs::canonicalize(directory).ok() == ours),
                 Err(error) if Instant::now() > until => return Err(error),
                 Err(_) => sleep(Duration::from_millis(50)),
             }
@@ -157,6 +182,13 @@ impl Drop for PostgresServer {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// A port of the loopback that nothing listens on.
+fn free_port(beside: &Path) -> Result<u16, TestkitError> {
+    let listener = TcpListener::bind("127.0.0.1:0");
+    let port = listener.and_then(|listener| listener.local_addr()).map(|at| at.port());
+    port.map_err(TestkitError::file("find a port beside", beside))
 }
 
 fn distributed() -> PathBuf {
