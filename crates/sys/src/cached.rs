@@ -85,25 +85,21 @@ fn pages(file: &File, range: &Range) -> io::Result<Pages> {
 mod tests {
     use std::time::Duration;
 
-    use blockstone_testkit::ScratchDir;
+    use blockstone_testkit::{ScratchDir, require};
 
     use super::*;
     use crate::file::{Access, BlockFile};
 
     #[test]
     fn pages_come_and_go() {
+        require!(Cachestat);
         let scratch = ScratchDir::on_disk().unwrap();
         let path = scratch.path().join("cached");
         let size_bytes = 1 << 20;
         std::fs::write(&path, vec![7; size_bytes as usize]).unwrap();
         let until = Instant::now() + Duration::from_mins(1);
         let cached = || look(&path, size_bytes, until);
-        let written = match cached() {
-            // A kernel before Linux 6.5.
-            Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => return,
-            Ok(Look::Cached(written)) => written,
-            other => panic!("{other:?}"),
-        };
+        let Look::Cached(written) = cached().unwrap() else { panic!("it is on a disk") };
         assert_eq!(written.cached_bytes, size_bytes);
         let file = BlockFile::open(&path, Access::ReadWrite, false).unwrap();
         file.fsync().unwrap();

@@ -91,6 +91,8 @@ needs! {
     Bpf "bpf" []
     /// To sample all processors, and to see the kernel's addresses.
     Perf "perf" []
+    /// A kernel that says how much of a file the page cache holds: cachestat(2).
+    Cachestat "cachestat" []
     /// The tool that says what of a file the page cache holds.
     Fincore "fincore" ["util-linux-extra"]
     /// The compiler of such programs, in the one version whose output is the same everywhere.
@@ -162,6 +164,7 @@ impl Need {
                 let seen = symbols.lines().any(|line| !line.starts_with("0000000000000000"));
                 seen.then_some(()).ok_or("the kernel hides its addresses".to_owned())
             }),
+            Self::Cachestat => given(kernel_is((6, 5)), "the kernel is older than Linux 6.5"),
             Self::Fio
             | Self::Duperemove
             | Self::Chromium
@@ -289,6 +292,18 @@ fn effective_capabilities() -> Option<u64> {
     u64::from_str_radix(line.trim(), 16).ok()
 }
 
+/// Whether the kernel is of this version or a later one.
+fn kernel_is(version: (u32, u32)) -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    kernel_version(&release).is_some_and(|found| found >= version)
+}
+
+/// The first two numbers of a release such as `6.18.44-fc-v657`.
+fn kernel_version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
 fn given(holds: bool, why: &str) -> Capability {
     if holds { Capability::Full } else { Capability::degraded(why) }
 }
@@ -352,6 +367,13 @@ mod tests {
         let text = fs::read_to_string(&dir).unwrap();
         fs::remove_file(&dir).unwrap();
         assert_eq!(text, "a::first\tzram: no zram\na::second\troot: run as root\n");
+    }
+
+    #[test]
+    fn versions_of_kernels_are_read() {
+        assert_eq!(kernel_version("6.18.44-fc-v657\n"), Some((6, 18)));
+        assert_eq!(kernel_version("6.5-rc1"), Some((6, 5)));
+        assert_eq!(kernel_version("unknown"), None);
     }
 
     #[test]
