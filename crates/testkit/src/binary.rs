@@ -56,8 +56,15 @@ pub fn blockstone_binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| match std::env::var_os("CARGO_BIN_EXE_blockstone") {
         Some(path) => PathBuf::from(path),
-        None => build(&["--workspace", "--bin", "blockstone"]).unwrap_or_else(|e| panic!("{e}")),
+        None => build_as_tested("blockstone").unwrap_or_else(|e| panic!("{e}")),
     })
+}
+
+/// Builds the program `name` of the workspace with the features that the tests have, so that
+/// nothing is compiled twice: cargo adds those that dependencies of tests select only where it also
+/// builds a test, and the canary is the smallest.
+pub fn build_as_tested(name: &str) -> Result<PathBuf, TestkitError> {
+    build(&["--workspace", "--bin", name, "--test", "canary"])
 }
 
 /// Builds the one program that `selection` names (`--bin NAME`, `--example NAME`) and returns its
@@ -87,11 +94,12 @@ pub fn build(selection: &[&str]) -> Result<PathBuf, TestkitError> {
         .ok_or_else(|| fail("cargo names no executable".to_owned()))
 }
 
-/// The executable among cargo's messages, one JSON document a line.
+/// The executable among cargo's messages, one JSON document a line. Tests are none.
 fn executable(messages: &str) -> Option<PathBuf> {
     messages.lines().rev().find_map(|line| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
-        message["executable"].as_str().map(PathBuf::from)
+        let program = message["executable"].as_str().map(PathBuf::from);
+        program.filter(|_| message["profile"]["test"] != true)
     })
 }
 
@@ -111,7 +119,8 @@ mod tests {
     #[test]
     fn the_executable_is_found_among_the_messages() {
         let messages = "{\"reason\":\"compiler-artifact\",\"executable\":null}\n\
-            {\"reason\":\"compiler-artifact\",\"executable\":\"/b\"}\n\
+            {\"reason\":\"compiler-artifact\",\"executable\":\"/b\",\"profile\":{\"test\":false}}\n\
+            {\"reason\":\"compiler-artifact\",\"executable\":\"/t\",\"profile\":{\"test\":true}}\n\
             {\"reason\":\"build-finished\"}\n";
         assert_eq!(executable(messages), Some(PathBuf::from("/b")));
         assert_eq!(executable(""), None);

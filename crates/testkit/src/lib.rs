@@ -43,7 +43,7 @@ mod volatile;
 mod zram;
 
 pub use array::DiskArray;
-pub use binary::{Ran, blockstone_binary, build, run};
+pub use binary::{Ran, blockstone_binary, build, build_as_tested, run};
 pub use device::{Backing, DeviceSpec, FileSystem, LoopDevice};
 pub use error::TestkitError;
 pub use file::{FileKind, ScratchDir};

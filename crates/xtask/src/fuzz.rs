@@ -1,9 +1,10 @@
 //! Fuzzing: builds the fuzzer as a release is built, but with checks of arithmetic, and starts it;
 //! in CI as tests are built, for a short time.
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use anyhow::Result;
+use blockstone_testkit::build_as_tested;
 
 use crate::workspace::{cargo, root, show};
 
@@ -28,9 +29,6 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 /// Every target for a short time; fails when one finds something.
 pub fn check() -> Result<()> {
     let save = root().join("target/fuzz");
-    show(
-        cargo(["run", "--quiet", "--package", "blockstone-fuzz", "--"])
-            .args(["--seconds", CI_SECONDS, "--cpu-ms", "5000", "--save"])
-            .arg(save),
-    )
+    let mut fuzzer = Command::new(build_as_tested("blockstone-fuzz")?);
+    show(fuzzer.args(["--seconds", CI_SECONDS, "--cpu-ms", "5000", "--save"]).arg(save))
 }

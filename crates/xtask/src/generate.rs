@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, anyhow, ensure};
-use blockstone_testkit::{Need, build, skipped_without};
+use blockstone_testkit::{Need, build, build_as_tested, skipped_without};
 
 use crate::dist::{command, man_pages};
 use crate::workspace::{output_of, root, scratch, show};
@@ -129,7 +129,7 @@ fn cli_page() -> Result<Vec<u8>> {
          not edit. -->\n",
     );
     let words_of = |verb: &str| verb.split('-').map(str::to_owned).collect::<Vec<_>>();
-    let blockstone = build(&["--workspace", "--bin", "blockstone"])?;
+    let blockstone = build_as_tested("blockstone")?;
     let verbs = man_pages(&blockstone)?.into_keys().filter_map(|name| verb_of(&name).map(words_of));
     for words in std::iter::once(Vec::new()).chain(verbs) {
         let heading = ["blockstone"].into_iter().chain(words.iter().map(String::as_str));

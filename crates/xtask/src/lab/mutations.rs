@@ -6,7 +6,7 @@
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use blockstone_testkit::build;
+use blockstone_testkit::{build, build_as_tested};
 use serde_json::Value;
 
 use super::Lab;
@@ -43,7 +43,7 @@ const PEAK: usize = 9;
 /// What the fuzzer's `job` comes to with that many starts of each class.
 pub fn started(job: &str, inputs: u64) -> Result<Results> {
     let program = build(&["--release", "--workspace", "--bin", "blockstone"])?;
-    let fuzzer = build(&["--package", "blockstone-fuzz", "--bin", "blockstone-fuzz"])?;
+    let fuzzer = build_as_tested("blockstone-fuzz")?;
     let mut command = Command::new(fuzzer);
     command.args([job, "--json", "--inputs", &inputs.to_string(), "--binary"]).arg(program);
     let output = command.stderr(Stdio::inherit()).output().context("start the fuzzer")?;
