@@ -59,7 +59,10 @@ impl Subject {
 
     fn spec(&self, dir: &Path) -> TargetSpec {
         let (address, programs) = (self.address.to_owned(), self.programs.clone());
-        TargetSpec { address, programs, ..spec(dir) }
+        // PostgreSQL looks for a deadlock only when a session has waited so long, by default 1 s.
+        let soon = ("deadlock_timeout".to_owned(), "20ms".to_owned());
+        let settings = if self.name() == "postgres" { vec![soon] } else { Vec::new() };
+        TargetSpec { address, programs, settings, ..spec(dir) }
     }
 
     /// Does it with the target, set up and loaded, and shuts it down.

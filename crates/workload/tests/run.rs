@@ -366,7 +366,8 @@ fn thousands_of_sessions_start_and_stop() {
         population: Population::Mixed { schemas: 2, threads: 1024 },
         ..Parameters::default()
     };
-    let service = Duration::from_millis(5);
+    // So long that 2,048 sessions leave the processors time to start the others.
+    let service = Duration::from_millis(100);
     let (scripted, running) = begin(Orders { service, ..Orders::default() }, &parameters);
     wait_until("all have sent", || scripted.first.lock().unwrap().len() == 2048);
     // Where other programs use the processors, 2,048 threads take seconds to end.
