@@ -39,6 +39,7 @@ pub mod claim;
 pub mod contents;
 pub mod evidence;
 pub mod hold;
+mod layout;
 mod observer;
 mod opening;
 pub mod scratch;
@@ -46,6 +47,7 @@ mod session;
 mod settling;
 mod ticks;
 
+pub use layout::Layout;
 pub use observer::{Live, Observer, Rate};
 pub use opening::Opening;
 pub use session::{Session, SessionSpec};

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use blockstone_base::column::Schema;
 use blockstone_base::load;
 use blockstone_base::units::Nanos;
-use blockstone_measure::{Live, Observer, Opening, Rate, Session, SessionSpec};
+use blockstone_measure::{Layout, Observer, Opening, Session, SessionSpec};
 use blockstone_record::Parameters as _;
 use blockstone_record::manifest::{End, Group, Manifest};
 use blockstone_record::parameters::NoiseParameters;
 use blockstone_sys::clock;
 use blockstone_watch::Database;
-use blockstone_workload::noise::{Areas, NoisePlace, NoiseSpec};
+use blockstone_workload::noise::{Areas, NoisePlace};
 
 use crate::error::NoiseError;
 use crate::hold::{self, Step};
@@ -97,7 +97,10 @@ impl Prepared<'_> {
             NoisePlace::NewFile(_) => None,
         });
         let devices = Devices(claimed.collect());
-        let areas = lay_out(session, observer, self.spec.clone())?;
+        let layout = Layout::begin(session, observer, "write the areas once");
+        let areas = Areas::lay_out(self.spec.clone(), &mut |written, total| {
+            layout.shown(observer, written, total)
+        })?;
         let ends_ns = session.now_ns() + self.settings.duration.unwrap_or(ENDLESS).get();
         let mut done = 0_u32;
         let context = hold::Context { areas: &areas, database, ends_ns };
@@ -128,27 +131,4 @@ impl Prepared<'_> {
         let step = Step { group, repeat: done / 2, warm_up, length: phase };
         (u64::from(step.repeat) < pairs).then_some(step)
     }
-}
-
-/// Creates the areas and writes them once, and reports progress.
-fn lay_out(
-    session: &Session,
-    observer: &mut dyn Observer,
-    spec: NoiseSpec,
-) -> Result<Areas, NoiseError> {
-    observer.phase("write the areas once");
-    let begin_ns = session.now_ns();
-    let areas = Areas::lay_out(spec, &mut |bytes, total| {
-        let elapsed_ns = (session.now_ns() - begin_ns).max(1);
-        let left_ns = total.saturating_sub(bytes) as f64 * elapsed_ns as f64 / bytes.max(1) as f64;
-        observer.tick(&Live {
-            label: "write the areas once",
-            rates: &[Rate { value: bytes as f64 * 1e3 / elapsed_ns as f64, unit: "MB/s" }],
-            elapsed: session.elapsed(),
-            left: Nanos(left_ns as u64),
-            is_estimate: true,
-        });
-        observer.interrupted().is_none()
-    });
-    Ok(areas?)
 }

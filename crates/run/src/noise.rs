@@ -1,8 +1,8 @@
 //! Where the noise beside a load writes, and how much space it takes.
 
 use blockstone_base::identity::{PathKind, StorageTarget};
-use blockstone_base::units::{Bytes, Nanos};
-use blockstone_measure::{Live, Observer, Rate, Session};
+use blockstone_base::units::Bytes;
+use blockstone_measure::{Layout, Observer, Session};
 use blockstone_target::TargetSpec;
 use blockstone_target::registry::{Entry, Storage};
 use blockstone_workload::noise::{
@@ -78,18 +78,6 @@ pub fn lay_out(
     observer: &mut dyn Observer,
     spec: NoiseSpec,
 ) -> Result<Areas, NoiseError> {
-    observer.phase("write the noise files");
-    let begin_ns = session.now_ns();
-    Areas::lay_out(spec, &mut |bytes, total| {
-        let elapsed_ns = (session.now_ns() - begin_ns).max(1);
-        let left_ns = total.saturating_sub(bytes) as f64 * elapsed_ns as f64 / bytes.max(1) as f64;
-        observer.tick(&Live {
-            label: "write the noise files",
-            rates: &[Rate { value: bytes as f64 * 1e3 / elapsed_ns as f64, unit: "MB/s" }],
-            elapsed: session.elapsed(),
-            left: Nanos(left_ns as u64),
-            is_estimate: false,
-        });
-        observer.interrupted().is_none()
-    })
+    let layout = Layout::begin(session, observer, "write the noise files");
+    Areas::lay_out(spec, &mut |written, total| layout.shown(observer, written, total))
 }
