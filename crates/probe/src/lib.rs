@@ -25,6 +25,7 @@ pub mod active_set;
 pub mod block;
 pub mod cached_files;
 pub mod cgroup;
+mod counted;
 pub mod cpu;
 pub mod host;
 pub mod io;

@@ -3,6 +3,8 @@
 use blockstone_base::column::{Column, Origin, Schema, Unit};
 use blockstone_sys::bpf::io::BUCKETS;
 
+use crate::counted;
+
 /// What the probe records, one row for each layer, role, file, operation and mode that occurred,
 /// and one on the tracing itself.
 pub const SCHEMA: Schema = Schema {
@@ -54,8 +56,8 @@ const LEADING_COLUMNS: [Column; 17] = [
         "I/Os, files and processes that are not counted: a table in the kernel had no room, or \
          the end of an I/O was not seen.",
     ),
-    COST.count("runs", "Times that a program of this probe ran."),
-    COST.time("own_ns", "Time that the programs of this probe took."),
+    counted::RUNS,
+    counted::OWN_NS,
 ];
 
 const PROBE: Origin = Origin("the probe");
@@ -63,10 +65,9 @@ const BOTH: Origin = Origin("tracepoints block_io_done, sys_exit");
 const BLOCK: Origin = Origin("tracepoints block_io_start, block_rq_issue, block_io_done");
 const CALLS: Origin = Origin("tracepoints sys_enter, sys_exit");
 const TABLES: Origin = Origin("the programs themselves");
-const COST: Origin = Origin("bpf(2) BPF_ENABLE_STATS");
 
 /// The histogram's columns, from the lower end of each.
-macro_rules! buckets {
+macro_rules! bucket_columns {
     ($($start_ns:literal),+ $(,)?) => {
         const BUCKET_STARTS_NS: [u64; BUCKETS] = [$($start_ns),+];
         const BUCKET_COLUMNS: [Column; BUCKETS] = [$(BOTH.count(
@@ -76,50 +77,17 @@ macro_rules! buckets {
     };
 }
 
-buckets! {
-    0,
-    1_024, 1_280, 1_536, 1_792,
-    2_048, 2_560, 3_072, 3_584,
-    4_096, 5_120, 6_144, 7_168,
-    8_192, 10_240, 12_288, 14_336,
-    16_384, 20_480, 24_576, 28_672,
-    32_768, 40_960, 49_152, 57_344,
-    65_536, 81_920, 98_304, 114_688,
-    131_072, 163_840, 196_608, 229_376,
-    262_144, 327_680, 393_216, 458_752,
-    524_288, 655_360, 786_432, 917_504,
-    1_048_576, 1_310_720, 1_572_864, 1_835_008,
-    2_097_152, 2_621_440, 3_145_728, 3_670_016,
-    4_194_304, 5_242_880, 6_291_456, 7_340_032,
-    8_388_608, 10_485_760, 12_582_912, 14_680_064,
-    16_777_216, 20_971_520, 25_165_824, 29_360_128,
-    33_554_432, 41_943_040, 50_331_648, 58_720_256,
-    67_108_864, 83_886_080, 100_663_296, 117_440_512,
-    134_217_728, 167_772_160, 201_326_592, 234_881_024,
-    268_435_456, 335_544_320, 402_653_184, 469_762_048,
-    536_870_912, 671_088_640, 805_306_368, 939_524_096,
-    1_073_741_824, 1_342_177_280, 1_610_612_736, 1_879_048_192,
-    2_147_483_648, 2_684_354_560, 3_221_225_472, 3_758_096_384,
-    4_294_967_296, 5_368_709_120, 6_442_450_944, 7_516_192_768,
-    8_589_934_592, 10_737_418_240, 12_884_901_888, 15_032_385_536,
-    17_179_869_184
+counted::buckets! {
+    bucket_columns,
+    [0],
+    [10_737_418_240, 12_884_901_888, 15_032_385_536, 17_179_869_184]
 }
 
-const COLUMNS: [Column; LEADING + BUCKETS] = {
-    let mut columns = [LEADING_COLUMNS[0]; LEADING + BUCKETS];
-    let mut index = 0;
-    while index < columns.len() {
-        columns[index] =
-            if index < LEADING { LEADING_COLUMNS[index] } else { BUCKET_COLUMNS[index - LEADING] };
-        index += 1;
-    }
-    columns
-};
+const COLUMNS: [Column; LEADING + BUCKETS] = counted::joined(&LEADING_COLUMNS, &BUCKET_COLUMNS);
 
 /// The least latency that a bucket column counts, in nanoseconds; none for other columns.
 pub fn bucket_start_ns(column: &str) -> Option<u64> {
-    let index = BUCKET_COLUMNS.iter().position(|known| known.name == column)?;
-    Some(BUCKET_STARTS_NS[index])
+    counted::start_of(column, &BUCKET_COLUMNS, &BUCKET_STARTS_NS)
 }
 
 #[cfg(test)]
