@@ -158,8 +158,8 @@ fn curve(interval: &Interval<'_>, device: &str) -> Vec<Vec<Value>> {
 
 /// How many accesses of a device passed between two to the same unit.
 struct Reuse {
-    /// The edges of buckets in ascending order, and the share of accesses whose unit was used less
-    /// than so many accesses ago.
+    /// The edges of buckets in ascending order, as numbers of accesses, and the share of accesses
+    /// whose unit was used fewer accesses before than the edge.
     edges: Vec<(f64, f64)>,
 }
 
@@ -176,7 +176,7 @@ impl Reuse {
         Self::new(&counts, first).ok_or(Missing::Nothing)
     }
 
-    /// Of counts from so many accesses on, up to the next; none without an access.
+    /// Of the first number of accesses of each bucket, and its count; none without an access.
     fn new(counts: &[(f64, f64)], first: f64) -> Option<Self> {
         let all = first + counts.iter().map(|(_, count)| count).sum::<f64>();
         if all <= 0.0 {
@@ -198,10 +198,10 @@ impl Reuse {
         self.edges.last().map_or(0.0, |(_, share)| *share)
     }
 
-    /// The share that a cache of so many units holds. A unit leaves it when as many others came as
-    /// it has units: after t accesses, of which the share that comes at each is the share of units
-    /// not used within the accesses before it. Hu et al., "Kinetic Modeling of Data Eviction in
-    /// Cache", USENIX ATC 2016. Between two edges, shares are taken to rise evenly.
+    /// The share that a cache of this number of units holds. A unit leaves it when as many others
+    /// came as it has units: after t accesses. The share of units that comes at each access is that
+    /// of units not used within the accesses before it. Hu et al., "Kinetic Modeling of Data
+    /// Eviction in Cache", USENIX ATC 2016. Between two edges, shares are taken to rise evenly.
     fn held(&self, cache: f64) -> f64 {
         // The first access brings one unit, whatever it is.
         let (mut t, mut share, mut filled) = (0.0, 0.0, 0.0);

@@ -120,3 +120,31 @@ fn by_statement(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     };
     grouped(interval, id, row)
 }
+
+#[cfg(test)]
+pub mod fixture {
+    use blockstone_base::column::{Cell, Kind};
+    use blockstone_base::database::{SESSION, SESSIONS};
+    use blockstone_figures::History;
+
+    /// A sample finds `session` active in `event`.
+    pub fn active(history: &mut History, t_ns: u64, session: &str, [class, event]: [&str; 2]) {
+        let cell = |name: &str| match name {
+            "role" => "session",
+            "state" => "active",
+            "wait_class" => class,
+            "event" => event,
+            _ => "",
+        };
+        let cells = SESSION.columns.iter().map(|column| match column.kind {
+            Kind::State => Cell::Text(cell(column.name).to_owned()),
+            _ => Cell::Unmeasured,
+        });
+        history.push("session", t_ns, session, cells.collect());
+    }
+
+    /// A sample counts as many sessions of each kind as `count`.
+    pub fn counted(history: &mut History, t_ns: u64, count: i64) {
+        history.push("sessions", t_ns, "", vec![Cell::Value(count); SESSIONS.columns.len()]);
+    }
+}

@@ -171,12 +171,11 @@ fn sessions_per_letter(most: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use blockstone_base::column::Cell;
-    use blockstone_base::column::Kind;
     use blockstone_base::database::{SESSION, SESSIONS};
     use blockstone_figures::History;
     use blockstone_record::manifest::ProbeInfo;
 
+    use super::super::samples::fixture::{active, counted};
     use super::*;
 
     /// A look a second for `seconds`; in the first five, two sessions read and one works, then one
@@ -187,25 +186,14 @@ mod tests {
         history.set_clock(0, 1_795_489_200_000_000_000);
         for second in 0..seconds {
             let t_ns = second * SECOND_NS + SECOND_NS / 2;
-            let all =
-                [("1", "IO", "DataFileRead"), ("2", "IO", "DataFileRead"), ("3", "On CPU", "")];
-            let late = [("1", "Lock", "transactionid")];
+            let read = ["IO", "DataFileRead"];
+            let all = [("1", read), ("2", read), ("3", ["On CPU", ""])];
+            let late = [("1", ["Lock", "transactionid"])];
             let waits: &[_] = if second < 5 { &all } else { &late };
-            for (session, class, event) in waits {
-                let cell = |name: &str| match name {
-                    "role" => "session",
-                    "state" => "active",
-                    "wait_class" => class,
-                    "event" => event,
-                    _ => "",
-                };
-                let cells = SESSION.columns.iter().map(|column| match column.kind {
-                    Kind::State => Cell::Text(cell(column.name).to_owned()),
-                    _ => Cell::Unmeasured,
-                });
-                history.push("session", t_ns, session, cells.collect());
+            for (session, event) in waits {
+                active(&mut history, t_ns, session, *event);
             }
-            history.push("sessions", t_ns, "", vec![Cell::Value(1); SESSIONS.columns.len()]);
+            counted(&mut history, t_ns, 1);
         }
         history
     }

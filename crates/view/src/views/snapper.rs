@@ -140,6 +140,7 @@ mod tests {
     use blockstone_figures::{Condition, Focus, History};
     use blockstone_record::manifest::ProbeInfo;
 
+    use super::super::samples::fixture::{active, counted};
     use super::*;
 
     const SECOND_NS: u64 = 1_000_000_000;
@@ -150,27 +151,13 @@ mod tests {
         let mut history = History::new(schemas.map(ProbeInfo::of).to_vec());
         for look in 1..=4_u64 {
             let t_ns = look * SECOND_NS / 4;
-            let mut sample = |session: &str, class: &str, event: &str| {
-                let cell = |name: &str| match name {
-                    "role" => "session",
-                    "state" => "active",
-                    "wait_class" => class,
-                    "event" => event,
-                    _ => "",
-                };
-                let cells = SESSION.columns.iter().map(|column| match column.kind {
-                    Kind::State => Cell::Text(cell(column.name).to_owned()),
-                    _ => Cell::Unmeasured,
-                });
-                history.push("session", t_ns, session, cells.collect());
-            };
             if look < 4 {
-                sample("7", "IO", "DataFileRead");
+                active(&mut history, t_ns, "7", ["IO", "DataFileRead"]);
             }
             if look < 3 {
-                sample("8", "On CPU", "");
+                active(&mut history, t_ns, "8", ["On CPU", ""]);
             }
-            history.push("sessions", t_ns, "", vec![Cell::Value(2); SESSIONS.columns.len()]);
+            counted(&mut history, t_ns, 2);
         }
         for (t_ns, value) in [(0, 0), (SECOND_NS, 10)] {
             for session in ["7", "8", "9"] {

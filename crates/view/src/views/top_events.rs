@@ -263,6 +263,7 @@ mod tests {
     use blockstone_record::manifest::ProbeInfo;
     use blockstone_record::testing::probe;
 
+    use super::super::samples::fixture::{active, counted};
     use super::*;
     use crate::History;
 
@@ -296,25 +297,14 @@ mod tests {
             }
         }
         for sample in 1..=10_u64 {
-            let (class, event) = match sample {
-                1..=4 => ("IO", "DataFileRead"),
-                5 | 6 => ("LWLock", "WALWrite"),
-                _ => ("On CPU", ""),
-            };
-            let cell = |name: &str| match name {
-                "role" => "session",
-                "state" => "active",
-                "wait_class" => class,
-                "event" => event,
-                _ => "",
+            let event = match sample {
+                1..=4 => ["IO", "DataFileRead"],
+                5 | 6 => ["LWLock", "WALWrite"],
+                _ => ["On CPU", ""],
             };
             let t_ns = sample * SECOND_NS / 10;
-            let cells = SESSION.columns.iter().map(|column| match column.kind {
-                Kind::State => Cell::Text(cell(column.name).to_owned()),
-                _ => Cell::Unmeasured,
-            });
-            history.push("session", t_ns, "7", cells.collect());
-            history.push("sessions", t_ns, "", vec![Cell::Value(1); SESSIONS.columns.len()]);
+            active(&mut history, t_ns, "7", event);
+            counted(&mut history, t_ns, 1);
         }
         history
     }
