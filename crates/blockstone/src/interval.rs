@@ -1,7 +1,10 @@
 //! A part of a recording's time, and a part of its samples: which ones are meant.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, anyhow, bail};
 use blockstone_base::units::{Nanos, format_span};
+use blockstone_record::manifest::ProbeInfo;
 use blockstone_record::{Recording, TICKS};
 use blockstone_view::{Condition, Focus, History, registry};
 use jiff::tz::TimeZone;
@@ -50,8 +53,9 @@ pub fn some<T>(interval: Option<T>) -> Result<T> {
 }
 
 /// The samples of sessions that meet these conditions. Refused where a named view is not made of
-/// samples, and would ignore them.
-pub fn focus(views: &[String], only: &[Condition]) -> Result<Option<Focus>> {
+/// samples, and would ignore them, and where none of the databases in the history has the name that
+/// is asked for.
+pub fn focus(views: &[String], only: &[Condition], history: &History) -> Result<Option<Focus>> {
     let Some(condition) = only.first() else { return Ok(None) };
     let mut others = registry::ALL.iter().filter(|view| !view.is_sampled());
     if let Some(other) = others.find(|view| views.iter().any(|name| name == view.name)) {
@@ -60,6 +64,18 @@ pub fn focus(views: &[String], only: &[Condition]) -> Result<Option<Focus>> {
              hint: omit it from --view, or omit --where",
             other.name
         );
+    }
+    let names: BTreeSet<&str> = history.probes().filter_map(ProbeInfo::instance).collect();
+    let is_unknown = |it: &&Condition| it.instance().is_some_and(|name| !names.contains(name));
+    if let Some(condition) = only.iter().find(is_unknown) {
+        let names: Vec<&str> = names.into_iter().collect();
+        let hint = match names.as_slice() {
+            [] => {
+                "a database has a name only where several are watched: omit this condition".into()
+            }
+            names => format!("the databases are {}", names.join(", ")),
+        };
+        bail!("show samples where {condition}: no database has this name\nhint: {hint}");
     }
     Ok(Some(only.iter().cloned().collect()))
 }

@@ -64,6 +64,13 @@ impl Focus {
     }
 }
 
+impl Condition {
+    /// The database that it asks for by name.
+    pub fn instance(&self) -> Option<&str> {
+        (self.column == INSTANCE).then_some(self.value.as_str())
+    }
+}
+
 impl FromIterator<Condition> for Focus {
     fn from_iter<T: IntoIterator<Item = Condition>>(conditions: T) -> Self {
         Self { conditions: conditions.into_iter().collect() }

@@ -140,7 +140,7 @@ fn attend(
     interrupt: &Interrupt,
 ) -> Result<Option<Report>> {
     let printer = context.printer;
-    let focus = interval::focus(&args.view, &args.only)?;
+    let focus = interval::focus(&args.view, &args.only, watch.history())?;
     watch.look()?;
     let ticks = args.duration.map(|time| time.get().div_ceil(args.interval.get()).max(1));
     let ticks = if args.once { Some(ticks.unwrap_or(1)) } else { ticks };
@@ -375,9 +375,9 @@ pub struct Part<'a> {
 
 /// The report of what every layer did in a part of any recording's time.
 pub fn report_of(recording: &Recording, part: &Part<'_>) -> Result<Report> {
-    let focus = interval::focus(part.views, part.only)?;
     let (history, (from_ns, to_ns)) =
         interval::some(interval::read(recording, part.from, part.to)?)?;
+    let focus = interval::focus(part.views, part.only, &history)?;
     let interval = history.interval(from_ns, to_ns);
     let interval = focus.as_ref().map_or(interval, |focus| interval.only(focus));
     let manifest = &recording.manifest;

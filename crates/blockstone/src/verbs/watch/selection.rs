@@ -51,7 +51,7 @@ impl Selection {
             (Some(_), [first, second]) => second - first,
             _ => args.interval.get(),
         };
-        let focus = interval::focus(&args.view, &args.only)?;
+        let focus = interval::focus(&args.view, &args.only, history)?;
         Ok(Self { chosen, focus, exact: interval_ns < SECOND.get() * 9 / 10 })
     }
 
