@@ -44,11 +44,12 @@ fn counted<'a>(rows: impl IntoIterator<Item = &'a Row>, separator: &str) -> Stri
     parts.collect::<Vec<_>>().join(separator)
 }
 
-/// A recording in a line; a part of its time by its name.
+/// A recording in a line; a part of its time by its name and its host.
 fn identity(side: &str, recorded: &Recorded) -> String {
     let Recorded { recording, id, started_at, host, target, device, from_ns, .. } = recorded;
     if from_ns.is_some() {
-        return format!("{side} {recording}");
+        let host = if host.is_empty() { String::new() } else { format!(" · {host}") };
+        return format!("{side} {recording}{host}");
     }
     let device = device.as_ref().map(|device| format!(" on {device}")).unwrap_or_default();
     format!("{side} {target}{device} · {host} · {} · {id}", format::instant(started_at))
