@@ -1,7 +1,7 @@
 //! Runs the tests and accounts for them: what ran, what was skipped and why. A canary that must
 //! fail shows each time that the account can say so.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -9,15 +9,29 @@ use std::process::{ExitCode, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use blockstone_testkit::{FAST_VARIABLE, SKIP_LOG_VARIABLE};
+use serde_json::Value;
 
 use crate::packages;
-use crate::workspace::{cargo, line, scratch};
+use crate::workspace::{cargo, line, output_of, scratch};
 
 /// Makes the canary fail.
 const CANARY_VARIABLE: &str = "BLOCKSTONE_CANARY";
 
 /// What needs only a processor and a temporary directory.
 const FAST: &[&str] = &["--lib", "--bins", "--test", "recordings", "--no-fail-fast"];
+
+/// Says how many tests of a program run at a time.
+const THREADS_VARIABLE: &str = "RUST_TEST_THREADS";
+
+/// Programs whose tests mostly wait, and how many of them run at a time; of the others, as many as
+/// there are processors.
+const WAITING: &[(&str, &str)] = &[
+    // Each takes a turn, and is one of four at most once it has it: end_to_end/turn.rs. Those that
+    // wait for the machine to themselves must not keep the others from being started.
+    ("end_to_end", "40"),
+    // Servers that start, and sessions that sleep.
+    ("monitor", "4"),
+];
 
 #[derive(Debug, clap::Args)]
 pub struct Options {
@@ -89,7 +103,28 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 /// The unit and integration tests of the workspace, after the canary.
 pub fn tests(filter: Option<&str>) -> Result<Account> {
     canary()?;
-    counted(&["--tests", "--no-fail-fast"], filter, &[])
+    let mut account = Account::default();
+    for &(program, threads) in WAITING {
+        let arguments = ["--test", program, "--no-fail-fast"];
+        account.add(counted(&arguments, filter, &[(THREADS_VARIABLE, threads)])?);
+    }
+    let metadata = output_of(&mut cargo(["metadata", "--no-deps", "--format-version", "1"]))?;
+    let metadata = serde_json::from_str(&metadata).context("read cargo's metadata")?;
+    let programs = test_programs(&metadata);
+    let named = |name: &str| programs.contains(name);
+    ensure!(WAITING.iter().all(|(name, _)| named(name)), "{WAITING:?} names no test program");
+    let others = programs.iter().filter(|name| WAITING.iter().all(|(waiting, _)| waiting != *name));
+    let mut arguments = vec!["--lib", "--bins", "--no-fail-fast"];
+    arguments.extend(others.flat_map(|name| ["--test", name]));
+    account.add(counted(&arguments, filter, &[])?);
+    Ok(account)
+}
+
+/// The names of the programs in the `tests` folders of all packages.
+fn test_programs(metadata: &Value) -> BTreeSet<&str> {
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let targets = packages.flat_map(|package| package["targets"].as_array().into_iter().flatten());
+    targets.filter(|it| it["kind"][0] == "test").filter_map(|it| it["name"].as_str()).collect()
 }
 
 pub fn doctests(filter: Option<&str>) -> Result<Account> {
@@ -186,6 +221,19 @@ mod tests {
         let bad = "test result: FAILED. 2 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out";
         assert_eq!(result_line(bad), Some((2, 3)));
         assert_eq!(result_line("test a::b ... ok"), None);
+    }
+
+    #[test]
+    fn programs_of_all_packages_are_tested() {
+        let metadata = serde_json::json!({"packages": [
+            {"targets": [
+                {"kind": ["lib"], "name": "a"}, {"kind": ["test"], "name": "contract"},
+            ]},
+            {"targets": [
+                {"kind": ["test"], "name": "contract"}, {"kind": ["test"], "name": "servers"},
+            ]},
+        ]});
+        assert_eq!(test_programs(&metadata), BTreeSet::from(["contract", "servers"]));
     }
 
     #[test]

@@ -42,6 +42,7 @@ const CHECKS: &[Check] = &[
     sources::line_width,
     sources::crate_opening,
     sources::silent_skips,
+    sources::turns,
     sources::registries,
     documents::present,
     documents::links,

@@ -62,7 +62,7 @@ fn holds(dir: &Path, secret: &str) -> Option<PathBuf> {
 
 #[test]
 fn a_directory_of_recordings_that_others_rule_over_is_refused() {
-    let place = Place::new();
+    let place = Place::beside();
     fs::set_permissions(place.runs(), fs::Permissions::from_mode(0o777)).unwrap();
     let what = refused(&place, place.command("calibrate").arg(place.data()));
     assert!(what.contains("other users may write to it"), "{what}");
@@ -92,7 +92,7 @@ fn a_directory_of_recordings_that_others_rule_over_is_refused() {
 #[test]
 fn whoever_replaces_a_recording_under_way_cannot_direct_it_elsewhere() {
     require!(Root);
-    let place = Place::new();
+    let place = Place::beside();
     // The directory above belongs to the attacker, as that of a database to its user.
     chown(place.scratch.path(), Some(STRANGER), None).unwrap();
     let out = place.scratch.path().join("out");
@@ -124,7 +124,7 @@ fn whoever_replaces_a_recording_under_way_cannot_direct_it_elsewhere() {
 
 #[test]
 fn recordings_are_for_their_owner_unless_they_are_shared() {
-    let place = Place::new();
+    let place = Place::beside();
     let modes = |share: &[&str]| {
         let mut command = place.command("watch");
         command.args(share).args(["--once", "--for", "1s", "--record"]);
@@ -140,7 +140,7 @@ fn recordings_are_for_their_owner_unless_they_are_shared() {
 
 #[test]
 fn what_a_terminal_would_obey_is_spelled_out() {
-    let place = Place::new();
+    let place = Place::beside();
     let name = "x\x1b]0;owned\x07\x1b[2J\u{9b}31m\u{202e}";
     let spelled = "x\\u{1b}]0;owned\\u{7}\\u{1b}[2J\\u{9b}31m\\u{202e}";
     let fine = |ran: &Ran| {
@@ -180,7 +180,7 @@ fn what_a_terminal_would_obey_is_spelled_out() {
 
 #[test]
 fn arguments_that_are_no_text_are_refused_or_measured() {
-    let place = Place::new();
+    let place = Place::beside();
     let odd = std::ffi::OsStr::from_bytes(b"\xff\xfe");
     for arguments in [&["calibrate", "--quick"][..], &["run"], &["watch", "--once", "--record"]] {
         let ran = run(Command::new(blockstone_binary())
@@ -199,7 +199,7 @@ fn arguments_that_are_no_text_are_refused_or_measured() {
 
 #[test]
 fn a_pipe_or_an_endless_file_in_a_recording_is_not_read() {
-    let place = Place::new();
+    let place = Place::beside();
     let limit = Duration::from_secs(10);
     let dir = place.runs().join("20260101-000000-run-abcdef");
     fs::create_dir(&dir).unwrap();
@@ -221,7 +221,7 @@ fn a_pipe_or_an_endless_file_in_a_recording_is_not_read() {
 
 #[test]
 fn a_damaged_plan_of_a_grid_is_refused_and_leads_nowhere_else() {
-    let place = Place::new();
+    let place = Place::beside();
     let (dir, elsewhere) = (place.runs().join("grid"), place.runs().join("elsewhere"));
     fs::create_dir(&dir).unwrap();
     let ran =
@@ -262,7 +262,7 @@ fn started(place: &Place, before: &str, arguments: &str) -> (Child, PathBuf) {
 
 #[test]
 fn a_hangup_that_was_ignored_stays_ignored() {
-    let place = Place::new();
+    let place = Place::beside();
     let (child, dir) = started(&place, "trap '' HUP", "--quiet");
     let until = Instant::now() + Duration::from_secs(30);
     while !dir.join("manifest.json").exists() {
@@ -279,7 +279,7 @@ fn a_hangup_that_was_ignored_stays_ignored() {
 
 #[test]
 fn a_limit_of_file_size_is_an_error_with_a_hint() {
-    let place = Place::new();
+    let place = Place::beside();
     let mut shell = Command::new("sh");
     let script = format!(
         "ulimit -f 64; exec {} calibrate --quick --size 64M {}",
@@ -294,14 +294,14 @@ fn a_limit_of_file_size_is_an_error_with_a_hint() {
 
 #[test]
 fn a_run_that_its_memory_cannot_hold_is_refused() {
-    let place = Place::new();
+    let place = Place::beside();
     let what = refused(&place, place.command("run").args(["--cache", "900G"]).arg(place.data()));
     assert!(what.contains("of memory"), "{what}");
 }
 
 #[test]
 fn a_standard_output_that_is_full_is_named() {
-    let place = Place::new();
+    let place = Place::beside();
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = Command::new(blockstone_binary())
         .args(["watch", "--once", "--for", "1s"])

@@ -3,11 +3,9 @@
 use std::process::Command;
 
 use blockstone_base::Bytes;
-use blockstone_testkit::{
-    DeviceSpec, FileKind, FileSystem, LoopDevice, blockstone_binary, require, run,
-};
+use blockstone_testkit::{DeviceSpec, FileKind, FileSystem, LoopDevice, require, run};
 
-use super::{Place, names};
+use super::{Place, copy_binary, names};
 
 /// Runs it, checks the shape of the refusal, and returns the line that says what.
 #[track_caller]
@@ -26,7 +24,7 @@ pub fn refused(place: &Place, command: &mut Command) -> String {
 
 #[test]
 fn options_that_make_no_sense_are_refused() {
-    let place = Place::new();
+    let place = Place::beside();
     let data = place.data();
     let cases: &[(&[&str], &str)] = &[
         (&["--size", "8Q"], "8Q"),
@@ -51,7 +49,7 @@ fn options_that_make_no_sense_are_refused() {
 
 #[test]
 fn paths_that_cannot_be_measured_are_refused() {
-    let place = Place::new();
+    let place = Place::beside();
     let what = refused(&place, place.command("calibrate").arg(place.file("nowhere")));
     assert!(what.contains("nowhere"), "{what}");
     let what = refused(&place, place.command("calibrate").arg("/dev/null"));
@@ -67,7 +65,7 @@ fn paths_that_cannot_be_measured_are_refused() {
 #[test]
 fn what_cannot_be_written_is_refused_before_anything_is_measured() {
     require!(Root);
-    let place = Place::new();
+    let place = Place::beside();
     let data = place.data();
     for page in ["/nowhere/at/all/page.html", "/tmp"] {
         let what = refused(&place, place.command("run").args(["--html", page]).arg(&data));
@@ -75,7 +73,7 @@ fn what_cannot_be_written_is_refused_before_anything_is_measured() {
     }
     // A user without write permission, with a copy that it may execute.
     let binary = place.file("blockstone");
-    std::fs::copy(blockstone_binary(), &binary).unwrap();
+    copy_binary(&binary);
     let runs = place.runs();
     std::fs::create_dir_all(&runs).unwrap();
     std::os::unix::fs::chown(&runs, Some(65534), None).unwrap();
@@ -93,7 +91,7 @@ fn what_cannot_be_written_is_refused_before_anything_is_measured() {
 
 #[test]
 fn a_file_that_is_not_ours_is_never_written() {
-    let place = Place::new();
+    let place = Place::beside();
     let file = place.file("somebody.dat");
     FileKind::Real.create(&file, Bytes::mib(16)).unwrap();
     let before = std::fs::read(&file).unwrap();
@@ -108,7 +106,7 @@ fn a_file_that_is_not_ours_is_never_written() {
 
 #[test]
 fn the_recording_stays_out_of_the_directory_under_test() {
-    let place = Place::new();
+    let place = Place::beside();
     let data = place.data();
     let what = refused(&place, place.command("calibrate").arg("--out").arg(&data).arg(&data));
     assert!(what.contains("directory under test"), "{what}");
@@ -122,7 +120,7 @@ fn the_recording_stays_out_of_the_directory_under_test() {
 #[test]
 fn a_directory_without_space_or_permission_is_refused() {
     require!(Root, Loop);
-    let place = Place::new();
+    let place = Place::beside();
     let device = LoopDevice::create(DeviceSpec {
         size: Bytes::mib(64),
         file_system: Some(FileSystem::Ext4),
@@ -147,7 +145,7 @@ fn a_directory_without_space_or_permission_is_refused() {
 #[test]
 fn a_device_is_named_twice_unmounted_and_empty_or_refused() {
     require!(Root, Loop);
-    let place = Place::new();
+    let place = Place::beside();
     let spec = DeviceSpec { size: Bytes::mib(64), ..DeviceSpec::default() };
     let mounted =
         LoopDevice::create(DeviceSpec { file_system: Some(FileSystem::Ext4), ..spec }).unwrap();

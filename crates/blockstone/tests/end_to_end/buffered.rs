@@ -42,7 +42,7 @@ fn writes_return_faster_than_they_are_flushed() {
 
 #[test]
 fn there_must_be_one_directory_to_write_to() {
-    let place = Place::new();
+    let place = Place::beside();
     let file = place.file("foreign");
     std::fs::write(&file, vec![1; 8 << 20]).unwrap();
     let error = refused(&place, place.command("calibrate").arg("--buffered-writes").arg(&file));

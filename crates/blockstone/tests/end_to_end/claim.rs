@@ -5,8 +5,8 @@ use std::process::Command;
 use blockstone_testkit::{blockstone_binary, run};
 use serde_json::Value;
 
-use super::Place;
 use super::bad_input::refused;
+use super::{Place, Turn};
 
 fn claim(arguments: &[&str]) -> Command {
     let mut command = Command::new(blockstone_binary());
@@ -16,6 +16,7 @@ fn claim(arguments: &[&str]) -> Command {
 
 #[test]
 fn published_numbers_are_judged_as_their_readers_judged_them() {
+    let _turn = Turn::beside();
     let cases = [
         ("2 GB/s over 2x2Gb FC from 512 MB files on 16 GB RAM", "memory"),
         ("815 MB/s reading one 512 MB file at 1M on 16 GB RAM", "memory"),
@@ -45,7 +46,7 @@ fn published_numbers_are_judged_as_their_readers_judged_them() {
 
 #[test]
 fn a_claim_is_struck_through_with_its_reasons_in_every_medium() {
-    let (place, text) = (Place::new(), "2 GB/s over 2x2Gb FC from 512 MB files on 16 GB RAM");
+    let (place, text) = (Place::beside(), "2 GB/s over 2x2Gb FC from 512 MB files on 16 GB RAM");
     let page = place.runs().join("claim.html");
     let ran = run(claim(&[text, "--html"]).arg(&page));
     assert!(ran.stdout.starts_with("memory: 2 GB/s says nothing about the storage"), "{ran:#?}");
@@ -64,7 +65,7 @@ fn a_claim_is_struck_through_with_its_reasons_in_every_medium() {
 
 #[test]
 fn what_is_not_understood_is_refused() {
-    let place = Place::new();
+    let place = Place::beside();
     let cases: &[(&[&str], &str)] = &[
         (&["2 GB/s over quantum foam"], "`quantum` is not known"),
         (&["2 GB/s", "--rate", "3GB/s"], "state it already"),

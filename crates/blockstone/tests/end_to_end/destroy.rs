@@ -89,7 +89,7 @@ fn accepted(place: &Place, device: &Path) {
 #[test]
 fn data_only_in_the_middle_are_found() {
     require!(Root, Loop);
-    let place = Place::new();
+    let place = Place::beside();
     let device = blank();
     accepted(&place, device.device());
     let mut data = vec![0; 4 << 20];
@@ -105,7 +105,7 @@ fn data_only_in_the_middle_are_found() {
 #[test]
 fn file_systems_swap_and_partition_tables_are_named() {
     require!(Root, Loop, Xfs, Btrfs);
-    let place = Place::new();
+    let place = Place::beside();
     // XFS needs 300 MiB at least.
     let spec = DeviceSpec { size: Bytes::mib(320), ..DeviceSpec::default() };
     let device = LoopDevice::create(spec).unwrap();
@@ -132,7 +132,7 @@ fn file_systems_swap_and_partition_tables_are_named() {
 #[test]
 fn file_systems_with_files_that_begin_in_the_middle_are_found() {
     require!(Root, Loop, Xfs, Btrfs);
-    let place = Place::new();
+    let place = Place::beside();
     let spec = DeviceSpec { size: Bytes::mib(512), ..DeviceSpec::default() };
     let device = LoopDevice::create(spec).unwrap();
     let mount = ScratchDir::on_disk().unwrap();
@@ -155,7 +155,7 @@ fn file_systems_with_files_that_begin_in_the_middle_are_found() {
 #[test]
 fn a_process_that_only_reads_it_keeps_a_device() {
     require!(Root, Loop);
-    let place = Place::new();
+    let place = Place::beside();
     let device = blank();
     let reader =
         Command::new("sleep").arg("600").stdin(File::open(device.device()).unwrap()).spawn();
@@ -169,7 +169,7 @@ fn a_process_that_only_reads_it_keeps_a_device() {
 #[test]
 fn loop_devices_over_a_device_and_over_its_file_keep_it() {
     require!(Root, Loop);
-    let place = Place::new();
+    let place = Place::beside();
     let device = blank();
     let upper = Over::new(&[], device.device());
     let said = refused_for(&place, device.device());
@@ -237,7 +237,7 @@ fn program(mut before: Command) -> Command {
 #[test]
 fn where_sysfs_or_processes_do_not_show_a_device_counts_as_used() {
     require!(Root, Loop);
-    let place = Place::new();
+    let place = Place::beside();
     let device = blank();
     let hidden = |how: &[&str], script: &str| {
         let mut command = Command::new("unshare");
@@ -257,7 +257,7 @@ fn where_sysfs_or_processes_do_not_show_a_device_counts_as_used() {
 #[test]
 fn a_device_without_bytes_is_refused() {
     require!(Root, Loop);
-    let place = Place::new();
+    let place = Place::beside();
     let device = blank();
     OpenOptions::new().write(true).open(device.backing_file()).unwrap().set_len(0).unwrap();
     tool("losetup", &[OsStr::new("--set-capacity"), device.device().as_os_str()]);
@@ -268,7 +268,7 @@ fn a_device_without_bytes_is_refused() {
 #[test]
 fn what_a_calibration_leaves_may_be_overwritten_by_the_next() {
     require!(Root, Loop);
-    let place = Place::new();
+    let place = Place::beside();
     let device = blank();
     let twice = [device.device().as_os_str(), OsStr::new("--destroy")];
     let mut command = place.command("calibrate");

@@ -5,7 +5,7 @@ use std::process::Command;
 use blockstone_testkit::{ScratchDir, blockstone_binary, run};
 use serde_json::Value;
 
-use super::keeps_to_its_schema;
+use super::{Turn, keeps_to_its_schema};
 
 fn flash(arguments: &[&str]) -> Command {
     let mut command = Command::new(blockstone_binary());
@@ -23,6 +23,7 @@ fn document(arguments: &[&str]) -> Value {
 
 #[test]
 fn a_simulation_carries_its_summary_and_repeats() {
+    let _turn = Turn::beside();
     let arguments =
         ["sim", "--raw", "20G", "--visible", "16G", "--drive-fills", "2", "--seed", "7"];
     let (one, two) = (document(&arguments), document(&arguments));
@@ -39,6 +40,7 @@ fn a_simulation_carries_its_summary_and_repeats() {
 
 #[test]
 fn every_verb_answers() {
+    let _turn = Turn::beside();
     let sweep = document(&["sweep", "op=28,44", "pages-per-block=64"]);
     assert_eq!(sweep["points"].as_array().unwrap().len(), 2);
     assert!(sweep["points"][0]["wa_error"].as_f64().unwrap().abs() < 0.005, "{sweep:#}");
@@ -58,6 +60,7 @@ fn every_verb_answers() {
 
 #[test]
 fn a_sweep_of_levelling_shows_even_wear_against_amplification() {
+    let _turn = Turn::beside();
     let scratch = ScratchDir::on_disk().unwrap();
     let page = scratch.path().join("page.html");
     let arguments = ["sweep", "levelling=none,30,6", "pages-per-block=16", "bad-blocks=1"];
@@ -76,6 +79,7 @@ fn a_sweep_of_levelling_shows_even_wear_against_amplification() {
 
 #[test]
 fn the_cliff_comes_never_at_some_time_or_the_rate_is_too_high() {
+    let _turn = Turn::beside();
     let summary =
         |options: &[&str]| document(&[&["cliff"][..], options].concat())["summary"].clone();
     let never = summary(&["--write-rate", "1M", "--background", "30"]);
@@ -96,6 +100,7 @@ fn the_cliff_comes_never_at_some_time_or_the_rate_is_too_high() {
 
 #[test]
 fn gigabytes_are_those_of_data_sheets() {
+    let _turn = Turn::beside();
     let of = |device: &[&str]| {
         let cliff = document(&[&["cliff", "--write-rate", "50MB"], device].concat());
         cliff["cliff"]["over_provisioning"].as_f64().unwrap()
@@ -107,6 +112,7 @@ fn gigabytes_are_those_of_data_sheets() {
 
 #[test]
 fn options_that_no_formula_knows_are_refused() {
+    let _turn = Turn::beside();
     for option in [
         &["--collect", "atomic"][..],
         &["--suspend", "erase"],
@@ -125,6 +131,7 @@ fn options_that_no_formula_knows_are_refused() {
 
 #[test]
 fn options_that_would_change_nothing_are_refused() {
+    let _turn = Turn::beside();
     let scratch = ScratchDir::on_disk().unwrap();
     let trace = scratch.path().join("trace.csv");
     std::fs::write(&trace, "128166372003061629,h,0,Write,0,4096,9\n").unwrap();
@@ -164,6 +171,7 @@ fn options_that_would_change_nothing_are_refused() {
 
 #[test]
 fn throttled_writes_stand_beside_the_same_load_without() {
+    let _turn = Turn::beside();
     let device = ["sim", "--raw", "6G", "--visible", "4G", "--collect", "atomic", "--reads", "50"];
     let load = ["--drive-fills", "2", "--throttle", "10000"];
     let both = document(&[&device[..], &load].concat());
@@ -187,6 +195,7 @@ fn throttled_writes_stand_beside_the_same_load_without() {
 
 #[test]
 fn a_curve_of_fio_is_fitted() {
+    let _turn = Turn::beside();
     let scratch = ScratchDir::on_disk().unwrap();
     let log = scratch.path().join("curve_bw.1.log");
     let line = |second: u32| {
@@ -203,6 +212,7 @@ fn a_curve_of_fio_is_fitted() {
 
 #[test]
 fn a_trace_is_replayed_and_its_bad_lines_are_counted() {
+    let _turn = Turn::beside();
     let scratch = ScratchDir::on_disk().unwrap();
     let trace = scratch.path().join("trace.csv");
     let line = |n: u64| {
@@ -225,6 +235,7 @@ fn a_trace_is_replayed_and_its_bad_lines_are_counted() {
 
 #[test]
 fn what_makes_no_sense_is_refused_in_two_lines() {
+    let _turn = Turn::beside();
     let cases: &[(&[&str], &str)] = &[
         (&["sim", "--raw", "400G", "--visible", "400G"], "bytes raw"),
         (&["sim", "--raw", "576G"], "--raw alone"),
@@ -261,6 +272,7 @@ fn what_makes_no_sense_is_refused_in_two_lines() {
 
 #[test]
 fn the_page_holds_everything_itself() {
+    let _turn = Turn::beside();
     let scratch = ScratchDir::on_disk().unwrap();
     let page = scratch.path().join("page.html");
     let arguments = ["sim", "--raw", "5G", "--visible", "4G", "--drive-fills", "1", "--html"];

@@ -51,7 +51,7 @@ fn every_combination_is_run_as_often_as_asked_and_shown_in_one_table() {
 
 #[test]
 fn what_a_target_cannot_do_is_a_row_that_says_why() {
-    let place = Place::new();
+    let place = Place::beside();
     let mut command = place.command("run");
     command.current_dir(place.data()).args(["--json", "--repeat", "1"]).args(SHORT);
     command.args(["--profile", "oltp", "--schemas", "1", "--sessions", "2"]);
@@ -66,9 +66,9 @@ fn what_a_target_cannot_do_is_a_row_that_says_why() {
         assert_eq!(cell["impossible"].is_string(), complete == 0, "{cell:#}");
         assert!(complete == 0 || figure(cell, "transactions_per_s") > 0.0, "{cell:#}");
     }
-    // Another place without recordings; only one test at a time has one.
+    // Another place, without recordings; a test has one at a time.
     drop(place);
-    let place = Place::new();
+    let place = Place::beside();
     let mut command = place.command("run");
     command.args(["--io", "direct", "--target"]).arg(format!("sqlite:{}", place.data().display()));
     let error = refused(&place, &mut command);
@@ -77,7 +77,7 @@ fn what_a_target_cannot_do_is_a_row_that_says_why() {
 
 #[test]
 fn a_combination_that_cannot_be_is_refused_before_the_first_run() {
-    let place = Place::new();
+    let place = Place::beside();
     let cases = [
         ("speed=1,2", "vary `speed`"),
         ("update", "NAME=VALUE"),
@@ -103,7 +103,7 @@ fn recorded(dir: &std::path::Path, cell: &str) -> Value {
 
 #[test]
 fn any_option_of_a_run_varies_and_leaves_the_others_as_they_were_given() {
-    let place = Place::new();
+    let place = Place::beside();
     let dir = place.scratch.path().join("grid");
     let mut command = place.command("run");
     command.args(["--json", "--repeat", "1", "--block-size", "4K", "--out"]).arg(&dir).args(SHORT);
@@ -126,7 +126,7 @@ fn any_option_of_a_run_varies_and_leaves_the_others_as_they_were_given() {
 
 #[test]
 fn settings_of_a_database_vary() {
-    let place = Place::new();
+    let place = Place::beside();
     let dir = place.scratch.path().join("grid");
     let target = format!("sqlite:{}", place.data().display());
     let mut command = place.command("run");

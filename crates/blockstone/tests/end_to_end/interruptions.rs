@@ -24,7 +24,7 @@ fn report(place: &Place) -> Ran {
 #[test]
 fn a_signal_closes_the_recording_and_removes_the_file() {
     for name in ["INT", "TERM"] {
-        let place = Place::new();
+        let place = Place::beside();
         let mut child = start(&place, &place.data());
         signal(&child, name);
         assert_eq!(child.wait().unwrap().code(), Some(130));
@@ -37,7 +37,7 @@ fn a_signal_closes_the_recording_and_removes_the_file() {
 
 #[test]
 fn a_killed_run_is_readable_and_the_next_removes_its_file() {
-    let place = Place::new();
+    let place = Place::beside();
     let mut child = start(&place, &place.data());
     signal(&child, "KILL");
     child.wait().unwrap();
@@ -52,7 +52,7 @@ fn a_killed_run_is_readable_and_the_next_removes_its_file() {
 
 #[test]
 fn a_vanished_directory_ends_the_run_with_what_was_measured() {
-    let place = Place::new();
+    let place = Place::beside();
     let mut child = start(&place, &place.data());
     std::fs::remove_dir_all(place.data()).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(2));
@@ -64,7 +64,7 @@ fn a_vanished_directory_ends_the_run_with_what_was_measured() {
 #[test]
 fn a_device_that_fails_ends_the_run_with_what_was_measured() {
     require!(Root, Loop);
-    let place = Place::new();
+    let place = Place::beside();
     let device = LoopDevice::create(DeviceSpec {
         size: Bytes::mib(512),
         file_system: Some(FileSystem::Ext4),
@@ -80,8 +80,7 @@ fn a_device_that_fails_ends_the_run_with_what_was_measured() {
 }
 
 /// A device that was fine in some phase, and failed in a later one or between two.
-fn fails_after(phase: &str) -> (Option<i32>, Value) {
-    let place = Place::new();
+fn fails_after(place: &Place, phase: &str) -> (Option<i32>, Value) {
     let size = Bytes::mib(256);
     let device = LoopDevice::create(DeviceSpec { size, ..DeviceSpec::default() }).unwrap();
     let mut command = place.command("calibrate");
@@ -92,14 +91,14 @@ fn fails_after(phase: &str) -> (Option<i32>, Value) {
     let mut child = place.start(&mut command, |manifest| done(&manifest["phases"]));
     device.fail_beyond(Bytes::mib(1)).unwrap();
     let code = child.wait().unwrap().code();
-    (code, report(&place).json())
+    (code, report(place).json())
 }
 
 #[test]
 fn errors_are_judged_in_the_map_of_the_cache_and_between_two_phases() {
     require!(Root, Loop);
     for phase in ["cache-map/4M", "overhead/null"] {
-        let (code, document) = fails_after(phase);
+        let (code, document) = fails_after(&Place::beside(), phase);
         let mut verdicts = document["verdicts"].as_array().unwrap().iter();
         let verdict = verdicts.find(|verdict| verdict["rule"] == "io-errors").unwrap();
         assert_eq!(verdict["outcome"], "fail", "{phase}: {document:#}");
@@ -116,7 +115,7 @@ fn errors_are_judged_in_the_map_of_the_cache_and_between_two_phases() {
 #[test]
 fn a_full_disk_under_the_test_file_is_a_clear_error() {
     require!(Root, Loop);
-    let place = Place::new();
+    let place = Place::beside();
     let device = LoopDevice::create(DeviceSpec {
         size: Bytes::mib(256),
         file_system: Some(FileSystem::Ext4),

@@ -27,7 +27,7 @@ fn least_to_start(place: &Place) -> u32 {
 
 #[test]
 fn without_memory_it_says_so_in_one_line() {
-    let place = Place::new();
+    let place = Place::beside();
     let least = least_to_start(&place);
     // From too little for a thread to enough.
     for (refused, kibibytes) in (least..least + 80_000).step_by(1_000).enumerate() {
@@ -51,7 +51,7 @@ fn without_memory_it_says_so_in_one_line() {
 
 #[test]
 fn without_descriptors_nothing_is_called_a_matter_of_the_version() {
-    let place = Place::new();
+    let place = Place::beside();
     let watch = ["watch", "--once", "--for", "200ms", "--no-bpf", "--view", "host"];
     let ran = run(&mut limited(&place, "-n", 12, &watch));
     assert_eq!(ran.code, Some(0), "{ran:#?}");

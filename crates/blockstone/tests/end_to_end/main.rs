@@ -26,28 +26,35 @@ mod run;
 mod run_report;
 mod scripts;
 mod targets;
+mod turn;
 mod watch;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use blockstone_testkit::{Ran, ScratchDir, blockstone_binary, run};
 use serde_json::Value;
+use turn::Turn;
 
-/// A directory to measure and another for recordings, on a disk. Tests that hold one take turns:
-/// two measurements at a time would measure each other.
+/// A directory to measure and another for recordings, on a disk, and the turn of its test.
 struct Place {
     scratch: ScratchDir,
-    _turn: MutexGuard<'static, ()>,
+    _turn: Turn,
 }
 
-static TURN: Mutex<()> = Mutex::new(());
-
 impl Place {
+    /// For a test that measures: [`Turn::alone`].
     fn new() -> Self {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        Self::during(Turn::alone())
+    }
+
+    /// For a test whose outcome is the same on a busy machine: [`Turn::beside`].
+    fn beside() -> Self {
+        Self::during(Turn::beside())
+    }
+
+    fn during(turn: Turn) -> Self {
         let scratch = ScratchDir::on_disk().unwrap();
         for name in ["data", "runs"] {
             std::fs::create_dir(scratch.path().join(name)).unwrap();
@@ -108,6 +115,13 @@ impl Place {
     fn left_in_data(&self) -> Vec<String> {
         names(&self.data())
     }
+}
+
+/// Makes a copy of the program. Another process does it: programs that other tests start meanwhile
+/// inherit what is open here, and a file that is open for writing cannot be executed.
+fn copy_binary(to: &Path) {
+    let copied = run(Command::new("cp").arg(blockstone_binary()).arg(to));
+    assert_eq!(copied.code, Some(0), "{copied:#?}");
 }
 
 /// Sends `child` the signal `name`, as `INT`.

@@ -47,7 +47,7 @@ fn a_device_that_caps_reads_and_writes_apart_is_told_from_the_formula() {
 
 #[test]
 fn mixes_that_are_none_are_refused() {
-    let place = Place::new();
+    let place = Place::beside();
     let calibrate = |mix: &str, path: &Path| {
         refused(&place, place.command("calibrate").args(["--mix", mix]).arg(path))
     };

@@ -52,7 +52,7 @@ fn noise_beside_a_run_alternates_and_compares_what_the_sessions_got() {
 
 #[test]
 fn an_interrupted_noise_leaves_a_result_and_no_file() {
-    let place = Place::new();
+    let place = Place::beside();
     let mut command = place.command("noise");
     command.args(["--buffered", "--area", "2M", "--writers", "1"]).arg(place.data());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -70,7 +70,7 @@ fn an_interrupted_noise_leaves_a_result_and_no_file() {
 
 #[test]
 fn noise_that_would_destroy_or_cannot_be_is_refused() {
-    let place = Place::new();
+    let place = Place::beside();
     let file = place.file("precious");
     std::fs::write(&file, b"precious").unwrap();
     let data = place.data().display().to_string();

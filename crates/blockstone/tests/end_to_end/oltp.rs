@@ -7,7 +7,7 @@ use super::{Place, keeps_to_its_schema};
 
 #[test]
 fn order_entry_has_its_mix_its_response_times_and_its_costs() {
-    let place = Place::new();
+    let place = Place::beside();
     let mut command = place.command("run");
     command.args(["--profile", "oltp", "--json", "--scale", "8M", "--cache", "4M"]);
     command.args(["--schemas", "2", "--sessions", "4", "--run-time", "2s"]);
@@ -41,7 +41,7 @@ fn order_entry_has_its_mix_its_response_times_and_its_costs() {
 
 #[test]
 fn what_order_entry_decides_by_itself_is_refused() {
-    let place = Place::new();
+    let place = Place::beside();
     for option in ["--readers=4", "--update-pct=20", "--hotspot=1M@0/3", "--scan-size=1M"] {
         let mut command = place.command("run");
         command.args(["--profile", "oltp", option]).arg(place.data());

@@ -13,7 +13,7 @@ const MIB: u64 = 1 << 20;
 
 #[test]
 fn only_the_part_that_was_named_is_read() {
-    let place = Place::new();
+    let place = Place::beside();
     let path = place.file("half");
     let file = File::create_new(&path).unwrap();
     // A hole of 64 MiB, then 64 MiB of data.
@@ -48,7 +48,7 @@ fn only_the_part_that_was_named_is_read() {
 
 #[test]
 fn parts_and_streams_that_cannot_be_measured_are_refused() {
-    let place = Place::new();
+    let place = Place::beside();
     let path = place.file("foreign");
     std::fs::write(&path, vec![1; 64 << 20]).unwrap();
     for (arguments, path, why) in [

@@ -27,8 +27,7 @@ fn rule(document: &Value) -> &Value {
 }
 
 /// The verdict on a layout during which the write rate falls.
-fn cliff() -> Value {
-    let place = Place::new();
+fn cliff(place: &Place) -> Value {
     let spec =
         DeviceSpec { size: Bytes::mib(512), file_system: Some(FileSystem::Ext4), caps: caps(FAST) };
     let mut device = LoopDevice::create(spec).unwrap();
@@ -47,7 +46,7 @@ fn cliff() -> Value {
 fn a_write_rate_that_falls_in_the_layout_is_named() {
     require!(Root, Loop, Blkio);
     // A machine that does other work may be slower than the first cap at all times.
-    let verdicts = (0..3).map(|_| cliff());
+    let verdicts = (0..3).map(|_| cliff(&Place::new()));
     let verdict = verdicts.inspect(|v| println!("{v}")).find(|v| v["outcome"] == "fail").unwrap();
     assert_eq!(verdict["weight"], "warns", "{verdict:#}");
     assert!(verdict["evidence"].as_str().unwrap().starts_with("layout: "), "{verdict:#}");
@@ -105,7 +104,7 @@ fn a_device_is_written_twice_and_then_in_rounds_until_it_settles() {
 
 #[test]
 fn beneath_a_file_system_only_the_test_file_is_preconditioned_and_its_limit_holds() {
-    let place = Place::new();
+    let place = Place::beside();
     let mut command = place.command("calibrate");
     command.args(["--json", "--quick", "--size", "64M", "--precondition"]);
     let ran = run(command.args(["--precondition-limit", "1ms"]).arg(place.data()));
@@ -121,7 +120,7 @@ fn beneath_a_file_system_only_the_test_file_is_preconditioned_and_its_limit_hold
 
 #[test]
 fn a_signal_keeps_the_rounds_that_were_recorded() {
-    let place = Place::new();
+    let place = Place::beside();
     let mut command = place.command("calibrate");
     command.args(["--quick", "--size", "64M", "--precondition", "--precondition-round", "1s"]);
     let is_round = |phase: &Value| phase["label"] == "precondition/round";
@@ -139,7 +138,7 @@ fn a_signal_keeps_the_rounds_that_were_recorded() {
 
 #[test]
 fn what_is_only_read_is_not_preconditioned() {
-    let place = Place::new();
+    let place = Place::beside();
     let file = place.file("data.dat");
     std::fs::write(&file, vec![1; 8 << 20]).unwrap();
     let said = refused(&place, place.command("calibrate").arg("--precondition").arg(&file));

@@ -19,7 +19,7 @@ use blockstone_testkit::{
 };
 use serde_json::Value;
 
-use super::{Place, keeps_to_its_schema};
+use super::{Place, Turn, keeps_to_its_schema};
 
 const SIZES: [u64; 4] = [4096, 8192, 16384, 32768];
 const OFFSETS: [u64; 3] = [0, 512, 4096];
@@ -139,7 +139,7 @@ fn counted_otherwise(files: &[PathBuf]) -> BTreeMap<(u64, u64), (Vec<u64>, f64)>
 
 #[test]
 fn every_grid_has_the_counts_that_another_program_finds() {
-    let place = Place::new();
+    let place = Place::beside();
     let mixed = generate(&place, "mixed", 4, "8M");
     let odd = place.file("odd");
     odd_files(&mixed.join("mixed-1.dbf"), &odd);
@@ -179,7 +179,7 @@ fn counts_are_confirmed<'a>(
 #[test]
 fn a_block_device_is_counted_once_under_whatever_name_and_stays_as_it_is() {
     require!(Root, Loop);
-    let place = Place::new();
+    let place = Place::beside();
     let device = LoopDevice::create(DeviceSpec {
         size: Bytes::mib(16),
         file_system: Some(FileSystem::Ext4),
@@ -228,7 +228,7 @@ fn ratio_by_head() -> f64 {
 
 #[test]
 fn formatted_files_are_copies_of_each_other_and_no_file_of_itself() {
-    let place = Place::new();
+    let place = Place::beside();
     let dir = generate(&place, "oracle-like", FILES, "8M");
     let all = scanned(&[], &[&dir]);
     let grid = grids(&all)[&(8192, 0)];
@@ -249,7 +249,7 @@ fn formatted_files_are_copies_of_each_other_and_no_file_of_itself() {
 
 #[test]
 fn a_head_of_any_length_is_made_and_found() {
-    let place = Place::new();
+    let place = Place::beside();
     let dir = place.file("headed");
     let of = |head: &str, kind: &str| {
         let options = ["--generate", kind, "--files", "3", "--size", "72M", "--head", head];
@@ -276,7 +276,7 @@ fn a_head_of_any_length_is_made_and_found() {
 
 #[test]
 fn rows_marked_deleted_are_counted_and_pages_without_live_ones() {
-    let place = Place::new();
+    let place = Place::beside();
     let dir = generate(&place, "pg-like", 1, "1M");
     let rows = |dir: &Path| scanned(&[], &[dir])["usage"]["rows"].clone();
     let before = rows(&dir);
@@ -310,7 +310,7 @@ fn rows_marked_deleted_are_counted_and_pages_without_live_ones() {
 
 #[test]
 fn rows_take_the_copies_away_and_masks_show_them() {
-    let place = Place::new();
+    let place = Place::beside();
     let dir = generate(&place, "oracle-loaded", FILES, "8M");
     let found = scanned(&[], &[&dir]);
     let grid = grids(&found)[&(8192, 0)];
@@ -322,7 +322,7 @@ fn rows_take_the_copies_away_and_masks_show_them() {
 
 #[test]
 fn copies_between_blocks_are_found_with_their_shift() {
-    let place = Place::new();
+    let place = Place::beside();
     let dir = generate(&place, "shifted", 2, "8M");
     let found = scanned(&[], &[&dir]);
     assert!(

@@ -33,7 +33,7 @@ fn start(place: &Place, path: &Path) -> Child {
 
 #[test]
 fn a_run_on_several_directories_leaves_a_recording_and_nothing_else() {
-    let place = Place::new();
+    let place = Place::beside();
     let dirs = ["a", "b", "c"].map(|name| place.file(name));
     for dir in &dirs {
         std::fs::create_dir(dir).unwrap();
@@ -50,7 +50,7 @@ fn a_run_on_several_directories_leaves_a_recording_and_nothing_else() {
 
 #[test]
 fn kept_files_stay() {
-    let place = Place::new();
+    let place = Place::beside();
     let ran = run(small(&place).arg("--keep").arg(place.data()));
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
     let left = place.left_in_data();
@@ -133,7 +133,7 @@ fn redo_that_was_damaged_is_refused_unless_the_loss_is_accepted() {
 #[test]
 fn a_mirrored_device_that_fails_costs_no_error() {
     require!(Root, Loop);
-    let place = Place::new();
+    let place = Place::beside();
     let device = || {
         LoopDevice::create(DeviceSpec {
             size: Bytes::mib(512),
@@ -161,7 +161,7 @@ fn a_mirrored_device_that_fails_costs_no_error() {
 #[test]
 fn a_device_is_used_when_named_twice_and_is_empty_afterwards() {
     require!(Root, Loop);
-    let place = Place::new();
+    let place = Place::beside();
     let device = LoopDevice::create(DeviceSpec { size: Bytes::mib(256), ..DeviceSpec::default() });
     let device = device.unwrap();
     let what = refused(&place, place.command("run").args(SMALL).arg(device.device()));
@@ -184,7 +184,7 @@ fn a_device_is_used_when_named_twice_and_is_empty_afterwards() {
 
 #[test]
 fn options_that_make_no_sense_are_refused() {
-    let place = Place::new();
+    let place = Place::beside();
     let data = place.data();
     let cases: &[(&[&str], &str)] = &[
         (&["--scale", "63"], "the schema has only 63"),
@@ -228,7 +228,7 @@ fn options_that_make_no_sense_are_refused() {
 
 #[test]
 fn settings_of_slob_are_taken_and_what_has_no_counterpart_is_named() {
-    let place = Place::new();
+    let place = Place::beside();
     let conf = place.scratch.path().join("slob.conf");
     let text = "UPDATE_PCT=30\nSCALE=8M\nRUN_TIME=1\nTHREADS_PER_SCHEMA=3\nWORK_UNIT=16\n\
                 DATABASE_STATISTICS_TYPE=awr\n";
@@ -261,7 +261,7 @@ fn a_signal_closes_the_recording_and_removes_the_files() {
 
 #[test]
 fn a_killed_run_is_readable_and_the_next_removes_its_file() {
-    let place = Place::new();
+    let place = Place::beside();
     let mut child = start(&place, &place.data());
     signal(&child, "KILL");
     child.wait().unwrap();
@@ -277,7 +277,7 @@ fn a_killed_run_is_readable_and_the_next_removes_its_file() {
 #[test]
 fn a_device_that_fails_fails_the_run_with_what_was_measured() {
     require!(Root, Loop);
-    let place = Place::new();
+    let place = Place::beside();
     let device = LoopDevice::create(DeviceSpec {
         size: Bytes::mib(512),
         file_system: Some(FileSystem::Ext4),
@@ -295,7 +295,7 @@ fn a_device_that_fails_fails_the_run_with_what_was_measured() {
 #[test]
 fn a_snapshot_on_a_full_file_system_fails_the_run_and_the_kept_file_opens_once_there_is_room() {
     require!(Root, Loop, Xfs);
-    let place = Place::new();
+    let place = Place::beside();
     let device = LoopDevice::create(DeviceSpec {
         size: Bytes::gib(1),
         file_system: Some(FileSystem::Xfs),
@@ -383,7 +383,7 @@ fn databases_with_a_bounded_page_cache_read_from_the_storage() {
 
 #[test]
 fn a_bound_of_the_page_cache_that_changes_nothing_is_refused() {
-    let place = Place::new();
+    let place = Place::beside();
     let sqlite = format!("sqlite:{}", place.data().display());
     for (target, size, expected) in [
         ("instance", "64M", "it does not read through the page cache"),

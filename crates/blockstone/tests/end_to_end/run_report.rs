@@ -12,7 +12,7 @@ const SMALL: [&str; 8] =
 
 #[test]
 fn one_run_gives_figures_report_line_and_listing() {
-    let place = Place::new();
+    let place = Place::beside();
     let ran = run(place.command("run").arg("--json").args(SMALL).arg(place.data()));
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
     let document = ran.json();

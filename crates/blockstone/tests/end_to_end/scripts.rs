@@ -74,7 +74,7 @@ fn a_kept_file_is_reused_without_a_layout() {
 
 #[test]
 fn a_missing_capability_ends_with_its_own_code() {
-    let place = Place::new();
+    let place = Place::beside();
     let ran = run(place
         .command("calibrate")
         .args(["--buffered", "--require", "direct-io"])
@@ -107,7 +107,7 @@ type Offer = fn(&str) -> String;
 
 #[test]
 fn every_verb_has_a_man_page_and_is_completed_by_every_shell() {
-    let place = Place::new();
+    let place = Place::beside();
     let verbs = verbs(&[]);
     for known in [&["calibrate"][..], &["flash", "cliff"], &["man"]] {
         assert!(verbs.iter().any(|verb| verb == known), "{known:?}: {verbs:?}");
@@ -142,7 +142,7 @@ fn every_verb_has_a_man_page_and_is_completed_by_every_shell() {
 
 #[test]
 fn nothing_recorded_is_said_and_is_no_error() {
-    let place = Place::new();
+    let place = Place::beside();
     let ran = run(&mut place.command("runs"));
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
     assert!(ran.stderr.contains("blockstone run ."), "{}", ran.stderr);

@@ -107,7 +107,7 @@ fn the_slowest_is_named_and_limits_the_others() {
 
 #[test]
 fn a_target_that_lies_spoils_all() {
-    let place = Place::new();
+    let place = Place::beside();
     let (data, hole) = (place.file("data"), place.file("hole"));
     let mut bytes = vec![0; 32 << 20];
     rng::fill(7, &mut bytes);
@@ -121,7 +121,7 @@ fn a_target_that_lies_spoils_all() {
 
 #[test]
 fn main_memory_beside_a_disk_is_found() {
-    let place = Place::new();
+    let place = Place::beside();
     let memory = tempfile::tempdir_in("/dev/shm").unwrap();
     let document = calibrate(&place, &["--size", "32M"], &[&place.data(), memory.path()]);
     let verdict = verdict(&document, "memory-backed");
@@ -155,7 +155,7 @@ fn devices_are_read_and_written_as_one() {
 
 #[test]
 fn targets_that_do_not_go_together_are_refused() {
-    let place = Place::new();
+    let place = Place::beside();
     let (data, other) = (place.data(), place.file("other"));
     std::fs::create_dir(&other).unwrap();
     let file = place.file("foreign");

@@ -23,7 +23,7 @@ use blockstone_testkit::{
 };
 use serde_json::Value;
 
-use super::{Place, keeps_to_its_schema, names, signal};
+use super::{Place, Turn, copy_binary, keeps_to_its_schema, names, signal};
 use terminal::Terminal;
 
 const O_DIRECT: i32 = 0o40000;
@@ -48,6 +48,7 @@ impl Drop for Ended {
 
 #[test]
 fn one_look_gives_text_and_a_document_with_the_columns_of_a_recording() {
+    let _turn = Turn::alone();
     let ran = run(watch(&["--once", "--interval", "200ms"]).env("COLUMNS", "120"));
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     for text in ["Host", "Disks", "Processes by role", "Memory", "Blockstone itself"] {
@@ -100,6 +101,7 @@ fn one_look_gives_text_and_a_document_with_the_columns_of_a_recording() {
 
 #[test]
 fn two_parts_of_one_recording_show_what_changed_between_them() {
+    let _turn = Turn::alone();
     let scratch = ScratchDir::on_disk().unwrap();
     let dir = scratch.path().join("change");
     let dir = dir.to_str().unwrap();
@@ -136,6 +138,7 @@ fn two_parts_of_one_recording_show_what_changed_between_them() {
 #[test]
 fn disks_agree_with_iostat_on_the_same_load() {
     require!(Root, Loop, Iostat);
+    let _turn = Turn::alone();
     let device =
         LoopDevice::create(DeviceSpec { size: Bytes::mib(64), ..DeviceSpec::default() }).unwrap();
     // On a busy host one of the two may begin to look when the load is under way.
@@ -310,6 +313,7 @@ fn samples_agree_with_the_clock(place: &Place, dir: &str) {
 
 #[test]
 fn several_intervals_are_printed_each_with_its_time() {
+    let _turn = Turn::beside();
     let times = ["--once", "--times", "3", "--for", "400ms", "--interval", "200ms", "--no-bpf"];
     let text = run(watch(&times).args(["--view", "host"]));
     assert_eq!(text.code, Some(0), "{text:#?}");
@@ -328,6 +332,7 @@ fn several_intervals_are_printed_each_with_its_time() {
 
 #[test]
 fn a_live_terminal_shows_the_host_and_leaves_it_as_it_was() {
+    let _turn = Turn::beside();
     let mut screen = Terminal::start(&mut watch(&["--interval", "200ms"]), 24, 80);
     let text = screen.until(|text| text.contains("live") && text.contains("runnable"));
     assert!(text.lines().count() <= 24, "{text}");
@@ -346,6 +351,7 @@ fn a_live_terminal_shows_the_host_and_leaves_it_as_it_was() {
 
 #[test]
 fn a_terminal_that_cannot_move_its_cursor_gets_lines() {
+    let _turn = Turn::beside();
     let mut dumb = watch(&["--interval", "200ms", "--for", "1s", "--no-bpf"]);
     let mut screen = Terminal::start(dumb.env("TERM", "dumb"), 24, 120);
     screen.until(|text| text.contains("#time "));
@@ -354,6 +360,7 @@ fn a_terminal_that_cannot_move_its_cursor_gets_lines() {
 
 #[test]
 fn a_terminal_that_goes_away_ends_it() {
+    let _turn = Turn::beside();
     let mut screen = Terminal::start(&mut watch(&["--interval", "200ms"]), 24, 80);
     screen.until(|text| text.contains("live") && text.contains("runnable"));
     screen.hang_up();
@@ -362,6 +369,7 @@ fn a_terminal_that_goes_away_ends_it() {
 
 #[test]
 fn a_watch_that_is_killed_leaves_what_it_wrote_and_an_interrupted_one_all() {
+    let _turn = Turn::beside();
     let scratch = ScratchDir::on_disk().unwrap();
     let dir = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
     let start = |name: &str| {
@@ -397,10 +405,11 @@ fn a_watch_that_is_killed_leaves_what_it_wrote_and_an_interrupted_one_all() {
 #[test]
 fn a_user_without_privileges_sees_what_it_may_and_is_told_the_rest() {
     require!(Root);
+    let _turn = Turn::beside();
     // A copy that this user may execute, wherever the binary lies.
     let scratch = ScratchDir::in_memory().or_else(|_| ScratchDir::on_disk()).unwrap();
     let binary = scratch.path().join("blockstone");
-    std::fs::copy(blockstone_binary(), &binary).unwrap();
+    copy_binary(&binary);
     let modes = run(Command::new("chmod").args(["-R", "a+rx"]).arg(scratch.path()));
     assert_eq!(modes.code, Some(0));
     let pid = std::process::id().to_string();
@@ -423,6 +432,7 @@ fn a_user_without_privileges_sees_what_it_may_and_is_told_the_rest() {
 
 #[test]
 fn what_makes_no_sense_is_refused_in_one_line() {
+    let _turn = Turn::beside();
     let scratch = ScratchDir::on_disk().unwrap();
     let occupied = scratch.path().join("occupied");
     std::fs::create_dir_all(occupied.join("x")).unwrap();
@@ -440,6 +450,7 @@ fn what_makes_no_sense_is_refused_in_one_line() {
         (&["--once", "--view", "nothing"], "nothing"),
         (&["--once", "--where", "event"], "COLUMN=VALUE"),
         (&["--once", "--where", "color=red"], "have no `color`"),
+        (&["--once", "--where", "instance=x"], "instance=x: no database has this name"),
         (&["--where", "event=WALSync"], "--once"),
         (&["--json"], "--json without --once"),
         (&["--csv=disks"], "--csv without --once"),

@@ -8,6 +8,9 @@ const FILE_LINES_MAX: usize = 600;
 const MAIN_LINES_MAX: usize = 80;
 const LINE_WIDTH_MAX: usize = 100;
 
+/// Where tests take turns.
+const TAKING_TURNS: &str = "crates/blockstone/tests/end_to_end/";
+
 /// Folders whose members a `registry.rs` in them or beside them lists, and what the code of
 /// a member contains.
 const REGISTRIES: &[(&str, &str)] = &[
@@ -103,6 +106,25 @@ pub fn silent_skips(tree: &Tree) -> Vec<Finding> {
     let silent =
         lines_with(others, |line| line.contains("\"SKIP"), "a skip that is not counted", hint);
     [ignored, silent].concat()
+}
+
+/// The end-to-end tests run at the same time; how many of them at once, and beside whom, is decided
+/// by the turn that each takes.
+pub fn turns(tree: &Tree) -> Vec<Finding> {
+    let hint = "begin it with `Place::beside()` or `Turn::beside()`; if it measures, with \
+                `Place::new()` or `Turn::alone()`";
+    let mut findings = Vec::new();
+    for file in tree.rust().filter(|file| file.path.starts_with(TAKING_TURNS)) {
+        let lines: Vec<&str> = file.text.lines().collect();
+        let begins = lines.iter().enumerate().filter(|(_, line)| **line == "#[test]");
+        for (index, _) in begins {
+            let mut test = lines[index..].iter().take_while(|line| **line != "}");
+            if !test.any(|line| line.contains("Place::") || line.contains("Turn::")) {
+                findings.push(file.finding(index, "a test that takes no turn", hint));
+            }
+        }
+    }
+    findings
 }
 
 /// Every engine, probe and rule that has a file is registered.
@@ -214,6 +236,14 @@ mod tests {
     fn a_skip_that_is_not_counted_is_found() {
         let text = "#[test]\n#[ignore]\nfn f() {\n    eprintln!(\"SKIP: no root\");\n}\n";
         assert_eq!(lines(silent_skips, "crates/a/tests/a.rs", text), [2, 4]);
+    }
+
+    #[test]
+    fn a_test_that_takes_no_turn_is_found() {
+        let of = |name: &str, first: &str| format!("#[test]\nfn {name}() {{\n    {first}\n}}\n");
+        let text = of("a", "let place = Place::beside();") + &of("b", "run();");
+        assert_eq!(lines(turns, "crates/blockstone/tests/end_to_end/run.rs", &text), [5]);
+        assert!(lines(turns, "crates/blockstone/tests/compare.rs", &text).is_empty());
     }
 
     #[test]

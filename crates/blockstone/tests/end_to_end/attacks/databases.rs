@@ -20,7 +20,7 @@ fn on(place: &Place, address: &str) -> Ran {
 #[test]
 fn a_function_of_the_same_name_is_not_called() {
     require!(Root, Postgres);
-    let place = Place::new();
+    let place = Place::beside();
     let server = PostgresServer::start(15, &[]).unwrap();
     server
         .run(&[
@@ -42,7 +42,7 @@ fn a_function_of_the_same_name_is_not_called() {
 fn a_private_server_is_closed_to_other_users() {
     require!(Root, Postgres, Mariadb);
     for target in ["postgres:scratch", "mariadb:scratch"] {
-        let place = Place::new();
+        let place = Place::beside();
         let mut command = place.command("run");
         command.args(["--target", target, "--threads", "1", "--scale", "1M", "--run-time", "30s"]);
         let mut child =
@@ -92,7 +92,7 @@ fn a_private_server_is_closed_to_other_users() {
 #[test]
 fn a_password_is_written_nowhere() {
     require!(Root, Postgres);
-    let place = Place::new();
+    let place = Place::beside();
     let server = PostgresServer::start(15, &[]).unwrap();
     let in_authority = server.address().replace("admin@", &format!("admin:{SECRET}@"));
     let as_parameter = format!("{}?password={SECRET}", server.address());
@@ -134,7 +134,7 @@ fn a_password_is_written_nowhere() {
 #[test]
 fn a_schema_that_no_run_made_is_not_dropped() {
     require!(Root, Postgres);
-    let place = Place::new();
+    let place = Place::beside();
     let server = PostgresServer::start(15, &[]).unwrap();
     let address = server.address();
     server.run(&["CREATE SCHEMA blockstone", "CREATE TABLE blockstone.mine (a int)"]).unwrap();

@@ -54,7 +54,7 @@ fn watch(place: &Place, address: &str, record: &str) -> Command {
 #[test]
 fn passwords_come_from_files_and_the_environment() {
     require!(Root, Postgres);
-    let place = Place::new();
+    let place = Place::beside();
     let server = asking(&place);
     let address = server.address().replace("admin@", "asked@");
     let written = file(&place, "password", &format!("{SECRET}\nnot this\n"), 0o600);
@@ -94,7 +94,7 @@ fn passwords_come_from_files_and_the_environment() {
 #[test]
 fn a_password_in_a_file_that_others_may_use_is_not_taken() {
     require!(Root, Postgres);
-    let place = Place::new();
+    let place = Place::beside();
     let server = asking(&place);
     let address = server.address().replace("admin@", "asked@");
     let refused = |command: &mut Command, words: &str| {

@@ -74,7 +74,7 @@ pub fn fails_clearly(ran: &Ran) {
 
 #[test]
 fn a_server_that_is_no_database_is_an_error_within_ten_seconds() {
-    let place = Place::new();
+    let place = Place::beside();
     let postgres: [fn(&mut TcpStream); 7] = [
         |_| {},
         asked,
@@ -135,7 +135,7 @@ fn a_server_that_is_no_database_is_an_error_within_ten_seconds() {
 
 #[test]
 fn the_first_interrupt_is_heard_while_a_server_is_silent() {
-    let place = Place::new();
+    let place = Place::beside();
     let address = format!("postgres://u@127.0.0.1:{}/d", server(let_in));
     for mut command in all(&place, &address) {
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

@@ -63,7 +63,7 @@ fn mariadb() -> (u16, Receiver<Vec<u8>>) {
 
 #[test]
 fn who_takes_tls_away_gets_no_password() {
-    let place = Place::new();
+    let place = Place::beside();
     // This address leads to this machine, but is none of its own: it counts as another machine.
     for (host, parameters, environment) in [
         ("127.0.0.1", "sslmode=require", None),
@@ -100,7 +100,7 @@ fn who_takes_tls_away_gets_no_password() {
 
 #[test]
 fn a_password_travels_in_the_clear_only_if_that_was_asked_for() {
-    let place = Place::new();
+    let place = Place::beside();
     let (port, heard) = postgres();
     let address = format!("postgres://u:{SECRET}@0.0.0.0:{port}/d?sslmode=disable");
     let mut watch = place.command("watch");
@@ -133,7 +133,7 @@ fn silent_in_tls() -> [String; 2] {
 
 #[test]
 fn a_server_that_falls_silent_in_tls_is_an_error_soon() {
-    let place = Place::new();
+    let place = Place::beside();
     let addresses = silent_in_tls();
     std::thread::scope(|scope| {
         for mut command in addresses.iter().flat_map(|address| all(&place, address)) {
@@ -149,7 +149,7 @@ fn a_server_that_falls_silent_in_tls_is_an_error_soon() {
 
 #[test]
 fn the_first_interrupt_is_heard_in_a_silent_handshake() {
-    let place = Place::new();
+    let place = Place::beside();
     for mut command in silent_in_tls().iter().flat_map(|address| all(&place, address)) {
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(500));

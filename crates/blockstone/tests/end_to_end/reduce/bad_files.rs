@@ -37,7 +37,7 @@ fn bound() -> Command {
 
 #[test]
 fn what_may_not_be_read_is_named_and_the_rest_is_counted() {
-    let place = Place::new();
+    let place = Place::beside();
     let open = place.file("open");
     let (secret, closed) = (place.file("secret"), place.file("closed"));
     fs::write(&open, vec![7; 80_000]).unwrap();
@@ -67,7 +67,7 @@ fn what_may_not_be_read_is_named_and_the_rest_is_counted() {
 
 #[test]
 fn loops_pipes_and_devices_on_the_way_are_left_out() {
-    let place = Place::new();
+    let place = Place::beside();
     let dir = place.file("tree");
     fs::create_dir_all(dir.join("below")).unwrap();
     fs::write(dir.join("file"), vec![7; 80_000]).unwrap();
@@ -96,7 +96,7 @@ fn loops_pipes_and_devices_on_the_way_are_left_out() {
 
 #[test]
 fn files_that_grow_and_shrink_meanwhile_are_counted_as_far_as_they_go() {
-    let place = Place::new();
+    let place = Place::beside();
     let dir = generate(&place, "random", 2, "8M");
     let [grows, shrinks] = ["random-1.dbf", "random-2.dbf"].map(|name| dir.join(name));
     let save = place.runs().join("saved");
@@ -123,7 +123,7 @@ fn files_that_grow_and_shrink_meanwhile_are_counted_as_far_as_they_go() {
 
 #[test]
 fn a_file_that_is_gone_before_its_turn_is_named() {
-    let place = Place::new();
+    let place = Place::beside();
     let dir = generate(&place, "random", 2, "8M");
     let save = place.runs().join("saved");
     // More threads would have opened the second file while they wait for their turn.

@@ -12,7 +12,7 @@ use super::{Place, reduce};
 
 #[test]
 fn options_that_make_no_sense_are_refused() {
-    let place = Place::new();
+    let place = Place::beside();
     fs::write(place.file("some"), vec![7; 100_000]).unwrap();
     let cases: &[(&[&str], &str)] = &[
         (&["--memory", "1M"], "1 MiB"),
@@ -45,7 +45,7 @@ fn options_that_make_no_sense_are_refused() {
 
 #[test]
 fn paths_that_hold_nothing_to_scan_are_refused() {
-    let place = Place::new();
+    let place = Place::beside();
     let (fifo, empty) = (place.file("a-fifo"), place.file("empty"));
     assert_eq!(run(Command::new("mkfifo").arg(&fifo)).code, Some(0));
     fs::create_dir(&empty).unwrap();
@@ -67,7 +67,7 @@ fn paths_that_hold_nothing_to_scan_are_refused() {
 
 #[test]
 fn models_that_no_array_has_are_refused() {
-    let place = Place::new();
+    let place = Place::beside();
     let file = place.file("mine.toml");
     fs::write(place.file("some"), vec![7; 100_000]).unwrap();
     let good = "about = \"mine\"\nblock_size = \"8K\"\ncodec = \"lz4\"\ngranule = \"512\"\n";
@@ -100,7 +100,7 @@ fn models_that_no_array_has_are_refused() {
 
 #[test]
 fn nothing_is_written_where_something_is() {
-    let place = Place::new();
+    let place = Place::beside();
     let full = place.file("full");
     fs::create_dir(&full).unwrap();
     fs::write(full.join("mine"), "dear to me").unwrap();
@@ -139,7 +139,7 @@ fn nothing_is_written_where_something_is() {
 
 #[test]
 fn a_data_set_that_is_interrupted_is_removed_and_the_directory_of_others_is_not() {
-    let place = Place::new();
+    let place = Place::beside();
     let (new, mine) = (place.file("new"), place.file("mine"));
     fs::create_dir(&mine).unwrap();
     for dir in [&new, &mine] {

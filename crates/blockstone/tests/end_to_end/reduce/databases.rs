@@ -7,7 +7,7 @@ use std::process::Command;
 use blockstone_testkit::{PostgresServer, Ran, ScratchDir, require, run};
 use serde_json::Value;
 
-use super::{grids, masked, number, ratio, same, scanned};
+use super::{Turn, grids, masked, number, ratio, same, scanned};
 
 /// So that rows stay as they were loaded: nobody cleans up behind them.
 const SETTINGS: [&str; 2] = ["fsync=off", "autovacuum=off"];
@@ -38,6 +38,7 @@ fn pages(files: &[PathBuf], format: &str) -> Value {
 #[test]
 fn tables_loaded_by_other_transactions_differ_by_their_headers_alone() {
     require!(Root, Postgres);
+    let _turn = Turn::beside();
     let server = PostgresServer::start(15, &SETTINGS).unwrap();
     let files: Vec<PathBuf> = (1..=4).map(|table| load(&server, &format!("t{table}"))).collect();
     server.run(&["CHECKPOINT"]).unwrap();
@@ -62,6 +63,7 @@ fn tables_loaded_by_other_transactions_differ_by_their_headers_alone() {
 #[test]
 fn the_same_load_into_two_servers_is_the_same_but_for_headers() {
     require!(Root, Postgres);
+    let _turn = Turn::beside();
     let servers = [0, 1].map(|_| PostgresServer::start(15, &SETTINGS).unwrap());
     // The second has a past: its transactions and its log are further on.
     servers[1].run(&["CREATE TABLE past (n int)", "INSERT INTO past VALUES (1)"]).unwrap();
@@ -104,6 +106,7 @@ fn succeeded(ran: &Ran) {
 #[test]
 fn innodb_tables_differ_by_headers_and_by_the_page_that_names_them() {
     require!(Root, Mariadb);
+    let _turn = Turn::beside();
     let scratch = ScratchDir::on_disk().unwrap();
     let (data, script) = (scratch.path().join("data"), scratch.path().join("script.sql"));
     let mut install = Command::new("mariadb-install-db");

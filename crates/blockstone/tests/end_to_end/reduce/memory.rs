@@ -11,7 +11,7 @@ const MIB: usize = 1 << 20;
 
 #[test]
 fn a_sparse_file_of_64_gib_is_counted_within_256_mib_and_not_read() {
-    let place = Place::new();
+    let place = Place::beside();
     let random = fs::read(generate(&place, "random", 1, "32M").join("random-1.dbf")).unwrap();
     let path = place.file("sparse");
     let file = File::create(&path).unwrap();
@@ -50,7 +50,7 @@ fn a_sparse_file_of_64_gib_is_counted_within_256_mib_and_not_read() {
 
 #[test]
 fn what_does_not_fit_is_estimated_and_the_truth_lies_in_the_interval() {
-    let place = Place::new();
+    let place = Place::beside();
     // More contents in each table than memory for them: what there is is shared by 64 tables.
     let random = generate(&place, "random", 1, "40M").join("random-1.dbf");
     let whole = fs::read(&random).unwrap();

@@ -12,7 +12,7 @@ use super::{Place, document, generate, number, reduce, scanned};
 
 #[test]
 fn the_answer_goes_to_standard_output_and_remarks_beside_it() {
-    let place = Place::new();
+    let place = Place::beside();
     let ran = run(reduce(&["--generate", "mixed", "--size", "1M"]).arg(place.file("mixed")));
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "a data set is no answer");
     assert!(ran.stderr.contains("4 files, 4 MiB") && ran.stderr.contains("mixed"), "{ran:#?}");
@@ -34,7 +34,7 @@ fn the_answer_goes_to_standard_output_and_remarks_beside_it() {
 
 #[test]
 fn a_page_names_the_files_and_stands_beside_the_document() {
-    let place = Place::new();
+    let place = Place::beside();
     let dir = generate(&place, "oracle-like", 3, "1M");
     let page = place.file("page.html");
     let ran = run(reduce(&["--json", "--html"]).args([&page, &dir]));
@@ -70,7 +70,7 @@ fn cached_bytes(path: &Path) -> u64 {
 #[test]
 fn a_direct_scan_leaves_nothing_in_the_page_cache() {
     require!(Fincore);
-    let place = Place::new();
+    let place = Place::beside();
     let (size, path) = (Bytes::mib(16), place.file("cold"));
     FileKind::Real.create(&path, size).unwrap();
     assert_eq!(cached_bytes(&path), 0, "it was not cached before");

@@ -60,7 +60,7 @@ fn set(place: &Place) -> (PathBuf, Value) {
 
 #[test]
 fn a_killed_scan_is_resumed_and_says_what_an_undisturbed_one_says() {
-    let place = Place::new();
+    let place = Place::beside();
     let (dir, whole) = set(&place);
     let save = place.runs().join("saved");
     let mut child = started(&[], &[&dir], &save);
@@ -85,7 +85,7 @@ fn a_killed_scan_is_resumed_and_says_what_an_undisturbed_one_says() {
 
 #[test]
 fn an_interrupted_scan_is_saved_and_says_how_to_go_on() {
-    let place = Place::new();
+    let place = Place::beside();
     let (dir, whole) = set(&place);
     let save = place.runs().join("saved");
     let child = started(&[], &[&dir], &save);
@@ -107,7 +107,7 @@ fn an_interrupted_scan_is_saved_and_says_how_to_go_on() {
 
 #[test]
 fn whoever_reads_slowly_is_interrupted_at_once() {
-    let place = Place::new();
+    let place = Place::beside();
     let dir = generate(&place, "mixed", 1, "4M");
     let save = place.runs().join("saved");
     // A segment of a megabyte is read every sixteen seconds.
@@ -124,7 +124,7 @@ fn whoever_reads_slowly_is_interrupted_at_once() {
 
 #[test]
 fn a_scan_that_cannot_be_saved_is_told_all_the_same() {
-    let place = Place::new();
+    let place = Place::beside();
     let dir = generate(&place, "mixed", 1, "4M");
     let expected = figures(&scanned(&[], &[&dir]));
     let save = place.runs().join("saved");
@@ -142,7 +142,7 @@ fn a_scan_that_cannot_be_saved_is_told_all_the_same() {
 
 #[test]
 fn a_file_that_changed_since_is_not_gone_on_with() {
-    let place = Place::new();
+    let place = Place::beside();
     let dir = generate(&place, "mixed", 2, "4M");
     let save = place.runs().join("saved");
     let mut child = started(&[], &[&dir], &save);
@@ -159,7 +159,7 @@ fn a_file_that_changed_since_is_not_gone_on_with() {
 
 #[test]
 fn two_scans_merged_are_one_scan_of_both() {
-    let place = Place::new();
+    let place = Place::beside();
     let mixed = generate(&place, "mixed", 2, "4M");
     // The second set has contents of the first, of itself, and zeros.
     let other = place.file("other");
@@ -221,7 +221,7 @@ type Damage = fn(&Path);
 
 #[test]
 fn a_damaged_saved_scan_is_named_and_never_counted() {
-    let place = Place::new();
+    let place = Place::beside();
     let data = generate(&place, "mixed", 1, "1M");
     let damages: &[(&str, Damage)] = &[
         ("flipped", |save| flip(&part(save, "fingerprints"), 5000)),
@@ -265,7 +265,7 @@ fn a_damaged_saved_scan_is_named_and_never_counted() {
 
 #[test]
 fn scans_that_do_not_fit_together_are_not_merged() {
-    let place = Place::new();
+    let place = Place::beside();
     let data = generate(&place, "mixed", 1, "1M");
     let one = complete(&place, &data, "one", &[]);
     for (name, arguments) in [

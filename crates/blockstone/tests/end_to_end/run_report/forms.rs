@@ -66,7 +66,7 @@ fn a_matrix_gives_a_point_for_every_size_and_number_of_sessions() {
 
 #[test]
 fn noise_gives_both_windows_and_their_ratio() {
-    let place = Place::new();
+    let place = Place::beside();
     let ran = run(place.command("run").arg("--json").args(NOISE).arg(place.data()));
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
     assert_eq!(place.left_in_data(), Vec::<String>::new());
@@ -88,7 +88,7 @@ fn noise_gives_both_windows_and_their_ratio() {
 #[test]
 fn an_interrupted_form_is_readable_and_leaves_no_file() {
     for (form, first) in [(&MATRIX[..], "scan/m4p1"), (&NOISE[..], "quiet")] {
-        let place = Place::new();
+        let place = Place::beside();
         let mut command = place.command("run");
         command.args(form).arg(place.data());
         let measured = |manifest: &Value| {
@@ -108,7 +108,7 @@ fn an_interrupted_form_is_readable_and_leaves_no_file() {
 
 #[test]
 fn options_of_another_form_and_numbers_that_cannot_be_are_refused() {
-    let place = Place::new();
+    let place = Place::beside();
     let cases: &[(&[&str], &str)] = &[
         (&["--multiblock", "4"], "run with --multiblock"),
         (&["--parallel", "4"], "with --parallel"),
@@ -144,7 +144,7 @@ fn options_of_another_form_and_numbers_that_cannot_be_are_refused() {
 #[test]
 fn a_device_has_no_room_for_noise() {
     require!(Root, Loop);
-    let place = Place::new();
+    let place = Place::beside();
     let device = LoopDevice::create(DeviceSpec { size: Bytes::mib(256), ..DeviceSpec::default() });
     let device = device.unwrap();
     let wiped = run(Command::new("blkdiscard").arg("-z").arg(device.device()));

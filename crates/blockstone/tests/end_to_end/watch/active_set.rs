@@ -8,7 +8,7 @@ use blockstone_base::Bytes;
 use blockstone_testkit::{DeviceSpec, LoopDevice, ScratchDir, require, run};
 use serde_json::Value;
 
-use super::{O_DIRECT, keeps_to_its_schema, watch};
+use super::{O_DIRECT, Turn, keeps_to_its_schema, watch};
 
 const BLOCK: u64 = 4096;
 const HOT_BLOCKS: u64 = 1024;
@@ -37,6 +37,7 @@ fn number(row: &Value, key: &str) -> f64 {
 #[test]
 fn a_hot_range_is_measured_within_two_percent_live_and_replayed() {
     require!(Root, Bpf, Loop);
+    let _turn = Turn::alone();
     let size = Bytes::mib(64);
     let device = LoopDevice::create(DeviceSpec { size, ..DeviceSpec::default() }).unwrap();
     let path = device.device().to_str().unwrap();
@@ -80,6 +81,7 @@ fn a_hot_range_is_measured_within_two_percent_live_and_replayed() {
 
 #[test]
 fn a_path_that_is_nowhere_is_refused() {
+    let _turn = Turn::beside();
     let ran = run(&mut watch(&["--active-set", "/nowhere", "--once"]));
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.stderr.contains("watch the active set of /nowhere"), "{}", ran.stderr);

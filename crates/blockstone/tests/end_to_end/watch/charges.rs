@@ -6,11 +6,12 @@ use std::process::Stdio;
 use blockstone_base::Bytes;
 use blockstone_testkit::{DeviceSpec, FileSystem, LoopDevice, require, run};
 
-use super::{Ended, watch};
+use super::{Ended, Turn, watch};
 
 #[test]
 fn folios_charged_for_buffered_writes_are_no_bytes_written() {
     require!(Root, Loop, Xfs, Fio);
+    let _turn = Turn::beside();
     let device = LoopDevice::create(DeviceSpec {
         size: Bytes::mib(600),
         file_system: Some(FileSystem::Xfs),

@@ -7,7 +7,7 @@ use std::path::Path;
 use blockstone_testkit::{ScratchDir, run};
 use jiff::Timestamp;
 
-use super::{keeps_to_its_schema, watch};
+use super::{Turn, keeps_to_its_schema, watch};
 
 /// The fields of each line. No name in these tests has a comma.
 fn table(text: &str) -> Vec<Vec<&str>> {
@@ -29,6 +29,7 @@ const SHORT: [&str; 6] = ["--interval", "200ms", "--no-bpf", "--view", "host,dis
 
 #[test]
 fn lines_and_both_shapes_of_csv_are_the_same_figures() {
+    let _turn = Turn::beside();
     let scratch = ScratchDir::on_disk().unwrap();
     let [night, wide] = ["night", "wide.csv"].map(|name| scratch.path().join(name));
     let (dir, file) = (night.to_str().unwrap(), wide.to_str().unwrap());
@@ -66,6 +67,7 @@ fn lines_and_both_shapes_of_csv_are_the_same_figures() {
 
 #[test]
 fn a_file_is_replaced_and_a_link_is_not_followed() {
+    let _turn = Turn::beside();
     let scratch = ScratchDir::on_disk().unwrap();
     let [victim, link] = ["victim", "link.csv"].map(|name| scratch.path().join(name));
     std::fs::write(&victim, "precious").unwrap();
@@ -81,6 +83,7 @@ fn a_file_is_replaced_and_a_link_is_not_followed() {
 
 #[test]
 fn csv_that_makes_no_sense_is_refused() {
+    let _turn = Turn::beside();
     let cases: &[(&[&str], &str)] = &[
         (&["--csv", "disks"], "--csv ./disks"),
         (&["--csv=disks"], "add --once"),
@@ -101,6 +104,7 @@ fn csv_that_makes_no_sense_is_refused() {
 
 #[test]
 fn one_look_says_when_it_was() {
+    let _turn = Turn::beside();
     let before = Timestamp::now();
     let once = ["--once", "--for", "400ms", "--no-bpf"];
     let document = run(watch(&once).arg("--json")).json();

@@ -6,7 +6,7 @@ use std::process::Command;
 use blockstone_testkit::{PostgresServer, ScratchDir, blockstone_binary, require, run};
 use serde_json::Value;
 
-use super::{Ended, keeps_to_its_schema, watch};
+use super::{Ended, Turn, keeps_to_its_schema, watch};
 
 /// Sessions that sleep inside the database.
 fn sleepers(server: &PostgresServer, count: usize) -> Vec<Ended> {
@@ -26,6 +26,7 @@ fn row<'a>(document: &'a Value, view: &str, key: &str, text: &str) -> &'a Value 
 #[test]
 fn a_database_is_watched_beside_its_host_and_replayed() {
     require!(Root, Postgres);
+    let _turn = Turn::beside();
     let server = PostgresServer::start(15, &["fsync=off"]).unwrap();
     let _sleepers = sleepers(&server, 2);
     let address = server.address();
@@ -58,6 +59,7 @@ fn servers(document: &Value, product: &str) -> BTreeSet<String> {
 #[test]
 fn two_servers_on_one_host_are_kept_apart() {
     require!(Root, Postgres);
+    let _turn = Turn::beside();
     let [first, second] = [(); 2].map(|()| PostgresServer::start(15, &["fsync=off"]).unwrap());
     let port = |server: &PostgresServer| {
         let address = server.address();
@@ -84,6 +86,7 @@ fn of_instance<'a>(document: &'a Value, view: &str, instance: &str) -> Vec<&'a V
 #[test]
 fn two_databases_in_one_watch_have_names_wherever_they_are_shown() {
     require!(Root, Postgres);
+    let _turn = Turn::beside();
     let [first, second] = [(); 2].map(|()| PostgresServer::start(15, &["fsync=off"]).unwrap());
     second.run(&["CREATE TABLE t (i int)"]).unwrap();
     let _sleepers = sleepers(&first, 2);
@@ -138,6 +141,7 @@ fn two_databases_in_one_watch_have_names_wherever_they_are_shown() {
 #[test]
 fn a_server_far_away_shows_what_sql_tells_and_says_what_is_missing() {
     require!(Root, Postgres);
+    let _turn = Turn::beside();
     let server = PostgresServer::start_apart(15, &["fsync=off"]).unwrap();
     let _sleepers = sleepers(&server, 2);
     let address = server.address();

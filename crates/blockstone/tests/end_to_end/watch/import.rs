@@ -6,7 +6,7 @@ use std::process::Command;
 use blockstone_testkit::{ScratchDir, blockstone_binary, run};
 
 use super::super::keeps_to_its_schema;
-use super::watch;
+use super::{Turn, watch};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../watch/tests/fixtures").join(name)
@@ -20,6 +20,7 @@ fn blockstone(arguments: &[&str]) -> Command {
 
 #[test]
 fn an_imported_recording_is_replayed_reported_and_compared_and_says_what_it_is() {
+    let _turn = Turn::beside();
     let scratch = ScratchDir::on_disk().unwrap();
     let place = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
     let (old, other) = (place("old"), place("other"));
@@ -54,6 +55,7 @@ fn an_imported_recording_is_replayed_reported_and_compared_and_says_what_it_is()
 
 #[test]
 fn a_file_that_cannot_be_imported_leaves_nothing_behind() {
+    let _turn = Turn::beside();
     let scratch = ScratchDir::on_disk().unwrap();
     let file = scratch.path().join("notes.txt");
     std::fs::write(&file, "what I did last night\n").unwrap();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use blockstone_testkit::{ScratchDir, run};
 use jiff::Timestamp;
 
-use super::{Ended, names, watch};
+use super::{Ended, Turn, names, watch};
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -44,6 +44,7 @@ fn reads(mut child: Child, lines: usize) -> (Ended, Option<i32>) {
 
 #[test]
 fn each_line_begins_with_its_time_and_has_a_cell_for_each_heading() {
+    let _turn = Turn::alone();
     let started = Timestamp::now();
     // Without a terminal no option is needed.
     for arguments in [&["--lines"][..], &[]] {
@@ -68,6 +69,7 @@ fn each_line_begins_with_its_time_and_has_a_cell_for_each_heading() {
 
 #[test]
 fn a_program_whose_reader_left_ends_but_not_its_recording() {
+    let _turn = Turn::beside();
     let endless = ["--lines", "--interval", "100ms", "--no-bpf"];
     let child = watch(&endless).stdout(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
     assert_eq!(reads(child, 4).1, Some(0), "it went on, or failed");
@@ -87,6 +89,7 @@ fn a_program_whose_reader_left_ends_but_not_its_recording() {
 
 #[test]
 fn a_replay_prints_the_lines_that_were_seen_live() {
+    let _turn = Turn::alone();
     let scratch = ScratchDir::on_disk().unwrap();
     let dir = scratch.path().join("night");
     let dir = dir.to_str().unwrap();

@@ -15,7 +15,7 @@ use blockstone_testkit::{ScratchDir, blockstone_binary, require, run};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use serde_json::Value;
 
-use super::{Ended, signal, watch};
+use super::{Ended, Turn, signal, watch};
 
 const TOKEN: &str = "qFUVsKHVJgnd1e8cZkYvPA7x";
 /// For what takes moments on an idle machine.
@@ -180,6 +180,7 @@ fn token_file(dir: &Path, mode: u32) -> PathBuf {
 #[test]
 fn prometheus_scrapes_it_and_answers_with_our_series() {
     require!(Prometheus);
+    let _turn = Turn::beside();
     let watching = Listening::start(&[]);
     let scratch = ScratchDir::on_disk().unwrap();
     let prometheus = Prometheus::start(&watching.address, scratch.path(), "");
@@ -194,6 +195,7 @@ fn prometheus_scrapes_it_and_answers_with_our_series() {
 #[test]
 fn prometheus_with_the_token_scrapes_beside_half_open_connections() {
     require!(Prometheus);
+    let _turn = Turn::beside();
     let scratch = ScratchDir::on_disk().unwrap();
     let token = token_file(scratch.path(), 0o600);
     let token = token.to_str().unwrap();
@@ -213,6 +215,7 @@ fn prometheus_with_the_token_scrapes_beside_half_open_connections() {
 
 #[test]
 fn half_open_connections_stop_neither_scrapes_nor_probes() {
+    let _turn = Turn::beside();
     let scratch = ScratchDir::on_disk().unwrap();
     let dir = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
     let measured = |name: &str| -> BTreeSet<(String, String)> {
@@ -250,6 +253,7 @@ fn half_open_connections_stop_neither_scrapes_nor_probes() {
 
 #[test]
 fn who_asks_for_much_or_reads_nothing_costs_little() {
+    let _turn = Turn::beside();
     let watching = Listening::with_descriptors(256, &["--no-bpf"]);
     watching.scrapes(1);
     let before_kb = watching.status("VmRSS:");
@@ -283,6 +287,7 @@ fn who_asks_for_much_or_reads_nothing_costs_little() {
 /// A page of another site whose name comes to mean 127.0.0.1 must not read the metrics.
 #[test]
 fn a_browser_that_was_rebound_reads_nothing() {
+    let _turn = Turn::beside();
     let watching = Listening::start(&["--listen-host", "db1.example"]);
     let port = watching.address.rsplit(':').next().unwrap();
     for host in ["127.0.0.1", "localhost", "DB1.example", "[::1]"] {
@@ -297,6 +302,7 @@ fn a_browser_that_was_rebound_reads_nothing() {
 
 #[test]
 fn other_hosts_need_the_token() {
+    let _turn = Turn::beside();
     let scratch = ScratchDir::on_disk().unwrap();
     let remote = |file: &Path| -> Vec<String> {
         let arguments = ["--allow-remote", "--listen-token-file"].map(str::to_owned);
@@ -328,6 +334,7 @@ fn other_hosts_need_the_token() {
 /// A listener that is gone ends the watch: nobody would notice otherwise.
 #[test]
 fn a_watch_ends_when_nobody_can_be_served_any_more() {
+    let _turn = Turn::beside();
     let scratch = ScratchDir::on_disk().unwrap();
     let dir = scratch.path().join("recording");
     let watching = Listening::start(&["--record", dir.to_str().unwrap()]);
@@ -357,6 +364,7 @@ fn a_watch_ends_when_nobody_can_be_served_any_more() {
 #[test]
 fn paths_of_files_are_served_when_they_are_asked_for() {
     require!(Bpf);
+    let _turn = Turn::beside();
     let scratch = ScratchDir::on_disk().unwrap();
     fs::set_permissions(scratch.path(), PermissionsExt::from_mode(0o700)).unwrap();
     let script = "while :; do echo x >> blockstone-private-file; sync blockstone-private-file; \

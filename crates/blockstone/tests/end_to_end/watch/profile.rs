@@ -2,10 +2,10 @@
 
 use std::process::{Command, Stdio};
 
-use blockstone_testkit::{ScratchDir, blockstone_binary, require, run};
+use blockstone_testkit::{ScratchDir, require, run};
 use serde_json::Value;
 
-use super::{Ended, keeps_to_its_schema, watch};
+use super::{Ended, Turn, copy_binary, keeps_to_its_schema, watch};
 
 /// A program that does nothing but have the kernel fill memory with zeros.
 fn zeros() -> Ended {
@@ -25,6 +25,7 @@ fn number(row: &Value, key: &str) -> f64 {
 #[test]
 fn a_busy_program_leads_its_table_with_its_functions_live_and_replayed() {
     require!(Perf);
+    let _turn = Turn::alone();
     let burner = zeros();
     let scratch = ScratchDir::on_disk().unwrap();
     let dir = scratch.path().join("night");
@@ -78,12 +79,13 @@ fn a_busy_program_leads_its_table_with_its_functions_live_and_replayed() {
 #[test]
 fn a_user_who_may_not_sample_is_told_what_would_enable_it() {
     require!(Root, Perf);
+    let _turn = Turn::beside();
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
     let anybody_may = paranoid.trim().parse::<i64>().unwrap() <= 0;
     // A copy that this user may execute, wherever the binary lies.
     let scratch = ScratchDir::in_memory().or_else(|_| ScratchDir::on_disk()).unwrap();
     let binary = scratch.path().join("blockstone");
-    std::fs::copy(blockstone_binary(), &binary).unwrap();
+    copy_binary(&binary);
     let modes = run(Command::new("chmod").args(["-R", "a+rx"]).arg(scratch.path()));
     assert_eq!(modes.code, Some(0));
     let ran = run(Command::new("setpriv")
@@ -100,6 +102,7 @@ fn a_user_who_may_not_sample_is_told_what_would_enable_it() {
 
 #[test]
 fn a_rate_without_a_profile_and_a_profile_of_the_past_are_refused() {
+    let _turn = Turn::beside();
     for (arguments, wanted) in [
         (&["--once", "--profile-hz", "99"][..], "--profile"),
         (&["--once", "--profile", "--profile-hz", "0"], "0 is not in 1..=5000"),
