@@ -85,7 +85,7 @@ pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Res
     let target = &args.instance.target;
     let of_target = &args.instance.of_target;
     of_target.check(target)?;
-    let disks = blockstone_run::disks(target, of_target.programs.as_deref(), disks(args))?;
+    let disks = blockstone_run::disks(target, of_target.programs().as_deref(), disks(args))?;
     check_form(args)?;
     let mut wanted = args.method;
     if let Some(file) = &args.conf {
@@ -96,8 +96,8 @@ pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Res
     Ok(Settings {
         destroy: args.destroy.clone(),
         target: instance.target.clone(),
-        target_settings: of_target.settings.clone(),
-        programs: of_target.programs.clone(),
+        target_settings: of_target.settings(),
+        programs: of_target.programs(),
         run_time: wanted.run_time.unwrap_or(run_time(&args.form)),
         order_entry: args.form.profile == Profile::Oltp,
         scan: scan(&args.form),

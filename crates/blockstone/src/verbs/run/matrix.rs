@@ -36,8 +36,7 @@ pub fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
     let (global, printer) = (&context.global, context.printer);
     let axes = axes(&args.matrix)?;
     let combinations = Axis::combinations(&axes);
-    let cells: Vec<RunArgs> =
-        combinations.iter().map(|values| with(args, &axes, values)).collect::<Result<_>>()?;
+    let cells = cells(args, &axes, &combinations)?;
     // From here on they are only shown.
     let axes: Vec<Axis> = axes.into_iter().map(without_passwords).collect();
     let combinations = Axis::combinations(&axes);
@@ -99,6 +98,18 @@ pub fn run(args: &RunArgs, context: &verb::Context) -> Result<Exit> {
         }
     }
     show(&dir.path, context)
+}
+
+/// The arguments at each combination; an option of one of several targets is for that one.
+fn cells(args: &RunArgs, axes: &[Axis], combinations: &[Vec<String>]) -> Result<Vec<RunArgs>> {
+    let of = |values: &Vec<String>| with(args, axes, values);
+    let mut cells: Vec<RunArgs> = combinations.iter().map(of).collect::<Result<_>>()?;
+    let targets: Vec<String> = cells.iter().map(|cell| cell.instance.target.clone()).collect();
+    let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
+    for (cell, target) in cells.iter_mut().zip(&targets) {
+        cell.instance.of_target.take_own(target, &args.instance.of_target, &targets);
+    }
+    Ok(cells)
 }
 
 /// Why this combination cannot be, where the target cannot read and write so; what else is wrong is

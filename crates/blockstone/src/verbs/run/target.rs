@@ -8,18 +8,46 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint,
 
 #[derive(Clone, Debug, Default)]
 pub struct TargetOptions {
-    given: Vec<&'static TargetOption>,
-    pub settings: Vec<(String, String)>,
-    /// Where its programs are; none looks in the usual places.
-    pub programs: Option<PathBuf>,
+    given: Vec<Given>,
+}
+
+/// An option with its values.
+#[derive(Clone, Debug)]
+struct Given {
+    option: &'static TargetOption,
+    settings: Vec<(String, String)>,
+    programs: Option<PathBuf>,
 }
 
 impl TargetOptions {
+    pub fn settings(&self) -> Vec<(String, String)> {
+        self.given.iter().flat_map(|given| given.settings.clone()).collect()
+    }
+
+    /// Where its programs are; none looks in the usual places.
+    pub fn programs(&self) -> Option<PathBuf> {
+        self.given.iter().rev().find_map(|given| given.programs.clone())
+    }
+
+    /// Leaves out, for `target`, what of `common` applies to one of the `others` only: of several
+    /// targets, each takes the options that are its own.
+    pub fn take_own(&mut self, target: &str, common: &Self, others: &[&str]) {
+        let of_another = |option: &TargetOption| {
+            !applies(option, target) && others.iter().any(|other| applies(option, other))
+        };
+        let mut left = common.given.len();
+        self.given.retain(|given| {
+            let is_common = left > 0;
+            left = left.saturating_sub(1);
+            !(is_common && of_another(given.option))
+        });
+    }
+
     /// Refuses a target that does not exist, and options that do not apply to it.
     pub fn check(&self, target: &str) -> Result<()> {
-        let own = registry::find(target)?.family.options;
-        let applies = |option: &TargetOption| own.iter().any(|own| own.name == option.name);
-        if let Some(other) = self.given.iter().find(|option| !applies(option)) {
+        registry::find(target)?;
+        let mut options = self.given.iter().map(|given| given.option);
+        if let Some(other) = options.find(|option| !applies(option, target)) {
             let to: Vec<_> = targets_of(other).collect();
             bail!(
                 "use --{} with --target {target}: the option does not apply to that target\n\
@@ -30,6 +58,11 @@ impl TargetOptions {
         }
         Ok(())
     }
+}
+
+fn applies(option: &TargetOption, target: &str) -> bool {
+    let own = registry::find(target).map_or(&[][..], |entry| entry.family.options);
+    own.iter().any(|own| own.name == option.name)
 }
 
 /// The targets that an option applies to.
@@ -74,14 +107,15 @@ impl FromArgMatches for TargetOptions {
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         for option in all().filter(|option| matches.contains_id(option.name)) {
-            self.given.push(option);
+            let mut given = Given { option, settings: Vec::new(), programs: None };
             match option.value {
                 OptionValue::Setting => {
                     let settings = matches.get_many(option.name).into_iter().flatten();
-                    self.settings.extend(settings.cloned());
+                    given.settings.extend(settings.cloned());
                 }
-                OptionValue::Programs => self.programs = matches.get_one(option.name).cloned(),
+                OptionValue::Programs => given.programs = matches.get_one(option.name).cloned(),
             }
+            self.given.push(given);
         }
         Ok(())
     }
@@ -107,10 +141,10 @@ mod tests {
     #[test]
     fn options_of_the_target_are_its_settings_and_programs() {
         let given = ["--pg-conf", "a=1", "--pg-bin", "/opt", "--pg-conf", "b=x=y"];
-        let TargetOptions { settings, programs, .. } = &parsed(&given);
+        let options = parsed(&given);
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(*settings, [pair("a", "1"), pair("b", "x=y")]);
-        assert_eq!(*programs, Some(PathBuf::from("/opt")));
+        assert_eq!(options.settings(), [pair("a", "1"), pair("b", "x=y")]);
+        assert_eq!(options.programs(), Some(PathBuf::from("/opt")));
         parsed(&given).check("postgres:scratch").unwrap();
         parsed(&[]).check("instance").unwrap();
     }
@@ -125,5 +159,25 @@ mod tests {
         );
         parsed(&["--mariadb-conf", "a=1"]).check("mysql://me@host").unwrap();
         assert!(parsed(&["--pragma", "a=1"]).check("nothing").is_err());
+    }
+
+    #[test]
+    fn of_several_targets_each_takes_its_own_options() {
+        let common = parsed(&["--pg-bin", "/opt", "--mariadb-conf", "a=1"]);
+        let targets = ["instance", "postgres:scratch", "mariadb:scratch"];
+        let of = |target: &str, targets: &[&str]| {
+            let mut own = common.clone();
+            own.take_own(target, &common, targets);
+            own.check(target).is_ok().then(|| (own.programs(), own.settings().len()))
+        };
+        assert_eq!(of("instance", &targets), Some((None, 0)));
+        assert_eq!(of("postgres:scratch", &targets), Some((Some(PathBuf::from("/opt")), 0)));
+        assert_eq!(of("mariadb:scratch", &targets), Some((None, 1)));
+        assert_eq!(of("instance", &["instance", "sqlite:."]), None, "no target can take them");
+        // What was varied applies to every combination that it is in, or is an error.
+        let mut varied = common.clone();
+        varied.given.extend(parsed(&["--pg-conf", "b=2"]).given);
+        varied.take_own("instance", &common, &targets);
+        assert!(varied.check("instance").is_err());
     }
 }
