@@ -6,7 +6,7 @@
 mod monitored;
 mod wait_class;
 
-pub use wait_class::{CPU, NETWORK, RUN_QUEUE, wait_class};
+pub use wait_class::{BLOCKED_IN, CPU, NETWORK, ROW_LOCK, RUN_QUEUE, wait_class};
 
 pub use monitored::{
     DATABASE, IO, MONITORED, SESSION, SESSION_STATISTICS, SESSIONS, STATEMENT, STATEMENT_TEXT,
@@ -152,6 +152,16 @@ pub const SERVER: Schema = Schema {
     ],
 };
 
+/// Where the threads of a server's sessions were blocked, waits that the server reports included;
+/// the object is `session/` and the first of a pair of [`BLOCKED_IN`]. Waiting for a client is none
+/// of these.
+pub const BLOCKED: Schema = Schema {
+    probe: "blocked",
+    doc: "Where the kernel showed the threads of a server's sessions blocked, by kind of system \
+          call; waits that the server itself reports are in it too.",
+    columns: &[SYSCALL.time("time_ns", "Time blocked there, from samples.")],
+};
+
 /// Statistics that only an SQL database has.
 pub const SQL: Schema = Schema {
     probe: "sql",
@@ -173,7 +183,7 @@ pub const SQL: Schema = Schema {
 };
 
 /// All that a run records.
-pub const ALL: &[&Schema] = &[&OPERATION, &EVENT, &ROLE, &DISK, &INSTANCE, &SERVER, &SQL];
+pub const ALL: &[&Schema] = &[&OPERATION, &EVENT, &ROLE, &DISK, &INSTANCE, &SERVER, &BLOCKED, &SQL];
 
 /// What a run of the miniature instance records too: samples of its sessions.
 pub const SAMPLED: &[&Schema] = &[&SESSION, &SESSIONS];
@@ -181,6 +191,7 @@ pub const SAMPLED: &[&Schema] = &[&SESSION, &SESSIONS];
 const CLIENTS: Origin = Origin("sessions of the workload");
 const DB: Origin = Origin("database");
 const PROC: Origin = Origin("/proc/PID/schedstat, io");
+const SYSCALL: Origin = Origin("/proc/PID/task/TID/syscall");
 
 const TRANSFERS: [Column; 6] = [
     DB.count("read_ios", "Read requests completed."),

@@ -1,6 +1,7 @@
 //! What a workload run says once it is derived: load profile, database time and its waits, I/O by
 //! role and disk, latencies, the headline figures and the verdicts on them.
 
+mod blocked;
 mod io;
 mod latency;
 mod ledger;
@@ -25,6 +26,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Findings;
+pub use blocked::Blocked;
 pub(crate) use ledger::has_server;
 pub use ledger::{LedgerCell, LedgerRow};
 pub(crate) use noise::mode as noise_mode;
@@ -118,11 +120,17 @@ pub struct DbTime {
     pub cpu_ns: u64,
     /// Ready to run, without a processor, outside of waits, likewise.
     pub run_queue_ns: u64,
-    /// Time in wait events, and that of a server's calls on the way.
+    /// Time in wait events, that of a server's calls on the way, and `blocked_ns`.
     pub waits_ns: u64,
     /// Of it, time in which a server did not work for the call: on the way, or with the client.
     /// None where samples do not say.
     pub network_ns: Option<u64>,
+    /// Of it, time in which threads of a server were blocked without any event of the server, as
+    /// the kernel shows it. None where it does not.
+    pub blocked_ns: Option<u64>,
+    /// The parts of `blocked_ns`, which are listed with the events.
+    #[serde(skip)]
+    pub blocked: Vec<Blocked>,
     /// What blocked outside of any event; below zero when waits are counted twice.
     pub remainder_ns: f64,
     /// The remainder as a share of the whole.

@@ -26,7 +26,7 @@ use crate::sql::error::{DriverError, During, FREE_SPACE, SqlError};
 use crate::sql::host::ServerAddress;
 use crate::sql::server::{self, Owned};
 use crate::sql::{
-    Chunk, Database, Member, Prepared, SCHEMA, Table, Templates, Texts, Watcher, columns,
+    Chunk, Database, Member, Prepared, SCHEMA, Table, Templates, Texts, Watcher, columns, kernel,
     table_name, with,
 };
 use crate::target::{Demand, Description, TargetError};
@@ -229,7 +229,8 @@ impl Database for Mariadb {
 
     fn watcher(&self) -> Result<Box<dyn Watcher>, SqlError> {
         let link = self.server.address.connect()?;
-        Ok(Box::new(counters::Counters::new(link, self.pid, self.page_bytes)))
+        let is_private = self.server.pid.is_some();
+        Ok(Box::new(counters::Counters::new(link, self.pid, is_private, self.page_bytes)))
     }
 
     fn describe(&self) -> Result<Description, SqlError> {
@@ -242,6 +243,7 @@ impl Database for Mariadb {
             let row: Option<mysql::Row> = explained.during(&format!("explain the {kind}"))?;
             description.plans.extend(row.map(|row| (kind, plan(&row))));
         }
+        description.unmeasured.extend(kernel::unseen(self.pid));
         description.notes.extend_from_slice(&self.server.notes);
         if self.server.address.local {
             let tables = (0..self.content.schemas()).map(|schema| table_name(schema, Table::Rows));

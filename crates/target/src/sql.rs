@@ -9,6 +9,7 @@ pub mod blocked;
 pub mod content;
 pub mod error;
 pub mod host;
+pub mod kernel;
 pub mod load;
 pub mod parameters;
 pub mod password;
@@ -25,6 +26,7 @@ pub mod watch;
 
 use std::fmt::Debug;
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use blockstone_base::column::Reading;
 
@@ -171,6 +173,12 @@ pub struct Member {
 pub trait Watcher: Send {
     /// Its counters now. `sessions` are those of this run.
     fn look(&mut self, sessions: &[Member], exact: bool) -> Result<Seen, SqlError>;
+
+    /// Samples what is sampled more often than there are looks, and says when the next sample is
+    /// due; none where nothing is.
+    fn between(&mut self, _sessions: &[Member]) -> Option<Duration> {
+        None
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -292,6 +292,8 @@ fn samples_keep_to_their_schemas_and_never_fall(subject: &Subject) {
         for first_key in 0..20 {
             session.execute(&Operation::Update { schema: 0, first_key, rows: 64 }).unwrap();
             let now = samples(target.as_ref());
+            let blocked = now.contains_key(&(database::BLOCKED.probe, "session/futex".to_owned()));
+            assert_eq!(blocked, name == "mariadb", "its threads are on this machine");
             for ((probe, object), cells) in &now {
                 let mut known = database::ALL.iter().chain(database::SAMPLED);
                 let schema = known.find(|schema| schema.probe == *probe).unwrap();

@@ -6,6 +6,22 @@ pub const RUN_QUEUE: &str = "run queue";
 /// Time of a call in which a server did not work for it: on the way, or with the client.
 pub const NETWORK: &str = "network and client";
 
+/// Waits for locks on rows, which MariaDB and MySQL count and time without an event: in samples of
+/// the server's events, a session that waits so is at work.
+pub const ROW_LOCK: &str = "Lock/row lock";
+
+/// Where the kernel shows a thread of a server blocked, and how that is listed where no event of
+/// the server covers it.
+pub const BLOCKED_IN: [(&str, &str); 7] = [
+    ("read", "IO/read, seen by the kernel"),
+    ("write", "IO/write, seen by the kernel"),
+    ("flush", "IO/flush, seen by the kernel"),
+    ("futex", "Lock/futex, seen by the kernel"),
+    ("sleep", "sleep, seen by the kernel"),
+    ("fault", "page fault, seen by the kernel"),
+    ("other", "other call, seen by the kernel"),
+];
+
 /// The classes as Oracle's `V$EVENT_NAME` has them.
 pub fn wait_class(event: &str) -> &'static str {
     match event {

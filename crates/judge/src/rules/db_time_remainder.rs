@@ -34,10 +34,14 @@ fn check(case: &RunCase) -> Judgement {
         );
     }
     let most = if is_server { SERVER_REMAINDER_MAX } else { REMAINDER_MAX };
-    let evidence = format!(
+    let fails = db_time.remainder_ratio.abs() > most;
+    let mut evidence = format!(
         "CPU, run queue and waits leave {} of the database time unexplained",
         percent(db_time.remainder_ratio)
     );
+    if fails && is_server && db_time.blocked_ns.is_none() {
+        evidence += "; where the server's threads blocked was not recorded";
+    }
     let figures = ["average_active_sessions", "db_time_remainder_ratio"].map(str::to_owned);
-    Judgement::decide(db_time.remainder_ratio.abs() > most, evidence, figures.into())
+    Judgement::decide(fails, evidence, figures.into())
 }

@@ -2,50 +2,37 @@
 
 use std::collections::BTreeMap;
 
-use blockstone_base::database::wait_class;
 pub use blockstone_base::database::{CPU, NETWORK, RUN_QUEUE};
+use blockstone_base::database::{ROW_LOCK, wait_class};
 
+pub use super::blocked::SESSION;
+use super::blocked::{Blocked, blocked};
 use super::window::RunWindow;
 use super::{DbTime, Wait, WaitClass};
-
-pub const SESSION: &str = "session";
 
 /// None where the database does not say, or was idle; in a part of a window it may be idle.
 pub fn db_time(window: &RunWindow) -> Option<DbTime> {
     let is_part = window.is_part();
     let db_time_ns = window.statistic("db_time_ns").ok().filter(|&ns| ns > 0 || is_part)?;
-    let of = |object: &str| window.grown("event", object, "time_ns").ok();
-    let (mut session_cpu_ns, mut session_run_queue_ns) = (0, 0);
-    let (mut waits_ns, mut background_cpu_ns) = (0, 0);
-    for object in window.objects("event") {
-        let (Some((role, event)), Some(ns)) = (object.split_once('/'), of(object)) else {
-            continue;
-        };
-        match (role == SESSION, event) {
-            (true, CPU) => session_cpu_ns += ns,
-            (true, RUN_QUEUE) => session_run_queue_ns += ns,
-            (true, _) => waits_ns += ns,
-            (false, CPU) => background_cpu_ns += ns,
-            (false, _) => {}
-        }
-    }
-    // Sessions of a server are not the threads that waited for the intended start.
-    if !super::has_server(window) {
-        let spun_ns = window.grown_of_all("operation", "spin_ns_sum").unwrap_or(0);
-        session_cpu_ns = session_cpu_ns.saturating_sub(spun_ns);
-    }
-    let outside_ns = db_time_ns as f64 - waits_ns as f64;
+    let charged = Charged::of(window);
+    let mut parts = DbTime {
+        db_time_ns,
+        waits_ns: charged.waits.iter().map(|(_, ns)| ns).sum(),
+        session_cpu_ns: charged.cpu_ns,
+        session_run_queue_ns: charged.run_queue_ns,
+        background_cpu_ns: charged.background_cpu_ns,
+        average_active_sessions: db_time_ns as f64 / window.duration_ns() as f64,
+        ..DbTime::default()
+    };
+    let outside_ns = db_time_ns as f64 - parts.waits_ns as f64;
     let sampled = |column| window.statistic(column).map_or(0.0, |ns| ns as f64);
     let sampled_ns = sampled("outside_sampled_ns");
-    let mut network_ns = None;
     let (cpu_ns, run_queue_ns) = if super::has_server(window) {
-        let charged_ns = (session_cpu_ns as f64, session_run_queue_ns as f64);
-        let known = charged_ns.0 > 0.0 && window.statistic("outside_sampled_ns").is_ok();
-        let outside = known.then(|| of_server(outside_ns, sampled_ns, charged_ns));
-        network_ns = outside.as_ref().map(|outside| outside.network as u64);
-        outside.map_or((session_cpu_ns, session_run_queue_ns), |outside| {
-            (outside.cpu as u64, outside.run_queue as u64)
-        })
+        if charged.cpu_ns > 0 && window.statistic("outside_sampled_ns").is_ok() {
+            parts.of_server(window, &charged)
+        } else {
+            charged.at_work()
+        }
     } else if sampled_ns > 0.0 && outside_ns > 0.0 {
         // A ratio estimate: the sample's shares are those of all time outside of waits.
         let scale = outside_ns / sampled_ns;
@@ -53,19 +40,48 @@ pub fn db_time(window: &RunWindow) -> Option<DbTime> {
         let ready_ns = sampled_ns - sampled_cpu_ns - sampled("outside_sampled_blocked_ns");
         ((sampled_cpu_ns * scale) as u64, (ready_ns.max(0.0) * scale) as u64)
     } else {
-        (session_cpu_ns, session_run_queue_ns)
-    };
-    let parts = DbTime {
-        db_time_ns,
-        waits_ns: waits_ns + network_ns.unwrap_or(0),
-        network_ns,
-        session_cpu_ns,
-        session_run_queue_ns,
-        background_cpu_ns,
-        average_active_sessions: db_time_ns as f64 / window.duration_ns() as f64,
-        ..DbTime::default()
+        charged.at_work()
     };
     Some(parts.outside_of_waits(cpu_ns, run_queue_ns))
+}
+
+/// What the events of a window add up to: of sessions, and of all others.
+#[derive(Debug, Default)]
+struct Charged<'a> {
+    waits: Vec<(&'a str, u64)>,
+    cpu_ns: u64,
+    run_queue_ns: u64,
+    background_cpu_ns: u64,
+}
+
+impl<'a> Charged<'a> {
+    fn of(window: &'a RunWindow) -> Self {
+        let mut charged = Self::default();
+        for object in window.objects("event") {
+            let (Some((role, event)), Ok(ns)) =
+                (object.split_once('/'), window.grown("event", object, "time_ns"))
+            else {
+                continue;
+            };
+            match (role == SESSION, event) {
+                (true, CPU) => charged.cpu_ns += ns,
+                (true, RUN_QUEUE) => charged.run_queue_ns += ns,
+                (true, _) => charged.waits.push((event, ns)),
+                (false, CPU) => charged.background_cpu_ns += ns,
+                (false, _) => {}
+            }
+        }
+        // Sessions of a server are not the threads that waited for the intended start.
+        if !super::has_server(window) {
+            let spun_ns = window.grown_of_all("operation", "spin_ns_sum").unwrap_or(0);
+            charged.cpu_ns = charged.cpu_ns.saturating_sub(spun_ns);
+        }
+        charged
+    }
+
+    fn at_work(&self) -> (u64, u64) {
+        (self.cpu_ns, self.run_queue_ns)
+    }
 }
 
 /// The time of calls outside of waits, by what it was spent on.
@@ -73,22 +89,60 @@ pub fn db_time(window: &RunWindow) -> Option<DbTime> {
 pub struct Outside {
     pub cpu: f64,
     pub run_queue: f64,
+    /// Blocked without an event.
+    pub blocked: f64,
     /// A server did not work for the call: it was on the way, or with the client.
     pub network: f64,
 }
 
 /// Divides the time `outside` of waits in the calls to a server, which by samples worked `at_work`
-/// of it. Processor time and run queue were charged inside waits too, so that they count up to this
-/// only; what remains of it is unexplained.
-pub fn of_server(outside: f64, at_work: f64, (cpu, run_queue): (f64, f64)) -> Outside {
+/// of it, and was `blocked` for a part of that. Processor time and run queue were charged inside
+/// waits too, so that they count up to the rest only; what remains of it is unexplained.
+pub fn of_server(
+    outside: f64,
+    at_work: f64,
+    blocked: f64,
+    (cpu, run_queue): (f64, f64),
+) -> Outside {
     let network = (outside - at_work).max(0.0);
-    let charged = cpu + run_queue;
     let left = (outside - network).max(0.0);
+    let blocked = blocked.min(left);
+    let left = left - blocked;
+    let charged = cpu + run_queue;
     let scale = if charged > left { left / charged } else { 1.0 };
-    Outside { cpu: cpu * scale, run_queue: run_queue * scale, network }
+    Outside { cpu: cpu * scale, run_queue: run_queue * scale, blocked, network }
 }
 
 impl DbTime {
+    /// Adds what a server's waits do not hold: the way to it, and what blocks without an event.
+    /// Returns processor time and run queue outside of all that.
+    fn of_server(&mut self, window: &RunWindow, charged: &Charged) -> (u64, u64) {
+        let outside_ns = self.db_time_ns as f64 - self.waits_ns as f64;
+        let sampled_ns = window.statistic("outside_sampled_ns").unwrap_or(0);
+        let row_locks = charged.waits.iter().filter(|(event, _)| *event == ROW_LOCK);
+        let row_lock_ns: u64 = row_locks.map(|(_, ns)| ns).sum();
+        let at_work_ns = sampled_ns.saturating_sub(row_lock_ns) as f64;
+        let seen = blocked(window, &charged.waits, self.db_time_ns);
+        let all_ns: u64 = seen.iter().flatten().map(|one| one.ns).sum();
+        let at_work = (charged.cpu_ns as f64, charged.run_queue_ns as f64);
+        let outside = of_server(outside_ns, at_work_ns, all_ns as f64, at_work);
+        let scale = if all_ns > 0 { outside.blocked / all_ns as f64 } else { 0.0 };
+        let scaled = |one: Blocked| Blocked { ns: (one.ns as f64 * scale) as u64, ..one };
+        self.blocked_ns = seen.as_ref().map(|_| 0);
+        self.blocked = seen.into_iter().flatten().map(scaled).collect();
+        self.network_ns = Some(outside.network as u64);
+        self.waits_ns += outside.network as u64;
+        self.add_blocked();
+        (outside.cpu as u64, outside.run_queue as u64)
+    }
+
+    /// Counts `blocked` among the waits, where it is known.
+    fn add_blocked(&mut self) {
+        let ns = self.blocked.iter().map(|one| one.ns).sum();
+        self.waits_ns = self.waits_ns - self.blocked_ns.unwrap_or(0) + ns;
+        self.blocked_ns = self.blocked_ns.map(|_| ns);
+    }
+
     /// With this much of the time outside of waits on a processor and in the run queue.
     fn outside_of_waits(self, cpu_ns: u64, run_queue_ns: u64) -> Self {
         let outside_ns = self.db_time_ns as f64 - self.waits_ns as f64;
@@ -119,6 +173,7 @@ pub fn add_up(parts: &mut [Option<DbTime>], window: Option<&DbTime>) {
     let run_queue = scale(window.run_queue_ns, sum(|part| part.run_queue_ns));
     let network = |part: &DbTime| part.network_ns.unwrap_or(0);
     let by = scale(network(window), sum(|part| part.network_ns.unwrap_or(0)));
+    share_blocked(parts, window);
     for part in parts.iter_mut().flatten() {
         let scaled = |ns: u64, by: f64| (ns as f64 * by).round() as u64;
         let network_ns = scaled(network(part), by);
@@ -128,6 +183,24 @@ pub fn add_up(parts: &mut [Option<DbTime>], window: Option<&DbTime>) {
             .clone()
             .outside_of_waits(scaled(part.cpu_ns, cpu), scaled(part.run_queue_ns, run_queue));
     }
+}
+
+/// Divides what the window was blocked without an event among its parts as the kernel saw them
+/// blocked there: in a part alone, samples establish less.
+fn share_blocked(parts: &mut [Option<DbTime>], window: &DbTime) {
+    for whole in &window.blocked {
+        let seen_ns = |part: &DbTime| -> u64 {
+            let of_place = part.blocked.iter().filter(|one| one.place == whole.place);
+            of_place.map(|one| one.seen_ns).sum()
+        };
+        let all_ns: u64 = parts.iter().flatten().map(seen_ns).sum();
+        let ratio = whole.ns as f64 / all_ns.max(1) as f64;
+        for part in parts.iter_mut().flatten() {
+            let of_place = part.blocked.iter_mut().filter(|one| one.place == whole.place);
+            of_place.for_each(|one| one.ns = (one.seen_ns as f64 * ratio).round() as u64);
+        }
+    }
+    parts.iter_mut().flatten().for_each(DbTime::add_blocked);
 }
 
 /// All events. CPU and run queue of the sessions are those outside of waits, so that the shares of
@@ -163,17 +236,22 @@ pub fn waits(window: &RunWindow, db_time: Option<&DbTime>) -> Vec<Wait> {
             average_active: time_ns as f64 / window.duration_ns() as f64,
         });
     }
-    if let Some((db_time, time_ns)) = db_time.and_then(|all| Some((all, all.network_ns?))) {
-        waits.push(Wait {
-            event: NETWORK.to_owned(),
-            role: SESSION.to_owned(),
-            class: wait_class(NETWORK),
-            count: 0,
-            time_ns,
-            ns_mean: None,
-            db_time_ratio: Some(time_ns as f64 / db_time.db_time_ns as f64),
-            average_active: time_ns as f64 / window.duration_ns() as f64,
-        });
+    if let Some(db_time) = db_time {
+        let network = db_time.network_ns.map(|ns| (NETWORK, ns));
+        let blocked = db_time.blocked.iter().map(|one| (one.event, one.ns));
+        let blocked = blocked.filter(|(_, ns)| *ns > 0 || window.is_part());
+        for (event, time_ns) in network.into_iter().chain(blocked) {
+            waits.push(Wait {
+                event: event.to_owned(),
+                role: SESSION.to_owned(),
+                class: wait_class(event),
+                count: 0,
+                time_ns,
+                ns_mean: None,
+                db_time_ratio: Some(time_ns as f64 / db_time.db_time_ns as f64),
+                average_active: time_ns as f64 / window.duration_ns() as f64,
+            });
+        }
     }
     waits.sort_by(|a, b| {
         let key = |wait: &Wait| (wait.role != SESSION, std::cmp::Reverse(wait.time_ns));
@@ -209,12 +287,20 @@ mod tests {
     #[test]
     fn the_time_outside_of_a_servers_waits_is_divided_without_anything_counted_twice() {
         let of = |at_work, charged| {
-            let Outside { cpu, run_queue, network } = of_server(100.0, at_work, charged);
+            let Outside { cpu, run_queue, network, .. } = of_server(100.0, at_work, 0.0, charged);
             [cpu, run_queue, network].map(|ns| ns.round() as i64)
         };
         assert_eq!(of(40.0, (10.0, 30.0)), [10, 30, 60]);
         assert_eq!(of(40.0, (20.0, 60.0)), [10, 30, 60], "half of it was inside waits");
         assert_eq!(of(40.0, (5.0, 15.0)), [5, 15, 60], "the remainder is 20");
         assert_eq!(of(120.0, (20.0, 60.0)), [20, 60, 0], "the samples say too much");
+        let blocked = |ns| {
+            let Outside { cpu, run_queue, blocked, network } =
+                of_server(100.0, 80.0, ns, (20.0, 20.0));
+            [cpu, run_queue, blocked, network].map(|ns| ns.round() as i64)
+        };
+        assert_eq!(blocked(40.0), [20, 20, 40, 20]);
+        assert_eq!(blocked(60.0), [10, 10, 60, 20], "half of the charged time was inside waits");
+        assert_eq!(blocked(90.0), [0, 0, 80, 20], "the samples say too much");
     }
 }

@@ -8,13 +8,14 @@ use blockstone_record::parameters::RunParameters;
 
 use crate::window::{Growth, PROCESS, Window};
 
-pub const PROBES: [&str; 12] = [
+pub const PROBES: [&str; 13] = [
     "operation",
     "event",
     "role",
     "disk",
     "instance",
     "server",
+    "blocked",
     "sql",
     "process",
     "host",

@@ -7,9 +7,10 @@ mod rules;
 
 use blockstone_base::column::Unmeasured;
 use blockstone_base::verdict::Outcome;
+use blockstone_figures::History;
 use blockstone_figures::compare::{self, Comparison, Outcome as Change, Row};
 use blockstone_judge::compare::source;
-use blockstone_judge::run::LedgerCell;
+use blockstone_judge::run::{LedgerCell, parts};
 use blockstone_judge::{RunFindings, find_run};
 use blockstone_record::manifest::Manifest;
 use blockstone_record::testing::RecordingBuilder;
@@ -111,6 +112,97 @@ fn time_outside_of_waits_is_divided_as_a_sample_of_it_was() {
     let db_time = found(&fixture, None).db_time.unwrap();
     assert!(near(db_time.cpu_ns as f64, 7e9) && near(db_time.remainder_ns, 3e9), "{db_time:?}");
     assert_eq!((db_time.run_queue_ns, db_time.cpu_in_waits_ns), (0, 1_000_000_000));
+}
+
+/// The healthy sessions on a server that samples its waits, and whose threads the kernel shows: 6 s
+/// of each second without a wait, 3 of them blocked.
+fn blocked_server() -> RecordingBuilder {
+    let mut run = healthy();
+    run.manifest.settings.insert("server".into(), "MariaDB 10.11".into());
+    run.remove("event");
+    let data_file = "session/wait/io/file/innodb/innodb_data_file";
+    run.series(
+        "event",
+        ["waits", "time_ns"],
+        &[
+            (data_file, [0, 5_000_000_000]),
+            ("session/stage/sql/Commit", [0, 4_000_000_000]),
+            ("session/Lock/row lock", [10, 400_000_000]),
+            ("session/CPU", [0, 800_000_000]),
+            ("session/run queue", [0, 400_000_000]),
+        ],
+    );
+    run.set("instance", "", "outside_sampled_ns", 6_000_000_000);
+    for (place, ns) in [
+        ("read", 4_800_000_000),
+        ("write", 0),
+        ("flush", 1_000_000_000),
+        ("futex", 6_400_000_000),
+        ("sleep", 0),
+        ("fault", 0),
+        ("other", 0),
+    ] {
+        run.set("blocked", &format!("session/{place}"), "time_ns", ns);
+    }
+    run
+}
+
+#[test]
+fn what_a_server_has_no_event_for_is_listed_as_the_kernel_saw_it() {
+    let verdict = |findings: &RunFindings| {
+        let mut all = findings.verdicts.iter();
+        all.find(|verdict| verdict.rule == "db-time-remainder").unwrap().clone()
+    };
+    let findings = found(&blocked_server(), None);
+    let db_time = findings.db_time.as_ref().unwrap();
+    // 6.4 s a second in futexes: row locks are 0.4 s of them, commits 4 s less 1 s of flushing.
+    let event = "Lock/futex, seen by the kernel";
+    let futex = findings.waits.iter().find(|wait| wait.event == event).unwrap();
+    assert_eq!((futex.time_ns, futex.count, futex.ns_mean), (30_000_000_000, 0, None));
+    assert_eq!((db_time.blocked_ns, futex.class), (Some(30_000_000_000), "Concurrency"));
+    assert!(findings.waits.iter().all(|wait| !wait.event.starts_with("IO/")), "reads have events");
+    // A row lock is no event: the samples have it among the 6 s that sessions were at work.
+    assert!(near(db_time.network_ns.unwrap() as f64, 6e9), "{db_time:?}");
+    assert_eq!((db_time.cpu_ns, db_time.run_queue_ns), (8_000_000_000, 4_000_000_000));
+    assert!(near(db_time.remainder_ns, 14e9), "{db_time:?}");
+    let shares: f64 = findings.waits.iter().filter_map(|wait| wait.db_time_ratio).sum();
+    assert!(near(shares + db_time.remainder_ratio, 1.0), "{shares}");
+    assert!(!verdict(&findings).evidence.contains("not recorded"));
+    let mut unseen = blocked_server();
+    unseen.remove("blocked");
+    let findings = found(&unseen, None);
+    let db_time = findings.db_time.as_ref().unwrap();
+    assert_eq!((db_time.blocked_ns, db_time.blocked.len()), (None, 0));
+    assert!(near(db_time.remainder_ns, 44e9), "{db_time:?}");
+    let verdict = verdict(&findings);
+    assert_eq!(verdict.outcome, Outcome::Fail);
+    assert!(verdict.evidence.ends_with("blocked was not recorded"), "{}", verdict.evidence);
+}
+
+#[test]
+fn parts_of_a_window_share_what_was_blocked_in_it() {
+    let parent = tempfile::tempdir().unwrap();
+    let recording = blocked_server().write(&parent.path().join("run"));
+    let findings = find_run(&recording, None).unwrap();
+    let history = History::read(&recording).unwrap();
+    let phase = recording.manifest.phases.last().unwrap();
+    let step_ns = (phase.window_end_ns - phase.window_start_ns) / 2;
+    let edges_ns = [0, 1, 2].map(|edge| phase.window_start_ns + edge * step_ns);
+    let parts = parts(&recording.manifest, &history, &edges_ns);
+    let ns = |findings: &RunFindings, event: &str| {
+        findings.waits.iter().find(|wait| wait.event == event).unwrap().time_ns as f64
+    };
+    for event in ["Lock/futex, seen by the kernel", "network and client", "CPU"] {
+        let sum: f64 = parts.iter().flatten().map(|part| ns(part, event)).sum();
+        let whole = ns(&findings, event);
+        assert!((sum / whole - 1.0).abs() < 1e-3, "{event}: {sum} of {whole}");
+    }
+    for part in parts.iter().flatten() {
+        let db_time = part.db_time.as_ref().unwrap();
+        let shares: f64 = part.waits.iter().filter_map(|wait| wait.db_time_ratio).sum();
+        assert!(near(shares + db_time.remainder_ratio, 1.0), "{shares}: {db_time:?}");
+    }
+    assert_eq!(parts.iter().flatten().count(), 2);
 }
 
 #[test]

@@ -1,7 +1,10 @@
 -- What waits, and as '' the sessions of the run that execute a statement without waiting. How long a
--- commit waits for its log is instrumented nowhere: its stage says so.
+-- commit waits for its log is instrumented nowhere: its stage says so, and after that stage its text,
+-- for the answer to the client is held back until another thread has flushed the log.
 SELECT IF(thread.TYPE = 'FOREGROUND', 'session', SUBSTRING_INDEX(thread.NAME, '/', -1)) AS role,
-    COALESCE(wait.EVENT_NAME, IF(thread.PROCESSLIST_STATE = 'Commit', 'stage/sql/Commit', ''))
+    COALESCE(wait.EVENT_NAME,
+            IF(thread.PROCESSLIST_STATE = 'Commit' OR thread.PROCESSLIST_INFO = 'COMMIT',
+                'stage/sql/Commit', ''))
         AS event,
     COUNT(*)
 FROM performance_schema.threads AS thread

@@ -6,13 +6,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use blockstone_base::column::{Cell, Reading, Unmeasured};
-use blockstone_base::database::{INSTANCE, ROLE, SQL};
+use blockstone_base::database::{EVENT, INSTANCE, ROLE, ROW_LOCK, SQL};
 use blockstone_sys::account;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::{answer, product};
 use crate::sql::error::{During, SqlError};
+use crate::sql::kernel::SampledThreads;
 use crate::sql::processes::{Processes, SESSION};
 use crate::sql::session::COUNTED_BY_SESSIONS;
 use crate::sql::waits::SampledWaits;
@@ -44,25 +45,34 @@ pub const STATISTICS: [(&str, &str); 9] = [
     ("dirty_blocks", "Innodb_buffer_pool_pages_dirty"),
     ("flushes", "Innodb_data_fsyncs"),
 ];
+const MS_NS: u64 = 1_000_000;
 pub const DOUBLE_WRITES: &str = "Innodb_dblwr_pages_written";
 /// Requests of all kinds, for the server as a whole.
 pub const TRANSFERS: [&str; 4] =
     ["Innodb_data_reads", "Innodb_data_read", "Innodb_data_writes", "Innodb_data_written"];
 
+/// Waits for locks on rows that ended, and their sum in milliseconds, by all sessions.
+const ROW_LOCKS: [&str; 2] = ["Innodb_row_lock_waits", "Innodb_row_lock_time"];
+
 pub struct Counters {
     link: Conn,
     pid: Option<u32>,
+    /// Whether only the run uses the server, so that what the server counts is of the run.
+    is_private: bool,
     page_bytes: u64,
     processes: Processes,
     /// None where the server does not know its waits, or not for us.
     waits: Option<SampledWaits>,
+    /// None where its threads are not on this machine.
+    threads: Option<SampledThreads>,
 }
 
 impl Counters {
     /// Over `link`, to the server in process `pid`.
-    pub fn new(mut link: Conn, pid: Option<u32>, page_bytes: u64) -> Self {
+    pub fn new(mut link: Conn, pid: Option<u32>, is_private: bool, page_bytes: u64) -> Self {
         let waits = knows_waits(&mut link).then(|| SampledWaits::new(&USUAL_WAITS));
-        Self { link, pid, page_bytes, processes: Processes::default(), waits }
+        let threads = pid.map(|_| SampledThreads::default());
+        Self { link, pid, is_private, page_bytes, processes: Processes::default(), waits, threads }
     }
 
     fn sample_waits(&mut self) -> Result<Vec<Reading>, SqlError> {
@@ -107,12 +117,27 @@ impl Watcher for Counters {
         let cells = [reads, read, None, writes, written, None].map(Cell::from);
         let (object, cells) = ("server".to_owned(), cells.into());
         seen.readings.push(Reading { probe: ROLE.probe, object, cells });
+        seen.readings.extend(row_locks(&values).filter(|_| self.is_private));
+        self.between(sessions);
+        seen.readings.extend(self.threads.iter().flat_map(SampledThreads::readings));
         seen.readings.extend(self.sample_waits()?);
         let outside = self.waits.as_ref().map(|waits| ("outside_sampled_ns", waits.outside_ns()));
         seen.statistics.extend(outside);
         seen.readings.extend(self.processes.look(exact, || members(self.pid, sessions)));
         Ok(seen)
     }
+
+    fn between(&mut self, sessions: &[Member]) -> Option<Duration> {
+        self.threads.as_mut().map(|threads| threads.sample(sessions))
+    }
+}
+
+/// A server that others use too counts the waits of their sessions with ours.
+fn row_locks(values: &HashMap<String, u64>) -> impl Iterator<Item = Reading> {
+    let [waits, ms] = ROW_LOCKS.map(|name| values.get(name));
+    let cells = waits.zip(ms).map(|(waits, ms)| vec![Cell::from(*waits), Cell::from(ms * MS_NS)]);
+    let object = format!("{SESSION}/{ROW_LOCK}");
+    cells.map(|cells| Reading { probe: EVENT.probe, object, cells }).into_iter()
 }
 
 fn knows_waits(link: &mut Conn) -> bool {

@@ -36,7 +36,17 @@ impl Watch {
         let (ask, asked) = sync_channel(1);
         let (answer, seen) = sync_channel(1);
         let thread = thread::spawn(move || {
-            while let Ok(exact) = asked.recv() {
+            let mut pause = watcher.between(&counts.members());
+            loop {
+                let exact = match pause.map(|pause| asked.recv_timeout(pause)) {
+                    None => asked.recv().ok(),
+                    Some(Err(RecvTimeoutError::Timeout)) => {
+                        pause = watcher.between(&counts.members());
+                        continue;
+                    }
+                    Some(asked) => asked.ok(),
+                };
+                let Some(exact) = exact else { break };
                 // That a database is gone is reported by the sessions. Here its counters are no
                 // longer measured.
                 let seen = watcher.look(&counts.members(), exact).unwrap_or_default();
@@ -100,6 +110,20 @@ mod tests {
 
     struct Slow(Duration, u64);
 
+    /// Counts what it samples between looks.
+    struct Sampling(u64);
+
+    impl Watcher for Sampling {
+        fn look(&mut self, _: &[Member], _: bool) -> Result<Seen, SqlError> {
+            Ok(Seen { statistics: vec![("commits", self.0)], readings: Vec::new() })
+        }
+
+        fn between(&mut self, _: &[Member]) -> Option<Duration> {
+            self.0 += 1;
+            Some(Duration::from_millis(1))
+        }
+    }
+
     impl Watcher for Slow {
         fn look(&mut self, _: &[Member], _: bool) -> Result<Seen, SqlError> {
             thread::sleep(self.0);
@@ -123,5 +147,16 @@ mod tests {
         assert!(started.elapsed() < Duration::from_millis(300));
         assert_eq!(count(&slow.look(true)), 2, "the answer to the first question is too old");
         slow.end();
+    }
+
+    #[test]
+    fn samples_are_taken_between_looks() {
+        let watch = Watch::start(Box::new(Sampling(0)), Arc::default());
+        let until = Instant::now() + Duration::from_secs(10);
+        while count(&watch.look(true)) < 5 {
+            assert!(Instant::now() < until, "no samples are taken");
+            thread::sleep(Duration::from_millis(5));
+        }
+        watch.end();
     }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use blockstone_base::LatencyHistogram;
-use blockstone_base::database::DIRECT_READ;
+use blockstone_base::database::{BLOCKED, DIRECT_READ, wait_class};
 use blockstone_base::table::Measure;
 use blockstone_judge::RunFindings;
-use blockstone_judge::run::{Outside, of_server};
+use blockstone_judge::run::{Blocked, Outside, of_server};
 use blockstone_record::Recording;
 use blockstone_record::manifest::Group;
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
@@ -22,6 +22,7 @@ const HEIGHT: u16 = 260;
 const EVENT: &str = "event";
 const CPU: &str = "session/CPU";
 const RUN_QUEUE: &str = "session/run queue";
+const ROW_LOCK: &str = "session/Lock/row lock";
 
 /// The classes in the order in which they stand on one another, as Oracle's charts have them.
 const CLASSES: [(&str, Color); 12] = [
@@ -76,14 +77,15 @@ fn active_sessions(
 ) -> Chart {
     let classes = classes(recording, history, findings);
     let waits = |class: &'static str| classes.get(class).cloned().unwrap_or_default();
+    let outside = |slice: &Interval<'_>| outside_of_waits(slice, &classes, findings);
     let layers = CLASSES.iter().map(|(class, color)| {
         let points = match *class {
-            "CPU" => lanes.line(|slice| Ok(outside_of_waits(slice, &classes)?.cpu)),
-            "Run queue" => lanes.line(|slice| Ok(outside_of_waits(slice, &classes)?.run_queue)),
-            "Network" => lanes.line(|slice| Ok(outside_of_waits(slice, &classes)?.network)),
+            "CPU" => lanes.line(|slice| Ok(outside(slice)?.cpu)),
+            "Run queue" => lanes.line(|slice| Ok(outside(slice)?.run_queue)),
+            "Network" => lanes.line(|slice| Ok(outside(slice)?.network)),
             class => {
                 let events = waits(class);
-                lanes.line(|slice| shares(slice, &events))
+                lanes.line(|slice| Ok(shares(slice, &events)? + blocked(slice, findings, class)))
             }
         };
         Lane::new(class, *color, points)
@@ -133,12 +135,13 @@ fn shares(slice: &Interval<'_>, events: &[String]) -> Known {
 fn outside_of_waits(
     slice: &Interval<'_>,
     classes: &BTreeMap<&'static str, Vec<String>>,
+    findings: &RunFindings,
 ) -> Result<Outside, blockstone_view::Missing> {
     let instance = |column: &str| slice.share("instance", "", column);
     let charged = |object: &str| slice.share(EVENT, object, "time_ns");
     let run_queue = charged(RUN_QUEUE).unwrap_or(0.0);
     let Ok(db_time) = instance("db_time_ns") else {
-        return Ok(Outside { cpu: charged(CPU)?, run_queue, network: 0.0 });
+        return Ok(Outside { cpu: charged(CPU)?, run_queue, blocked: 0.0, network: 0.0 });
     };
     let waits: f64 = classes.values().map(|events| shares(slice, events)).sum::<Known>()?;
     let outside = (db_time - waits).max(0.0);
@@ -150,12 +153,28 @@ fn outside_of_waits(
             (cpu * scale, (sampled - cpu - blocked).max(0.0) * scale)
         }
         Err(_) if sampled > 0.0 => {
-            return Ok(of_server(outside, sampled, (charged(CPU)?, run_queue)));
+            let row_locks = charged(ROW_LOCK).unwrap_or(0.0);
+            let blocked = CLASSES.iter().map(|(class, _)| blocked(slice, findings, class)).sum();
+            let charged = (charged(CPU)?, run_queue);
+            return Ok(of_server(outside, sampled - row_locks, blocked, charged));
         }
         _ => (charged(CPU).unwrap_or(0.0), run_queue),
     };
     let cpu = cpu.min(outside);
-    Ok(Outside { cpu, run_queue: run_queue.min(outside - cpu), network: 0.0 })
+    Ok(Outside { cpu, run_queue: run_queue.min(outside - cpu), blocked: 0.0, network: 0.0 })
+}
+
+/// Sessions that were blocked without an event, on average, as far as this class has such: of what
+/// the kernel saw, the share that it is of the window.
+fn blocked(slice: &Interval<'_>, findings: &RunFindings, class: &str) -> f64 {
+    let all = findings.db_time.iter().flat_map(|db_time| &db_time.blocked);
+    let of_class = all.filter(|one| one.ns > 0 && wait_class(one.event) == class);
+    let share = |one: &Blocked| {
+        let object = format!("session/{}", one.place);
+        let seen = slice.share(BLOCKED.probe, &object, "time_ns").unwrap_or(0.0);
+        seen * one.ns as f64 / one.seen_ns as f64
+    };
+    of_class.map(share).sum()
 }
 
 /// Everything that was counted, and the latencies of every second.

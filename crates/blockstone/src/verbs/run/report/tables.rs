@@ -120,6 +120,9 @@ pub fn database_time(findings: &RunFindings) -> Table {
             table.push(row![name, Value::default(), ns, Value::default(), ratio, active, ""]);
         }
         table.notes.push(processor(db_time));
+        if db_time.blocked_ns.is_some_and(|ns| ns > 0) {
+            table.notes.push(SEEN.to_owned());
+        }
     }
     for wait in listed(findings).filter(|wait| wait.db_time_ratio.is_some()) {
         table.push(wait_cells(wait));
@@ -165,6 +168,9 @@ pub fn background(findings: &RunFindings) -> Table {
     }
     table
 }
+
+const SEEN: &str = "seen by the kernel: blocked in a system call where the server has no event, \
+                    from samples of its threads less all waits that it reports";
 
 const CLASSES: &[Heading] = &[
     text("wait_class", "class", "The wait class."),

@@ -1,0 +1,110 @@
+//! Time in which the threads of a server's sessions were blocked without any event of the server.
+//!
+//! The kernel shows where a thread is blocked, whatever the server says of it. From that, the waits
+//! which the server does report are taken away, kind by kind: what is left has no event.
+
+use blockstone_base::database::{BLOCKED, BLOCKED_IN, ROW_LOCK};
+
+use super::window::RunWindow;
+
+/// The role of what works for the sessions.
+pub const SESSION: &str = "session";
+
+/// Less than this share of the database time is within what samples of this length are off by.
+const LEAST_RATIO: f64 = 0.01;
+
+/// Where the kernel showed threads blocked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Blocked {
+    /// Its name among the events.
+    pub event: &'static str,
+    /// The object that it is recorded as, less the role.
+    pub place: &'static str,
+    /// With what the server reports.
+    pub seen_ns: u64,
+    /// Without.
+    pub ns: u64,
+}
+
+/// None where it was not recorded. `waits` are those of the sessions as the server reports them.
+pub fn blocked(window: &RunWindow, waits: &[(&str, u64)], db_time_ns: u64) -> Option<Vec<Blocked>> {
+    let seen = BLOCKED_IN.map(|(place, event)| {
+        let object = format!("{SESSION}/{place}");
+        let seen_ns = window.grown_from_zero(BLOCKED.probe, &object, "time_ns").ok()?;
+        Some(Blocked { event, place, seen_ns, ns: seen_ns })
+    });
+    let seen: Option<Vec<Blocked>> = seen.into_iter().collect();
+    Some(without_events(seen?, waits, db_time_ns))
+}
+
+/// What of `seen` no wait covers.
+fn without_events(mut seen: Vec<Blocked>, waits: &[(&str, u64)], db_time_ns: u64) -> Vec<Blocked> {
+    let mut waits: Vec<_> = waits.iter().map(|&(event, ns)| (places_of(event), ns)).collect();
+    // Those that can be in few places first.
+    waits.sort_by_key(|(places, _)| places.len());
+    for (places, mut ns) in waits {
+        for place in places {
+            if let Some(one) = seen.iter_mut().find(|one| one.place == *place) {
+                let covered = ns.min(one.ns);
+                ns -= covered;
+                one.ns -= covered;
+            }
+        }
+    }
+    let least_ns = db_time_ns as f64 * LEAST_RATIO;
+    for one in &mut seen {
+        if (one.ns as f64) < least_ns {
+            one.ns = 0;
+        }
+    }
+    seen
+}
+
+/// Where a thread may be blocked in a wait, the likeliest first.
+fn places_of(event: &str) -> &'static [&'static str] {
+    match event {
+        ROW_LOCK => &["futex"],
+        // One session writes and flushes the log for others, which wait for it.
+        "stage/sql/Commit" => &["flush", "futex", "write"],
+        // Sessions read from it; what they change there, others write.
+        "wait/io/file/innodb/innodb_data_file" => &["read"],
+        event if event.starts_with("wait/io/") => &["flush", "write", "read"],
+        event if event.starts_with("wait/") => &["futex"],
+        _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What remains of blocks of 100 ns each, in the order of [`BLOCKED_IN`].
+    fn left(waits: &[(&str, u64)], db_time_ns: u64) -> [u64; BLOCKED_IN.len()] {
+        let seen = |(place, event)| Blocked { event, place, seen_ns: 100, ns: 100 };
+        let left = without_events(BLOCKED_IN.map(seen).to_vec(), waits, db_time_ns);
+        assert!(left.iter().all(|one| one.seen_ns == 100), "{left:?}");
+        BLOCKED_IN.map(|(place, _)| left.iter().find(|one| one.place == place).unwrap().ns)
+    }
+
+    #[test]
+    fn what_the_server_reports_is_not_counted_again() {
+        let data = "wait/io/file/innodb/innodb_data_file";
+        assert_eq!(left(&[], 1000), [100; 7]);
+        assert_eq!(left(&[(data, 70)], 1000), [30, 100, 100, 100, 100, 100, 100]);
+        assert_eq!(left(&[(data, 900)], 1000), [0, 100, 100, 100, 100, 100, 100], "at work in it");
+        let log = "wait/io/file/innodb/innodb_log_file";
+        assert_eq!(left(&[(log, 170)], 1000), [100, 30, 0, 100, 100, 100, 100]);
+        // A lock waits in a futex only, so that a commit covers what that leaves.
+        let waits = [("stage/sql/Commit", 150), ("wait/synch/mutex/x", 80), (ROW_LOCK, 10)];
+        assert_eq!(left(&waits, 1000), [100, 60, 0, 0, 100, 100, 100]);
+        assert_eq!(left(&[("wait/lock/table/sql/handler", 40)], 1000)[3], 60);
+        assert_eq!(left(&[("Timeout/PgSleep", 40)], 1000), [100; 7]);
+    }
+
+    #[test]
+    fn what_samples_cannot_establish_is_not_listed() {
+        let data = "wait/io/file/innodb/innodb_data_file";
+        assert_eq!(left(&[(data, 95)], 499)[0], 5, "1 % is listed");
+        assert_eq!(left(&[(data, 95)], 501)[0], 0, "less is not");
+    }
+}

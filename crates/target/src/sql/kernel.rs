@@ -1,0 +1,156 @@
+//! Where the threads of a server's sessions are blocked, sampled. A thread that works for a session
+//! is on a processor, ready for one, or blocked in a system call: the kernel knows which call, also
+//! where the server has no event for the wait.
+
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use blockstone_base::column::{Cell, Reading, Unmeasured};
+use blockstone_base::database::{BLOCKED, BLOCKED_IN};
+use blockstone_base::rng::Rng;
+use blockstone_sys::blocked::{Activity, Place, activity};
+
+use super::Member;
+use super::processes::SESSION;
+use crate::unmeasured::{Missing, all};
+
+/// Between two samples on average, unless they take long.
+const PAUSE: Duration = Duration::from_millis(5);
+/// Sampling takes at most one part in this many of the time.
+const SHARE: u32 = 50;
+
+#[derive(Debug)]
+pub struct SampledThreads {
+    blocked_ns: [u64; BLOCKED_IN.len()],
+    last: Option<Instant>,
+    /// Pauses differ, so that they share no rhythm with the sessions.
+    random: Rng,
+    /// Whether any thread was ever seen.
+    sees: bool,
+}
+
+impl Default for SampledThreads {
+    fn default() -> Self {
+        let random = Rng::new(0, 0);
+        Self { blocked_ns: [0; BLOCKED_IN.len()], last: None, random, sees: false }
+    }
+}
+
+impl SampledThreads {
+    /// Adds the time since the last sample to where the threads are blocked now. Returns when the
+    /// next is due.
+    pub fn sample(&mut self, threads: &[Member]) -> Duration {
+        let now = Instant::now();
+        let passed_ns = self.last.map_or(0, |last| (now - last).as_nanos() as u64);
+        self.last = Some(now);
+        for member in threads {
+            let thread = member.thread.unwrap_or(member.pid);
+            let Ok(activity) = activity(Path::new("/"), member.pid, thread) else { continue };
+            self.sees = true;
+            if let Activity::Blocked(place) = activity
+                && let Some(index) = index(place)
+            {
+                self.blocked_ns[index] += passed_ns;
+            }
+        }
+        let pause = PAUSE.max(now.elapsed() * SHARE);
+        pause.mul_f64(0.5 + self.random.unit())
+    }
+
+    /// One row for each place, once a thread was seen.
+    pub fn readings(&self) -> impl Iterator<Item = Reading> {
+        let sums = BLOCKED_IN.iter().zip(self.blocked_ns).filter(|_| self.sees);
+        sums.map(|((place, _), ns)| Reading {
+            probe: BLOCKED.probe,
+            object: format!("{SESSION}/{place}"),
+            cells: vec![Cell::from(ns)],
+        })
+    }
+}
+
+/// Of [`BLOCKED_IN`]; a session that waits for its client works for nobody.
+fn index(place: Place) -> Option<usize> {
+    let name = match place {
+        Place::Read => "read",
+        Place::Write => "write",
+        Place::Flush => "flush",
+        Place::Futex => "futex",
+        Place::Peer => return None,
+        Place::Sleep => "sleep",
+        Place::Fault => "fault",
+        Place::Other => "other",
+    };
+    BLOCKED_IN.iter().position(|(known, _)| *known == name)
+}
+
+/// Why it cannot be seen where the threads of the server in process `pid` block; nothing where it
+/// can.
+pub fn unseen(pid: Option<u32>) -> Missing {
+    let tried = match pid {
+        None => Err(io::Error::other("the server's process is not known, or not on this machine")),
+        Some(pid) => activity(Path::new("/"), pid, pid),
+    };
+    let why = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            Unmeasured::NotInVersion("this kernel has no /proc/PID/syscall".to_owned())
+        }
+        io::ErrorKind::Other => Unmeasured::NotPermitted(error.to_string()),
+        _ => Unmeasured::NotPermitted(format!("/proc/PID/syscall of the server: {error}")),
+    };
+    tried.err().map(|error| all(&BLOCKED, &why(error))).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use blockstone_sys::account::current_thread;
+
+    use super::*;
+
+    fn ns(threads: &SampledThreads, place: &str) -> u64 {
+        let wanted = format!("session/{place}");
+        let found = threads.readings().find(|reading| reading.object == wanted).unwrap();
+        match found.cells[0] {
+            Cell::Value(ns) => ns as u64,
+            ref other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn time_is_counted_where_a_thread_is_blocked() {
+        let (tell, told) = channel();
+        let (free, waits) = channel::<()>();
+        let worker = std::thread::spawn(move || {
+            tell.send(current_thread()).unwrap();
+            let _ = waits.recv();
+        });
+        let thread = Some(told.recv().unwrap());
+        let member = Member { pid: std::process::id(), thread };
+        let gone = Member { pid: std::process::id(), thread: Some(0) };
+        let mut threads = SampledThreads::default();
+        assert_eq!(threads.readings().count(), 0, "nothing was seen yet");
+        threads.sample(&[gone]);
+        assert_eq!(threads.readings().count(), 0, "it has ended");
+        // It may not be blocked yet.
+        std::thread::sleep(Duration::from_millis(50));
+        threads.sample(&[member]);
+        let before = ns(&threads, "futex");
+        std::thread::sleep(Duration::from_millis(20));
+        let pause = threads.sample(&[member, gone]);
+        assert!(ns(&threads, "futex") >= before + 20_000_000, "{threads:?}");
+        assert_eq!((ns(&threads, "read"), ns(&threads, "other")), (0, 0));
+        assert!(pause >= PAUSE / 2, "{pause:?}");
+        drop(free);
+        worker.join().unwrap();
+    }
+
+    #[test]
+    fn it_is_said_why_nothing_is_seen() {
+        assert!(unseen(Some(std::process::id())).is_empty());
+        let [(probe, column, why)] = &unseen(None)[..] else { panic!("one column") };
+        assert_eq!((*probe, *column), ("blocked", "time_ns"));
+        assert!(matches!(why, Unmeasured::NotPermitted(_)), "{why:?}");
+    }
+}
