@@ -31,6 +31,8 @@ pub fn report(
         end: manifest.end.clone(),
         summary: summary.iter().cloned().collect(),
         recording: recording.dir.display().to_string(),
+        // What was judged has its page beside it.
+        has_page: !verdicts.is_empty(),
         tool_version: manifest.tool_version.clone(),
         ..Report::default()
     }

@@ -181,6 +181,7 @@ mod tests {
             manifest,
             devices: Vec::new(),
             series: &[&FLUSHES],
+            through_page_cache: false,
             tick: Nanos::millis(20),
         })
         .unwrap();

@@ -54,6 +54,7 @@ impl Prepared<'_> {
                 &[&load::SERIES, &load::FLUSHES, &load::BUFFERED]
             },
             tick: TICK,
+            through_page_cache: false,
         })?;
         for file in self.files.files() {
             session.watch_pages(file.path());

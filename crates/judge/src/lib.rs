@@ -40,6 +40,7 @@ pub mod window;
 
 use blockstone_base::verdict::{Outcome, Verdict};
 use blockstone_record::manifest::Manifest;
+use blockstone_figures::Interval;
 use blockstone_record::{RecordError, Recording};
 
 use blockstone_reduce::findings::{FileNote, Findings as ScanFindings};
@@ -47,7 +48,7 @@ use claim::{Answer, Claim};
 pub use findings::Findings;
 use flushes::Flush;
 pub use page::rules_page;
-use rules::{Case, Evidence, RunCase, ScanCase, judge};
+use rules::{Case, Evidence, Observed, RunCase, ScanCase, judge};
 pub use run::RunFindings;
 use window::Window;
 
@@ -106,6 +107,11 @@ pub fn find_run(
 pub fn judge_scan(findings: &mut ScanFindings, files: &[FileNote], chunks: bool) {
     let judged = judge(&Evidence::Scan(ScanCase { findings: &*findings, files, chunks }));
     findings.verdicts = judged.mark(&mut [], &mut []);
+}
+
+/// The verdicts on what was watched of a host and its databases in an interval.
+pub fn judge_watch(interval: &Interval) -> Vec<Verdict> {
+    judge(&Evidence::Watch(Observed { interval: *interval, run: None })).mark(&mut [], &mut [])
 }
 
 /// The verdicts on a claim, and the answer that follows: memory explains a rate above the link, and

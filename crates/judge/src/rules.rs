@@ -17,6 +17,7 @@ mod corrupt;
 mod db_time_remainder;
 mod degraded;
 mod device_locality;
+mod double_caching;
 mod evidence;
 mod failed_session;
 mod file_may_fit_cache;
@@ -61,7 +62,7 @@ use blockstone_record::manifest::{Figure, Manifest};
 use crate::claim::Claim;
 use crate::findings::Point;
 use crate::run::FIGURES;
-pub use evidence::{Case, Evidence, RunCase, ScanCase};
+pub use evidence::{Case, Evidence, Observed, RunCase, ScanCase};
 use evidence::{
     beyond_sight, direct_elsewhere, file_system, in_memory, is_served, keeps_in_memory,
     kernel_version,
@@ -93,6 +94,12 @@ pub enum Check {
     /// Of a calibration, each of several targets by itself: what its file and file system show.
     Target(fn(&Case) -> Judgement),
     Run(fn(&RunCase) -> Judgement),
+    /// Of what was observed of a machine and its databases, in a watch and in a run. It applies
+    /// only to a watch in which one of these series saw something, and to a run that has the first.
+    Observed {
+        series: &'static [&'static str],
+        check: fn(&Observed) -> Judgement,
+    },
     Scan(fn(&ScanCase) -> Judgement),
     Claim(fn(&Claim) -> Judgement),
 }
@@ -103,6 +110,7 @@ named! {
     Subject {
         Calibration = "calibrate",
         Run = "run",
+        Watch = "watch",
         Scan = "reduce",
         Claim = "claim",
     }
@@ -114,6 +122,7 @@ impl Check {
             Self::Storage(_) => &[Subject::Calibration, Subject::Run],
             Self::Calibration(_) | Self::Target(_) => &[Subject::Calibration],
             Self::Run(_) => &[Subject::Run],
+            Self::Observed { .. } => &[Subject::Run, Subject::Watch],
             Self::Scan(_) => &[Subject::Scan],
             Self::Claim(_) => &[Subject::Claim],
         }
@@ -138,6 +147,12 @@ impl Rule {
             (Check::Calibration(check), Evidence::Calibration(case)) => Some(check(case)),
             (Check::Target(check), Evidence::Calibration(case)) => Some(case.of_each_target(check)),
             (Check::Run(check), Evidence::Run(case)) => Some(check(case)),
+            (Check::Observed { series, check }, Evidence::Run(case)) => {
+                series.first().is_none_or(|it| case.window.has(it)).then(|| check(&case.observed()))
+            }
+            (Check::Observed { series, check }, Evidence::Watch(observed)) => {
+                series.iter().any(|probe| observed.saw(probe)).then(|| check(observed))
+            }
             (Check::Scan(check), Evidence::Scan(case)) => Some(check(case)),
             (Check::Claim(check), Evidence::Claim(claim)) => Some(check(claim)),
             _ => None,

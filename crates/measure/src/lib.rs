@@ -20,6 +20,7 @@
 //!     manifest: manifest(),
 //!     devices: vec!["vda".into()],
 //!     series: &[&STEPS],
+//!     through_page_cache: false,
 //!     tick: Nanos::millis(50),
 //! })?;
 //! session.start_ticks();

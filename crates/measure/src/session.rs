@@ -1,12 +1,14 @@
 //! A running recording: the clock, the probes, the ticks, and what goes to disk between phases.
 
-use std::path::Path;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use blockstone_base::clock::{Clock, ClockOffsets};
 use blockstone_base::column::{Reading, Schema, Unmeasured};
 use blockstone_base::units::Nanos;
+use blockstone_probe::cached_files::{self, DatabaseFiles};
 use blockstone_probe::page_cache::{self, WatchedFiles};
-use blockstone_probe::{Context, Probe, Row, registry};
+use blockstone_probe::{Context, Probe, Row, memory, registry};
 use blockstone_record::manifest::{ClockReading, End, Manifest};
 use blockstone_record::{RecordError, Recorder};
 use blockstone_sys::clock::MonotonicClock;
@@ -17,6 +19,9 @@ pub struct Session {
     recorder: Recorder,
     probes: Vec<Box<dyn Probe>>,
     watched: WatchedFiles,
+    database: DatabaseFiles,
+    /// The probes that know only when they have looked what they cannot see.
+    waiting: Range<usize>,
     /// The series that missed ticks count for.
     ticked: Option<&'static str>,
     rows: Vec<Row>,
@@ -36,6 +41,9 @@ pub struct SessionSpec<'a> {
     pub devices: Vec<String>,
     /// What the measured thing says about itself at each tick. Missed ticks count for the first.
     pub series: &'a [&'static Schema],
+    /// Whether a database is measured that reads through the page cache: then what that holds of
+    /// its files, and how short memory is, are observed too.
+    pub through_page_cache: bool,
     pub tick: Nanos,
 }
 
@@ -47,11 +55,17 @@ impl Session {
 
     /// Starts a recording whose time is that of `clock`.
     pub fn start_on(clock: Box<dyn Clock>, spec: SessionSpec<'_>) -> Result<Self, RecordError> {
-        let SessionSpec { dir, manifest, devices, series, tick } = spec;
+        let SessionSpec { dir, manifest, devices, series, through_page_cache, tick } = spec;
         let context = Context::of_target(Path::new("/"), devices);
-        let watched = WatchedFiles::default();
-        let probes = registry::of(&context).map(|entry| (entry.open)(&context));
-        let probes: Vec<_> = probes.chain([page_cache::open(&watched)]).collect();
+        let (watched, database) = (WatchedFiles::default(), DatabaseFiles::default());
+        let mut probes: Vec<_> =
+            registry::of(&context).map(|entry| (entry.open)(&context)).collect();
+        let first = probes.len();
+        if through_page_cache {
+            probes.extend([memory::open(&context), cached_files::open_beside(&database)]);
+        }
+        probes.push(page_cache::open(&watched));
+        let waiting = first..probes.len();
         let schemas: Vec<_> =
             series.iter().copied().chain(probes.iter().map(|probe| probe.schema())).collect();
         let recorder = Recorder::create(dir, manifest, &schemas)?;
@@ -62,6 +76,8 @@ impl Session {
             recorder,
             probes,
             watched,
+            database,
+            waiting,
             ticked: series.first().map(|first| first.probe),
             rows,
             readings,
@@ -90,6 +106,12 @@ impl Session {
         self.watched.watch(path);
         // That probe is the last.
         self.note_unmeasured(self.probes.len() - 1);
+    }
+
+    /// From now on looks at what the page cache holds of the files of this database, in these
+    /// directories and beside these files.
+    pub fn watch_database(&self, name: &str, places: &[PathBuf]) {
+        self.database.set(name, places);
     }
 
     /// The file is about to be removed.
@@ -180,6 +202,7 @@ impl Session {
     /// Fails when the disk refuses.
     pub fn end_phase(&mut self) -> Result<(), RecordError> {
         self.read_clocks();
+        self.waiting.clone().for_each(|index| self.note_unmeasured(index));
         self.recorder.end_segment()?;
         self.recorder.save()
     }

@@ -50,6 +50,7 @@ impl Prepared<'_> {
             manifest: self.manifest(database.as_ref()),
             devices,
             series: &series,
+            through_page_cache: false,
             tick: if database.is_some() { TICK_OF_DATABASE } else { TICK },
         })?;
         let made = self.all_phases(&mut session, observer, database.as_ref());

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use blockstone_base::column::{Origin, Unit};
@@ -15,7 +16,7 @@ use blockstone_sys::proc::under;
 use crate::io::file_type;
 use crate::roles::Role;
 use crate::source::all_unmeasured;
-use crate::{Cell, Context, Probe, Roles, Row, Schema, Unmeasured};
+use crate::{Cell, Context, Probe, Roles, Row, Schema, Scope, Unmeasured};
 
 /// What the probe records, one row for each server and for each of its files with most cached.
 pub const SCHEMA: Schema = Schema {
@@ -56,10 +57,19 @@ pub const SCHEMA: Schema = Schema {
 const FILES: Origin = Origin("/proc/PID/fd");
 const CACHE: Origin = Origin("cachestat(2)");
 
-/// Time from the start of one look at all files to that of the next.
-const PERIOD: Duration = Duration::from_secs(10);
-/// Time that one tick spends on it.
-const TICK: Duration = Duration::from_millis(10);
+/// How often all files are looked at, and for how long at a tick.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    /// Time from the start of one look at all files to that of the next.
+    period: Duration,
+    tick: Duration,
+}
+
+const OF_HOST: Pace = Pace { period: Duration::from_secs(10), tick: Duration::from_millis(10) };
+/// Beside a load, with ten ticks a second: windows are shorter, and time is taken from the load.
+const BESIDE_LOAD: Pace = Pace { period: Duration::from_secs(2), tick: Duration::from_millis(2) };
+/// The longest time that one file may take.
+const FILE: Duration = Duration::from_millis(10);
 /// Files that are told apart; what exceeds them counts as unseen.
 const FILES_MAX: usize = 20_000;
 /// Files of a server that have a row.
@@ -70,24 +80,51 @@ const WITHOUT_DEVICE: [&str; 4] = ["btrfs", "overlay", "zfs", "bcachefs"];
 const O_DIRECT: u32 = 0o40000;
 const ENOSYS: i32 = 38;
 
+/// The files of one database: a handle that stays with the opener of the probe.
+#[derive(Clone, Debug, Default)]
+pub struct DatabaseFiles(Arc<OnceLock<Database>>);
+
+#[derive(Debug)]
+struct Database {
+    name: String,
+    /// How the paths of its files begin.
+    beginnings: Vec<String>,
+}
+
+impl DatabaseFiles {
+    /// From now on the files in these directories, and those whose paths begin with one of these
+    /// files, are looked at, as files of the server `name`.
+    pub fn set(&self, name: &str, paths: &[PathBuf]) {
+        let beginning = |path: &PathBuf| {
+            let path = path.canonicalize().unwrap_or_else(|_| path.clone());
+            let path = if path.is_dir() { path.join("") } else { path };
+            path.to_string_lossy().into_owned()
+        };
+        let beginnings = paths.iter().map(beginning).collect();
+        // A run has one database, which is opened once.
+        let _ = self.0.set(Database { name: name.to_owned(), beginnings });
+    }
+}
+
 pub fn open(context: &Context) -> Box<dyn Probe> {
-    Box::new(CachedFiles {
-        root: context.root.clone(),
-        roles: context.roles(),
-        started: None,
-        queue: VecDeque::new(),
-        found: HashMap::new(),
-        unseen: BTreeMap::new(),
-        rows: Vec::new(),
-        denied: None,
-        why: None,
-    })
+    Box::new(CachedFiles::new(context, OF_HOST, None))
+}
+
+/// The same of the files of one database of this machine, in its server or in this process, beside
+/// a load on it.
+pub fn open_beside(files: &DatabaseFiles) -> Box<dyn Probe> {
+    let scope = Scope::Host(Roles::with(vec![std::process::id()], Vec::new()));
+    let context = Context { root: PathBuf::from("/"), scope };
+    Box::new(CachedFiles::new(&context, BESIDE_LOAD, Some(files.clone())))
 }
 
 #[derive(Debug)]
 struct CachedFiles {
     root: PathBuf,
     roles: Roles,
+    pace: Pace,
+    /// The files that are looked at; all where there is none.
+    only: Option<DatabaseFiles>,
     /// When the present look at all files began, or the last one.
     started: Option<Instant>,
     /// Processes that are still to be looked at, with the server that each belongs to.
@@ -129,10 +166,11 @@ impl Probe for CachedFiles {
 
     fn sample(&mut self, rows: &mut Vec<Row>) {
         let now = Instant::now();
-        if self.queue.is_empty() && self.started.is_none_or(|started| now >= started + PERIOD) {
+        let is_due = self.started.is_none_or(|started| now >= started + self.pace.period);
+        if self.queue.is_empty() && is_due && !self.waits() {
             self.begin(now);
         }
-        let until = now + TICK;
+        let until = now + self.pace.tick;
         while Instant::now() < until {
             let Some((pid, server)) = self.queue.pop_front() else { break };
             self.look_at(pid, &server);
@@ -146,11 +184,47 @@ impl Probe for CachedFiles {
     }
 
     fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
+        if self.waits() {
+            let why = Unmeasured::Off("no database of this machine was opened".to_owned());
+            return all_unmeasured(&SCHEMA, &why);
+        }
         self.why.as_ref().map_or(Vec::new(), |why| all_unmeasured(&SCHEMA, why))
     }
 }
 
 impl CachedFiles {
+    fn new(context: &Context, pace: Pace, only: Option<DatabaseFiles>) -> Self {
+        Self {
+            root: context.root.clone(),
+            roles: context.roles(),
+            pace,
+            only,
+            started: None,
+            queue: VecDeque::new(),
+            found: HashMap::new(),
+            unseen: BTreeMap::new(),
+            rows: Vec::new(),
+            denied: None,
+            why: None,
+        }
+    }
+
+    /// The only database that is looked at, once it is open.
+    fn database(&self) -> Option<&Database> {
+        self.only.as_ref()?.0.get()
+    }
+
+    fn waits(&self) -> bool {
+        self.only.is_some() && self.database().is_none_or(|it| it.beginnings.is_empty())
+    }
+
+    /// Whether a file of this path is looked at.
+    fn is_meant(&self, path: &Path) -> bool {
+        let path = path.to_string_lossy();
+        self.database()
+            .is_none_or(|only| only.beginnings.iter().any(|begin| path.starts_with(begin)))
+    }
+
     fn begin(&mut self, now: Instant) {
         self.started = Some(now);
         self.found.clear();
@@ -159,8 +233,8 @@ impl CachedFiles {
         let of = |pid: u32| {
             let process = account::process(&self.root, pid)?;
             let (Role::Process(role) | Role::Threads(role)) = self.roles.of(&process)?;
-            let server = role.split('/').next().unwrap_or_default().to_owned();
-            Some((pid, server))
+            let server = role.split('/').next().unwrap_or_default();
+            Some((pid, self.database().map_or(server, |only| &only.name).to_owned()))
         };
         self.queue = account::all(&self.root).into_iter().filter_map(of).collect();
         if self.queue.is_empty() {
@@ -185,6 +259,10 @@ impl CachedFiles {
         let mounts = self.local_mounts(pid);
         for entry in entries.flatten() {
             let path = entry.path();
+            let name = std::fs::read_link(&path).unwrap_or_default();
+            if !self.is_meant(&name) {
+                continue;
+            }
             let info = self.info(pid, &path);
             if !info.mount.is_some_and(|mount| mounts.contains(&mount)) {
                 continue;
@@ -204,13 +282,12 @@ impl CachedFiles {
                 continue;
             }
             let look = if self.found.len() < FILES_MAX {
-                cached::look(&path, found.len(), Instant::now() + TICK)
+                cached::look(&path, found.len(), Instant::now() + FILE)
             } else {
                 Ok(Look::Unfinished)
             };
             match look {
                 Ok(Look::Cached(cached)) => {
-                    let name = std::fs::read_link(&path).unwrap_or_default();
                     let path = name.to_string_lossy().into_owned();
                     let (server, size_bytes) = (server.to_owned(), found.len());
                     let is_buffered = !is_direct;
@@ -316,7 +393,19 @@ mod tests {
     use blockstone_testkit::{ScratchDir, require};
 
     use super::*;
-    use crate::Scope;
+
+    /// Rows of the first complete look.
+    fn looked(probe: &mut dyn Probe) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for _ in 0..1000 {
+            rows.clear();
+            probe.sample(&mut rows);
+            if !rows.is_empty() || !probe.unmeasured().is_empty() {
+                break;
+            }
+        }
+        rows
+    }
 
     fn value(row: &Row, column: &str) -> u64 {
         let index = SCHEMA.columns.iter().position(|known| known.name == column).unwrap();
@@ -338,16 +427,9 @@ mod tests {
             [&paths[0], &paths[0], &paths[1]].map(|path| File::open(path).unwrap()).into();
         let roles = Roles::with(vec![std::process::id()], Vec::new());
         let mut probe = open(&Context { root: "/".into(), scope: Scope::Host(roles) });
-        let mut rows = Vec::new();
         let is_ours =
             |row: &Row, path: &Path| row.object.ends_with(&format!(" | {}", path.display()));
-        for _ in 0..1000 {
-            rows.clear();
-            probe.sample(&mut rows);
-            if !rows.is_empty() || !probe.unmeasured().is_empty() {
-                break;
-            }
-        }
+        let rows = looked(probe.as_mut());
         let server = rows.iter().find(|row| value(row, "files") >= 2).unwrap();
         assert!(value(server, "cached_bytes") >= 128 << 10, "{server:?}");
         for path in &paths {
@@ -356,5 +438,33 @@ mod tests {
             assert_eq!(value(file, "buffered_size_bytes"), 64 << 10);
             assert_eq!(file.cells[4], Cell::Text("buffered".to_owned()));
         }
+    }
+
+    #[test]
+    fn beside_a_load_only_the_files_of_its_database_are_looked_at() {
+        require!(Cachestat);
+        let scratch = ScratchDir::on_disk().unwrap();
+        let path = |name: &str| scratch.path().join(name);
+        std::fs::create_dir(path("data")).unwrap();
+        let names = ["data/rows", "data/log", "rows.db-wal", "database", "other"];
+        let open = |name: &str| {
+            std::fs::write(path(name), vec![7; 16 << 10]).unwrap();
+            File::open(path(name)).unwrap()
+        };
+        let _open = names.map(open);
+        let files = DatabaseFiles::default();
+        let mut probe = open_beside(&files);
+        let mut none = Vec::new();
+        probe.sample(&mut none);
+        assert!(none.is_empty() && probe.unmeasured().len() == SCHEMA.columns.len());
+        files.set("postgres", &[path("data"), path("rows.db")]);
+        let rows = looked(probe.as_mut());
+        let mut objects: Vec<&str> = rows.iter().map(|row| row.object.as_str()).collect();
+        objects.sort_unstable();
+        let all = ["data/log", "data/rows", "rows.db-wal"];
+        let all = all.map(|name| format!("postgres | {}", path(name).display()));
+        let expected = [&["postgres".to_owned()][..], &all].concat();
+        assert_eq!(objects, expected);
+        assert_eq!(value(&rows[0], "cached_bytes"), 3 * (16 << 10));
     }
 }

@@ -32,6 +32,16 @@ pub const SCHEMA: Schema = Schema {
         Origin("/proc/vmstat pgpgout").bytes("paged_out_bytes", "Bytes written to block devices."),
         Origin("/proc/vmstat pswpin").count("swapped_in_pages", "Pages read from swap."),
         Origin("/proc/vmstat pswpout").count("swapped_out_pages", "Pages written to swap."),
+        Origin("/proc/vmstat workingset_refault_anon").count(
+            "refaulted_anonymous_pages",
+            "Pages of processes read from swap that were in use when they were swapped out \
+             (Linux 5.9).",
+        ),
+        Origin("/proc/vmstat workingset_refault_file").count(
+            "refaulted_file_pages",
+            "Pages of files read again that were in use when the page cache evicted them \
+             (Linux 5.9).",
+        ),
         Origin("/proc/vmstat pgfault").count("page_faults", "Page faults of all kinds."),
         Origin("/proc/vmstat pgmajfault")
             .count("major_page_faults", "Page faults that waited for I/O."),

@@ -145,7 +145,7 @@ fn of_3_10_there_are_eleven_counters_and_no_pressure() {
     );
     seen.is("cpu", "cpu7", &[("cpu_idle_ns", 1_139_282 * 10_000_000)]);
     // MemAvailable came with 3.14; allocations that stall are counted by zone since 4.10.
-    let late = ["available_bytes", "direct_reclaims", "huge_pages_bytes"];
+    let late = ["available_bytes", "direct_reclaims", "huge_pages_bytes", "refaulted_file_pages"];
     seen.lacks("memory", &late, "this kernel has no /proc/");
     seen.is(
         "memory",
@@ -262,6 +262,8 @@ fn of_6_18_all_is_told() {
         let missing = seen.unmeasured.keys().filter(|(of, _)| *of == probe);
         assert_eq!(missing.count(), 0, "{probe}: {:?}", seen.unmeasured);
     }
+    let refaulted = [("refaulted_anonymous_pages", 0), ("refaulted_file_pages", 65_983_664)];
+    seen.is("memory", "", &refaulted);
     assert_eq!(seen.kind("loop0"), Cell::Text("loop".into()));
     assert_eq!(seen.beneath("loop0"), "/var/tmp/disk.img");
     seen.is("block", "loop0", &[("write_bytes", 180_186_552 * 512), ("flush_ios", 149_097)]);

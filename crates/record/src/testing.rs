@@ -87,6 +87,11 @@ impl RecordingBuilder {
         Self { manifest, phases, tick_ns: SECOND_NS / 10, probes }
     }
 
+    /// Adds a probe.
+    pub fn observe(&mut self, schema: &'static Schema) {
+        self.probes.push(schema);
+    }
+
     /// Adds a phase that starts a tick after the last one, warms up and is measured for this long.
     pub fn add(&mut self, phase: Phase, (warm_up_ns, window_ns): (u64, u64)) -> &mut PhaseBuilder {
         let start_ns = self.phases.last().map_or(0, |last| last.phase.end_ns + self.tick_ns);

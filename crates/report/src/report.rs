@@ -37,6 +37,8 @@ pub struct Report {
     pub summary: BTreeMap<String, Figure>,
     /// Where the numbers are kept; empty when nowhere.
     pub recording: String,
+    /// Whether the page of this report lies there too.
+    pub has_page: bool,
     /// Version of Blockstone that measured.
     pub tool_version: String,
     /// Keys of the JSON document besides `schema`, `version` and `tables`.

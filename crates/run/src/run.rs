@@ -14,7 +14,7 @@ use blockstone_record::manifest::{End, Group};
 use blockstone_record::parameters::RunParameters;
 use blockstone_sys::file::{Access, BlockFile};
 use blockstone_target::live::{Answer, Teller};
-use blockstone_target::{Target, without_password};
+use blockstone_target::{Description, Target, without_password};
 use blockstone_workload::Parameters;
 use blockstone_workload::noise::Areas;
 
@@ -67,6 +67,7 @@ impl Prepared<'_> {
             manifest: manifest::begin(&self),
             devices,
             series: &SERIES[is_sampled + 2 * usize::from(self.noise.is_some())],
+            through_page_cache: self.entry.family.through_page_cache,
             tick: if self.spec.sessions < MANY { TICK } else { TICK_OF_MANY },
         })?;
         let ran = self.all_phases(&mut session, observer);
@@ -95,8 +96,9 @@ impl Prepared<'_> {
         let areas = noise.map(|spec| noise::lay_out(session, observer, spec)).transpose()?;
         let target = loading::load(session, observer, self.entry, &self.spec, &mut self.files)?;
         note_capabilities(session, target.as_ref());
-        let data_files = note_description(session, observer, target.as_ref())?;
-        self.keep_evidence(session, observer, &data_files)?;
+        let described = note_description(session, observer, target.as_ref())?;
+        session.watch_database(self.entry.family.name, &described.places);
+        self.keep_evidence(session, observer, &described.files)?;
         let teller = self.teller(observer, target.as_ref())?;
         let context = RunContext { target: &target, teller: teller.as_ref() };
         let held = match &self.scan {
@@ -234,33 +236,32 @@ fn note_capabilities(session: &mut Session, target: &dyn Target) {
     }
 }
 
-/// Records product, settings and plans of the database and which columns it does not count; returns
-/// its data files.
+/// Records product, settings and plans of the database and which columns it does not count, and
+/// returns the description.
 fn note_description(
     session: &mut Session,
     observer: &mut dyn Observer,
     target: &dyn Target,
-) -> Result<Vec<PathBuf>, RunError> {
+) -> Result<Description, RunError> {
     let described = target.describe()?;
     described.notes.iter().for_each(|note| observer.note(note));
     let manifest = session.recorder().manifest();
-    for (probe, column, why) in described.unmeasured {
+    for (probe, column, why) in described.unmeasured.clone() {
         let infos = manifest.probes.iter_mut().filter(|info| info.probe == probe);
         let columns = infos.flat_map(|info| &mut info.columns);
         columns.filter(|info| info.name == column).for_each(|info| {
             info.unmeasured = Some(why.clone());
         });
     }
-    if described.server.is_empty() {
-        return Ok(described.files);
+    if !described.server.is_empty() {
+        manifest.set_parameters(&RunParameters {
+            server: Some(described.server.clone()),
+            server_settings: Some(described.settings.iter().cloned().collect()),
+            plans: Some(plans(described.plans.clone())),
+            ..RunParameters::default()
+        });
     }
-    manifest.set_parameters(&RunParameters {
-        server: Some(described.server),
-        server_settings: Some(described.settings.into_iter().collect()),
-        plans: Some(plans(described.plans)),
-        ..RunParameters::default()
-    });
-    Ok(described.files)
+    Ok(described)
 }
 
 /// Records the plans again after the window: a changed plan means two different workloads.

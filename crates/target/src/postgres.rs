@@ -254,6 +254,7 @@ impl Database for Postgres {
         if self.server.address.local {
             let tables = (0..self.content.schemas()).map(|schema| table_name(schema, Table::Rows));
             description.files = counters::files(&mut link, tables);
+            description.places = Address::data_directory(&mut link).into_iter().collect();
         }
         Ok(description)
     }

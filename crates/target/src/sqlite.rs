@@ -301,6 +301,7 @@ impl Database for Sqlite {
             settings,
             unmeasured: unmeasured(),
             files: vec![self.file.clone()],
+            places: vec![self.file.clone()],
             ..Description::default()
         })
     }

@@ -127,6 +127,9 @@ pub struct Description {
     pub notes: Vec<String>,
     /// Where the rows that are visited lie, as far as that is on this machine.
     pub files: Vec<PathBuf>,
+    /// Where all its files lie, as far as that is on this machine: directories, and files beside
+    /// which others lie under a longer name.
+    pub places: Vec<PathBuf>,
 }
 
 /// A database, as far as a workload sees it.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use blockstone_base::column::{Kind, Unit};
+use blockstone_base::verdict::Verdict;
 use blockstone_figures::{Interval, Missing};
 use blockstone_record::manifest::Imported;
 use schemars::JsonSchema;
@@ -45,6 +46,8 @@ pub struct Document {
     #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "BTreeMap<String, String>")]
     conditions: Option<Keys>,
+    /// The rules that apply to what was watched, with what each concludes; empty where none does.
+    verdicts: Vec<Verdict>,
 }
 
 impl Document {
@@ -52,6 +55,12 @@ impl Document {
     #[must_use]
     pub fn between(self, [from, to]: [Option<String>; 2]) -> Self {
         Self { from, to, ..self }
+    }
+
+    /// With the verdicts on the interval.
+    #[must_use]
+    pub fn judged(self, verdicts: Vec<Verdict>) -> Self {
+        Self { verdicts, ..self }
     }
 }
 
@@ -74,6 +83,7 @@ pub fn document(interval: &Interval<'_>) -> Document {
         views: tables.map(|table| (table.name.to_string(), json!(table))).collect(),
         imported: interval.history().imported().cloned(),
         conditions,
+        verdicts: Vec::new(),
     }
 }
 

@@ -63,8 +63,8 @@ const PROBES: &[Probe] = &[
     },
     Probe {
         counters: "paged_in_bytes paged_out_bytes swapped_in_pages swapped_out_pages \
-                   major_page_faults direct_reclaims dirtied_pages written_pages \
-                   psi_memory_some_ns psi_memory_full_ns",
+                   refaulted_file_pages major_page_faults direct_reclaims dirtied_pages \
+                   written_pages psi_memory_some_ns psi_memory_full_ns",
         levels: "memory_bytes free_bytes available_bytes anonymous_bytes file_cache_bytes \
                  buffers_bytes shared_bytes huge_pages_bytes slab_bytes page_tables_bytes \
                  swap_total_bytes swap_free_bytes dirty_limit_bytes dirty_background_limit_bytes \

@@ -49,6 +49,7 @@ pub const DATABASE: Schema = Schema {
             "Redo since the last checkpoint: what a recovery would have to read.",
         ),
         DB.level("history_length", Unit::Count, "Old row versions not yet purged."),
+        DB.level("buffer_cache_bytes", Unit::Bytes, "Size of the buffer cache."),
     ],
 };
 

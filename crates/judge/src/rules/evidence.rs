@@ -3,9 +3,11 @@
 use blockstone_base::identity::{BlockDevice, DeviceKind, Link, StorageTarget};
 use blockstone_base::load::Op;
 use blockstone_base::verdict::{Outcome, Weight};
+use blockstone_figures::Interval;
 use blockstone_record::manifest::{
     DataSample, Figure, FileEvidence, Group, Manifest, Measured, Phase,
 };
+use blockstone_record::parameters::RunParameters;
 use blockstone_reduce::findings::{FileNote, Findings as ScanFindings};
 
 use super::Judgement;
@@ -20,6 +22,7 @@ use crate::window::Window;
 pub enum Evidence<'a> {
     Calibration(Case<'a>),
     Run(RunCase<'a>),
+    Watch(Observed<'a>),
     Scan(ScanCase<'a>),
     Claim(&'a Claim),
 }
@@ -43,6 +46,14 @@ pub struct RunCase<'a> {
     pub(crate) findings: &'a RunFindings,
 }
 
+/// What was observed of a machine and its databases: in an interval of a watch, or in the window of
+/// a run.
+pub struct Observed<'a> {
+    pub interval: Interval<'a>,
+    /// Of a run: what was asked of it, and the settings of its database.
+    pub run: Option<Box<RunParameters>>,
+}
+
 pub struct ScanCase<'a> {
     pub(crate) findings: &'a ScanFindings,
     pub(crate) files: &'a [FileNote],
@@ -51,8 +62,8 @@ pub struct ScanCase<'a> {
 }
 
 impl Evidence<'_> {
-    /// The figures that a judgement on these places concerns. Places are labels of points for a
-    /// calibration, names of figures for everything else.
+    /// What a judgement on these places concerns. Places are labels of points for a calibration,
+    /// whose figures they are; names of servers for a watch; names of figures for everything else.
     pub(super) fn figures_at(&self, places: &[String]) -> Vec<String> {
         match self {
             Self::Calibration(case) => {
@@ -63,7 +74,7 @@ impl Evidence<'_> {
                 let known = |name: &&String| case.findings.figure(name).is_some();
                 places.iter().filter(known).cloned().collect()
             }
-            Self::Scan(_) | Self::Claim(_) => places.to_vec(),
+            Self::Watch(_) | Self::Scan(_) | Self::Claim(_) => places.to_vec(),
         }
     }
 }
@@ -240,7 +251,35 @@ fn about_storage(group: Group, label: &str) -> bool {
     group != Group::Overhead && !CACHED_BY_INTENTION.contains(&label)
 }
 
-impl RunCase<'_> {
+/// This program, as one that is watched: files that it has open are no database's.
+const OWN: &str = "blockstone";
+
+impl<'a> Observed<'a> {
+    /// Whether a series has anything of a server or group in the interval.
+    pub(super) fn saw(&self, probe: &str) -> bool {
+        self.interval.objects(probe).into_iter().any(|object| server_of(object) != OWN)
+    }
+
+    /// The servers of a series whose objects are servers and what belongs to them.
+    pub(super) fn servers(&self, probe: &str) -> Vec<&'a str> {
+        let objects = self.interval.objects(probe).into_iter();
+        let is_meant = |name: &&str| self.run.is_some() || *name != OWN;
+        objects.filter(|object| server_of(object) == *object).filter(is_meant).collect()
+    }
+}
+
+/// The server of `postgres@5432/checkpointer` or `postgres@5432 | /data/base/1`.
+fn server_of(object: &str) -> &str {
+    let server = object.split_once(" | ").map_or(object, |(server, _)| server);
+    server.split('/').next().unwrap_or(server)
+}
+
+impl<'a> RunCase<'a> {
+    /// What was observed in the window.
+    pub(super) fn observed(&self) -> Observed<'a> {
+        let run = Some(Box::new(self.window.parameters()));
+        Observed { interval: **self.window, run }
+    }
     /// What `look` concludes about the disks' files: about the first that does not pass, or else
     /// about the first.
     pub(super) fn disk_files(&self, look: impl Fn(&FileEvidence) -> Judgement) -> Judgement {

@@ -32,6 +32,7 @@ pub const ALL: &[Rule] = &[
     super::not_preconditioned::RULE,
     super::unsteady::RULE,
     super::noisy_neighbour::RULE,
+    super::double_caching::RULE,
     super::run_queue_delay::RULE,
     super::processor_frequency::RULE,
     super::device_locality::RULE,

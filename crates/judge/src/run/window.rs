@@ -8,7 +8,7 @@ use blockstone_record::parameters::RunParameters;
 
 use crate::window::{Growth, PROCESS, Window};
 
-pub const PROBES: [&str; 13] = [
+pub const PROBES: [&str; 15] = [
     "operation",
     "event",
     "role",
@@ -22,6 +22,8 @@ pub const PROBES: [&str; 13] = [
     "block",
     "load",
     "page_cache",
+    "memory",
+    "cached_files",
 ];
 
 /// The window with all that was recorded in it, as an [`Interval`].

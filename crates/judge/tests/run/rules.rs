@@ -1,13 +1,14 @@
 //! Each rule on runs: what fails it, and what leaves it without evidence.
 
 use blockstone_base::Capability;
+use blockstone_base::column::{Origin, Schema, Unit};
 use blockstone_base::identity::{
     BlockDevice, CapKind, CgroupCap, Cloud, DeviceKind, Link, RaidState,
 };
 use blockstone_base::verdict::Outcome;
 use blockstone_judge::RunFindings;
 use blockstone_judge::rules::{Rule, Subject, registry};
-use blockstone_record::testing::RecordingBuilder;
+use blockstone_record::testing::{RecordingBuilder, schema};
 use serde_json::json;
 
 use super::fixture::{calibration, healthy};
@@ -37,7 +38,43 @@ fn sound() -> RecordingBuilder {
     });
     run.set("block", "vda", "flush_ios", 200);
     run.set("block", "vda", "flush_ns", 200_000_000);
+    run.observe(&MEMORY);
+    run.observe(&CACHED_FILES);
+    level(&mut run, "memory", "", [("memory_bytes", 16 << 30), ("file_cache_bytes", 9 << 30)]);
+    run.set("memory", "", "swapped_in_pages", 0);
+    run.set("memory", "", "refaulted_file_pages", 900);
+    let cached = [("cached_bytes", 1 << 30), ("unseen_files", 0)];
+    level(&mut run, "cached_files", "postgres", cached);
     run
+}
+
+static MEMORY: Schema = schema(
+    "memory",
+    &[
+        Origin("test").level("memory_bytes", Unit::Bytes, ""),
+        Origin("test").level("file_cache_bytes", Unit::Bytes, ""),
+        Origin("test").count("swapped_in_pages", ""),
+        Origin("test").count("refaulted_file_pages", ""),
+    ],
+);
+static CACHED_FILES: Schema = schema(
+    "cached_files",
+    &[
+        Origin("test").level("cached_bytes", Unit::Bytes, ""),
+        Origin("test").level("unseen_files", Unit::Count, ""),
+    ],
+);
+
+/// Levels of the window, which do not change.
+fn level<const N: usize>(
+    run: &mut RecordingBuilder,
+    probe: &str,
+    object: &str,
+    columns: [(&str, u64); N],
+) {
+    for (column, value) in columns {
+        run.last().read((probe, object), column, vec![value; 101]);
+    }
 }
 
 /// A counter of the window of ten seconds that changes its speed at a tick of 100 ms.
@@ -120,6 +157,11 @@ const FAILURES: &[(&str, Spoil)] = &[
     }),
     ("unsteady", |run| run.in_bursts("role", "session")),
     ("noisy-neighbour", |run| run.set("host", "", "cpu_steal_ns", 500_000_000)),
+    ("double-caching", |run| {
+        let settings = json!({ "shared_buffers": "4GB" });
+        run.manifest.settings.insert("server_settings".into(), settings);
+        level(run, "cached_files", "postgres", [("cached_bytes", 8 << 30)]);
+    }),
     ("run-queue-delay", |run| run.set("event", "session/run queue", "time_ns", 8_000_000_000)),
     ("generator-bound", |run| run.set("process", "", "cpu_user_ns", 1_600_000_000)),
     ("late-start", |run| {
@@ -227,6 +269,7 @@ const BLIND: &[(&str, Spoil)] = &[
         run.remove("host");
         run.remove("block");
     }),
+    ("double-caching", |run| run.remove("cached_files")),
     ("run-queue-delay", |run| run.remove("event")),
     ("generator-bound", |run| run.remove("process")),
     ("late-start", |run| {
@@ -287,6 +330,10 @@ const HALF_BLIND: &[(&str, Spoil)] = &[
     ("burst", |run| run.manifest.host.hypervisor = Some("KVM".into())),
     ("cache-suspected", |run| run.manifest.host.hypervisor = Some("KVM".into())),
     ("noisy-neighbour", |run| run.remove("block")),
+    ("double-caching", |run| run.remove("memory")),
+    ("double-caching", |run| {
+        level(run, "cached_files", "postgres", [("cached_bytes", 8 << 30)]);
+    }),
 ];
 
 #[test]

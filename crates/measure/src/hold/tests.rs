@@ -150,6 +150,7 @@ fn held(dir: &Path, mut load: MadeUp, interrupts_at: Nanos) -> (Window, MadeUp) 
         manifest: opening.manifest(),
         devices: Vec::new(),
         series: &[&SERIES],
+        through_page_cache: false,
         tick: TICK,
     };
     let mut session = Session::start_on(Box::new(load.clock.clone()), spec).unwrap();

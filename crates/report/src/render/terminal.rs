@@ -184,11 +184,10 @@ fn bottom(report: &Report, style: &Style) -> Vec<String> {
     let notes = report.notes.iter().flat_map(|text| wrap(text, style.width, 0, 4));
     let mut lines: Vec<String> = notes.collect();
     if !report.recording.is_empty() {
-        // What was judged has its page beside it.
-        let (label, page) = if report.verdicts.is_empty() {
-            ("recording:", "")
-        } else {
+        let (label, page) = if report.has_page {
             ("recording and report:", "/report.html")
+        } else {
+            ("recording:", "")
         };
         lines.push(format!("{} {}{page}", style.dim(label), report.recording));
     }

@@ -31,6 +31,11 @@ pub const VIEW: View = View {
         flow("paged_out_bytes_per_s", "paged out", "Bytes written to block devices per second."),
         count("swapped_in_pages_per_s", "swap in/s", "Pages read from swap per second."),
         count("swapped_out_pages_per_s", "swap out/s", "Pages written to swap per second."),
+        count(
+            "refaulted_file_pages_per_s",
+            "re-read/s",
+            "Pages of files read again per second that the page cache had evicted while in use.",
+        ),
         count("major_page_faults_per_s", "major faults/s", "Page faults that waited for I/O."),
         count("direct_reclaims_per_s", "reclaims/s", "Allocations that had to free memory first."),
         count("dirtied_pages_per_s", "dirtied/s", "Pages made dirty per second."),

@@ -1,5 +1,6 @@
 //! The report of what was watched: the tables of an interval.
 
+use blockstone_judge::judge_watch;
 use blockstone_record::manifest::{Imported, Manifest};
 use blockstone_report::render::json;
 use blockstone_report::{Headline, Report};
@@ -22,7 +23,8 @@ pub struct Watched<'a> {
     pub instants: [Option<i128>; 2],
 }
 
-/// The report: of these views or, without names, of all.
+/// The report: of these views or, without names, of all; with what is judged of the whole
+/// interval, whatever is shown of it.
 pub fn report(watched: &Watched<'_>, views: &[String]) -> Report {
     let Watched { manifest, recording, interval, instants: edges } = watched;
     let (answers, facts): (Vec<_>, Vec<_>) = chapters::facts(*manifest, interval, *edges)
@@ -33,8 +35,9 @@ pub fn report(watched: &Watched<'_>, views: &[String]) -> Report {
         facts.collect::<Vec<_>>().join(" · ")
     };
     let (sections, timeline) = layers(*manifest, interval, views);
-    let mut keys =
-        json::keys(document(interval).between(edges.map(|ns| ns.and_then(instants::utc))));
+    let verdicts = judge_watch(interval);
+    let document = document(interval).between(edges.map(|ns| ns.and_then(instants::utc)));
+    let mut keys = json::keys(document.judged(verdicts.clone()));
     // The renderer writes the views that were asked for.
     keys.remove(VIEWS);
     let imported = interval.history().imported();
@@ -47,6 +50,7 @@ pub fn report(watched: &Watched<'_>, views: &[String]) -> Report {
         identity: vec![line(facts)],
         warnings: imported.map(Imported::line).into_iter().collect(),
         sections,
+        verdicts,
         recording: recording.clone(),
         tool_version: tool_version.to_owned(),
         document: keys,

@@ -111,6 +111,16 @@ fn two_databases_in_one_watch_have_names_wherever_they_are_shown() {
 
     let document = run(Command::new(blockstone_binary()).args(["report", "--json", dir])).json();
     keeps_to_its_schema(&document);
+    for name in &named {
+        let size = &document["probes"][format!("database@{name}")][""]["buffer_cache_bytes"];
+        assert!(size.as_f64() > Some(1e6), "{size}: {document:#}");
+    }
+    // A database that was watched is judged.
+    let verdicts = document["verdicts"].as_array().unwrap();
+    let rules: Vec<&str> = verdicts.iter().filter_map(|it| it["rule"].as_str()).collect();
+    assert_eq!(rules, ["double-caching"], "{verdicts:#?}");
+    let evidence = verdicts[0]["evidence"].as_str().unwrap();
+    assert!(evidence.contains("in the page cache") || evidence.contains("cachestat"), "{evidence}");
     for view in ["load", "active-sessions", "sessions", "durability", "ledger"] {
         assert!(!of_instance(&document, view, idle).is_empty(), "{view}: {document:#}");
     }

@@ -45,6 +45,7 @@ fn an_imported_recording_is_replayed_reported_and_compared_and_says_what_it_is()
     let document = run(&mut blockstone(&["report", "--json", &old])).json();
     keeps_to_its_schema(&document);
     assert_eq!(document["imported"]["tool"], "collectl");
+    assert!(document["verdicts"].as_array().unwrap().is_empty(), "no rule has what it needs");
     let reads = &document["views"]["disks"][0]["read_ios_per_s"];
     assert!(reads.as_f64().is_some_and(|reads| reads > 1_000.0), "{reads}");
     let compared = run(&mut blockstone(&["compare", &old, &other]));

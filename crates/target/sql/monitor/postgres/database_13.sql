@@ -4,5 +4,6 @@ SELECT sum(xact_commit)::bigint AS commits, sum(xact_rollback)::bigint AS rollba
     sum(tup_inserted)::bigint AS rows_inserted, sum(tup_updated)::bigint AS rows_updated,
     sum(tup_deleted)::bigint AS rows_deleted, sum(temp_files)::bigint AS temp_files,
     sum(temp_bytes)::bigint AS temp_bytes, sum(deadlocks)::bigint AS deadlocks,
-    (sum(blk_read_time) * 1e6)::bigint AS read_ns, (sum(blk_write_time) * 1e6)::bigint AS write_ns
+    (sum(blk_read_time) * 1e6)::bigint AS read_ns, (sum(blk_write_time) * 1e6)::bigint AS write_ns,
+    pg_size_bytes(current_setting('shared_buffers')) AS buffer_cache_bytes
 FROM pg_stat_database

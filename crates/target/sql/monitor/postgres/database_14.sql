@@ -6,5 +6,6 @@ SELECT sum(xact_commit)::bigint AS commits, sum(xact_rollback)::bigint AS rollba
     sum(temp_bytes)::bigint AS temp_bytes, sum(deadlocks)::bigint AS deadlocks,
     (sum(blk_read_time) * 1e6)::bigint AS read_ns, (sum(blk_write_time) * 1e6)::bigint AS write_ns,
     sum(sessions)::bigint AS logons, (sum(active_time) * 1e6)::bigint AS db_time_ns,
-    (sum(idle_in_transaction_time) * 1e6)::bigint AS idle_in_transaction_ns
+    (sum(idle_in_transaction_time) * 1e6)::bigint AS idle_in_transaction_ns,
+    pg_size_bytes(current_setting('shared_buffers')) AS buffer_cache_bytes
 FROM pg_stat_database

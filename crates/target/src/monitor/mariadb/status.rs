@@ -38,6 +38,8 @@ const MORE: [Known; 21] = [
 ];
 /// Seconds since the server began.
 const UPTIME: &str = "uptime";
+/// Pages of the buffer cache.
+const POOL_PAGES: &str = "Innodb_buffer_pool_pages_total";
 
 #[derive(Debug, Default)]
 pub struct Status {
@@ -74,6 +76,7 @@ impl Status {
             .extend(STATISTICS.into_iter().filter_map(|(column, name)| Some((column, of(name)?))));
         let page_bytes = page_bytes(link);
         values.extend(times(DOUBLE_WRITES, page_bytes).map(|bytes| ("protection_bytes", bytes)));
+        values.extend(times(POOL_PAGES, page_bytes).map(|bytes| ("buffer_cache_bytes", bytes)));
         for (column, variable, unit, is_own) in MORE {
             let Some(value) = times(variable, unit) else { continue };
             values.insert(column, value);
@@ -112,7 +115,7 @@ fn page_bytes(link: &Link) -> u64 {
 fn query() -> String {
     let statistics = STATISTICS.iter().map(|(_, variable)| *variable);
     let more = MORE.iter().map(|(_, variable, ..)| *variable);
-    let all = statistics.chain(more).chain(TRANSFERS).chain([DOUBLE_WRITES]);
+    let all = statistics.chain(more).chain(TRANSFERS).chain([DOUBLE_WRITES, POOL_PAGES]);
     let names: Vec<String> = all.map(|name| format!("'{name}'")).collect();
     let own = MORE.iter().filter(|(.., is_own)| *is_own);
     let own: Vec<String> = own.map(|(_, name, ..)| format!("'{name}'")).collect();
