@@ -177,6 +177,22 @@ pub const BUFFERED: Schema = Schema {
     ],
 };
 
+/// A row for each turn in which sessions visited blocks that are all in the buffer cache.
+pub const VISITS: Schema = Schema {
+    probe: "cached_visits",
+    doc: "Turns in which sessions of the miniature instance visited blocks in its buffer cache.",
+    columns: &[
+        GENERATOR.level("sessions", Unit::Count, "Sessions at the same time, each in a thread."),
+        GENERATOR.level("visits", Unit::Count, "Blocks that they visited together."),
+        GENERATOR.level("cpu_ns", Unit::Nanoseconds, "Processor time of their threads together."),
+        GENERATOR.level(
+            "elapsed_ns",
+            Unit::Nanoseconds,
+            "Time of the turn for each session, added up.",
+        ),
+    ],
+};
+
 /// A row for each flush whose time was measured by what had been written before it.
 pub const FLUSHES: Schema = Schema {
     probe: "flush",

@@ -111,6 +111,14 @@ pub enum CalibrateError {
          hint: use fewer streams, or a larger file or --span"
     )]
     Streams { streams: u32, span: Bytes, least: Bytes },
+    #[error(
+        "visit cached blocks: {available} of memory are available, and {least} are needed\n\
+         hint: omit --cpu, or stop other programs"
+    )]
+    Memory { available: Bytes, least: Bytes },
+    /// The miniature instance, whose cached blocks are visited.
+    #[error(transparent)]
+    Instance(#[from] blockstone_instance::InstanceError),
     #[error("calibrate: no path is named\nhint: blockstone calibrate .")]
     NoTarget,
     #[error(transparent)]

@@ -21,6 +21,7 @@
 
 mod buffered;
 mod confirm;
+mod cpu;
 mod error;
 mod flush;
 mod hold;

@@ -494,6 +494,7 @@ pub(crate) mod tests {
             keep: false,
             matrix: false,
             buffered_writes: false,
+            cpu: false,
             mixes: Vec::new(),
             streams: Vec::new(),
             span: None,

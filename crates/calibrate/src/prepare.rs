@@ -15,6 +15,7 @@ use blockstone_measure::scratch;
 use blockstone_record::manifest::NamedCapability;
 use blockstone_sys::{clock, survey};
 
+use crate::cpu;
 use crate::error::CalibrateError;
 use crate::plan::{self, Facts, LARGE};
 use crate::settings::{Settings, Subject};
@@ -55,6 +56,7 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, CalibrateError> {
         .collect::<Result<_, _>>()?;
     let pairs = || settings.subjects.iter().zip(&targets);
     together::check(settings, &targets)?;
+    check_memory(settings, survey::mem_available_bytes(root))?;
     for (subject, target) in pairs() {
         check_subject(settings, subject, target)?;
         check_block(settings, target)?;
@@ -173,6 +175,15 @@ fn check_subject(
         return Err(CalibrateError::NothingToMix { path });
     }
     Ok(())
+}
+
+/// Visits of cached blocks take memory, and mean nothing where that is swapped.
+fn check_memory(settings: &Settings, available: Option<u64>) -> Result<(), CalibrateError> {
+    let least = Bytes(2 * cpu::MEMORY.get());
+    match available.map(Bytes).filter(|&available| settings.cpu && available < least) {
+        Some(available) => Err(CalibrateError::Memory { available, least }),
+        None => Ok(()),
+    }
 }
 
 /// A part of a file or device is only read: written, the rest would not be known as written by us.

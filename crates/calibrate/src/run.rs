@@ -17,6 +17,7 @@ use blockstone_sys::file::BlockFile;
 
 use crate::buffered;
 use crate::confirm;
+use crate::cpu;
 use crate::error::CalibrateError;
 use crate::flush;
 use crate::hold::{Backing, Measured, first_sequence, hold};
@@ -49,12 +50,12 @@ impl Prepared<'_> {
             manifest: self.manifest(),
             devices,
             series: if self.targets.len() > 1 {
-                &[&load::SERIES, &load::FLUSHES, &load::BUFFERED, &load::SHARES]
+                &[&load::SERIES, &load::FLUSHES, &load::BUFFERED, &load::VISITS, &load::SHARES]
             } else {
-                &[&load::SERIES, &load::FLUSHES, &load::BUFFERED]
+                &[&load::SERIES, &load::FLUSHES, &load::BUFFERED, &load::VISITS]
             },
-            tick: TICK,
             through_page_cache: false,
+            tick: TICK,
         })?;
         for file in self.files.files() {
             session.watch_pages(file.path());
@@ -121,6 +122,7 @@ impl Prepared<'_> {
             keep: Some(settings.keep),
             matrix: Some(settings.matrix),
             buffered_writes: settings.buffered_writes.then_some(true),
+            cpu: settings.cpu.then_some(true),
             asked_span_bytes: settings.span.map(Some),
             offset_bytes: Some(settings.offset).filter(|offset| offset.get() > 0),
             streams: Some(settings.streams.clone()).filter(|streams| !streams.is_empty()),
@@ -160,9 +162,8 @@ struct Run<'a> {
     /// Of the layout's first write: a block with the same id and a lower sequence is not from this
     /// run.
     oldest_sequence: u64,
-    /// How long preconditioning took, the layout of a size given with `--size`, mixes, and writes
-    /// through the page cache; added
-    /// to the time limit.
+    /// How long preconditioning took, the layout of a size given with `--size`, mixes, writes
+    /// through the page cache and visits of cached blocks; added to the time limit.
     unlimited: Nanos,
     /// When preconditioning must end, once its first pass has written all of the file.
     filled_until: Option<Nanos>,
@@ -175,6 +176,9 @@ impl Run<'_> {
         self.left = self.expected(&plan::steps(settings, self.prepared.facts));
         let (medium, content) = (Medium::Nothing, Arc::new(NoContent));
         self.hold(&overhead, medium, content)?;
+        if settings.cpu {
+            self.visit_cached()?;
+        }
         if self.prepared.files.needs_layout() {
             self.fill()?;
             self.lay_out()?;
@@ -188,6 +192,16 @@ impl Run<'_> {
             self.take(step, log.as_ref())?;
         }
         self.confirm(log.as_ref())
+    }
+
+    /// Before anything else needs memory, and while the processors are as quiet as they get.
+    fn visit_cached(&mut self) -> Result<(), EarlyEnd> {
+        let begin = self.session.elapsed();
+        let seed = self.prepared.settings.seed;
+        let processors = self.prepared.host.cpus_allowed_milli.div_ceil(1000).max(1);
+        let interrupted = cpu::measure(&mut self.session, self.observer, processors, seed)?;
+        self.unlimited_since(begin);
+        interrupted.map_or(Ok(()), |signal| Err(EarlyEnd::Interrupted(signal)))
     }
 
     /// The longest that `steps` and the confirmations may take.

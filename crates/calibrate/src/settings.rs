@@ -79,6 +79,8 @@ pub struct Settings {
     pub matrix: bool,
     /// Also write in order through the page cache.
     pub buffered_writes: bool,
+    /// Also measure how many cached blocks are visited for a second of processor time.
+    pub cpu: bool,
     /// Numbers of large reads in flight, in order and at random; none for those of the plan.
     pub streams: Vec<u32>,
     /// How much of a file or device that is only read is visited; none for all of it.

@@ -26,6 +26,7 @@ fn every_window_has_its_edges_in_every_series() {
         keep: false,
         matrix: false,
         buffered_writes: false,
+        cpu: false,
         mixes: Vec::new(),
         streams: Vec::new(),
         span: None,

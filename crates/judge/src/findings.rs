@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::buffered::BufferedWrite;
 use crate::flushes::FlushSlope;
 use crate::precondition::Precondition;
+use crate::visits::CachedVisits;
 
 /// All findings of one recording.
 #[derive(Clone, Debug)]
@@ -28,6 +29,8 @@ pub struct Findings {
     pub flush_slope: Option<FlushSlope>,
     /// Sequential writes through the page cache; none where they were not measured.
     pub buffered_write: Option<BufferedWrite>,
+    /// Visits of cached blocks; none where they were not measured.
+    pub cached_visits: Option<CachedVisits>,
     /// What was written before anything was measured; none without preconditioning.
     pub precondition: Option<Precondition>,
 }

@@ -36,11 +36,12 @@ pub mod run;
 pub mod summary;
 #[cfg(test)]
 mod testing;
+pub mod visits;
 pub mod window;
 
 use blockstone_base::verdict::{Outcome, Verdict};
-use blockstone_record::manifest::Manifest;
 use blockstone_figures::Interval;
+use blockstone_record::manifest::Manifest;
 use blockstone_record::{RecordError, Recording};
 
 use blockstone_reduce::findings::{FileNote, Findings as ScanFindings};
@@ -50,14 +51,18 @@ use flushes::Flush;
 pub use page::rules_page;
 use rules::{Case, Evidence, Observed, RunCase, ScanCase, judge};
 pub use run::RunFindings;
+use visits::CachedVisits;
 use window::Window;
 
 /// Derives and judges a recording. What it lacks is no error: a figure without support is absent,
 /// and a rule without evidence is inconclusive.
 pub fn find(recording: &Recording) -> Result<Findings, RecordError> {
     let windows = window::read(recording)?;
-    let findings = find_in(&recording.manifest, &windows, &flushes::read(recording)?);
-    Ok(Findings { buffered_write: buffered::read(recording)?, ..findings })
+    let mut findings = find_in(&recording.manifest, &windows, &flushes::read(recording)?);
+    findings.buffered_write = buffered::read(recording)?;
+    findings.cached_visits = visits::read(recording)?;
+    findings.summary.extend(findings.cached_visits.as_ref().map(CachedVisits::figure));
+    Ok(findings)
 }
 
 /// The same from windows and flushes that were already read.
@@ -75,6 +80,7 @@ pub fn find_in(manifest: &Manifest, windows: &[Window], flushes: &[Flush]) -> Fi
         drift_ratio,
         flush_slope,
         buffered_write: None,
+        cached_visits: None,
         precondition,
     };
     let judged = judge(&Evidence::Calibration(Case {
@@ -103,15 +109,15 @@ pub fn find_run(
     })
 }
 
+/// The verdicts on what was watched of a host and its databases in an interval.
+pub fn judge_watch(interval: &Interval) -> Vec<Verdict> {
+    judge(&Evidence::Watch(Observed { interval: *interval, run: None })).mark(&mut [], &mut [])
+}
+
 /// Judges what a scan found in the blocks of `files`; `chunks` says whether it looked for chunks.
 pub fn judge_scan(findings: &mut ScanFindings, files: &[FileNote], chunks: bool) {
     let judged = judge(&Evidence::Scan(ScanCase { findings: &*findings, files, chunks }));
     findings.verdicts = judged.mark(&mut [], &mut []);
-}
-
-/// The verdicts on what was watched of a host and its databases in an interval.
-pub fn judge_watch(interval: &Interval) -> Vec<Verdict> {
-    judge(&Evidence::Watch(Observed { interval: *interval, run: None })).mark(&mut [], &mut [])
 }
 
 /// The verdicts on a claim, and the answer that follows: memory explains a rate above the link, and

@@ -305,6 +305,7 @@ impl RunFindings {
             drift_ratio: None,
             flush_slope: None,
             buffered_write: None,
+            cached_visits: None,
             precondition: None,
         }
     }

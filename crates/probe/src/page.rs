@@ -25,7 +25,7 @@ fn schemas() -> impl Iterator<Item = &'static Schema> {
     let probes = registry::ALL.iter().map(|entry| entry.schema);
     let watched = database::MONITORED.iter().filter(|schema| !database::ALL.contains(schema));
     let databases = database::ALL.iter().chain(watched).copied();
-    let loads = [&load::SERIES, &load::SHARES, &load::FLUSHES, &load::BUFFERED];
+    let loads = [&load::SERIES, &load::SHARES, &load::FLUSHES, &load::BUFFERED, &load::VISITS];
     loads.into_iter().chain(probes).chain(databases)
 }
 

@@ -67,6 +67,7 @@ fn every_recorded_column_is_in_the_glossary() {
         &load::SHARES,
         &load::FLUSHES,
         &load::BUFFERED,
+        &load::VISITS,
     ]);
     let series = series.chain(registry::ON_REQUEST.iter().copied());
     // Of a histogram's columns the glossary has one.

@@ -205,6 +205,8 @@ pub enum Group {
     FlushSlope,
     /// Sequential writes through the page cache, beside direct ones.
     BufferedWrite,
+    /// Visits of cached blocks, which need no storage: what processor time gives.
+    CachedVisits,
     /// Random reads in working sets of growing size.
     CacheMap,
     /// Small and large reads together.

@@ -68,6 +68,8 @@ parameters! {
         keep: bool,
         matrix: bool,
         buffered_writes: bool,
+        /// Whether visits of cached blocks are measured too.
+        cpu: bool,
         /// The `--span` given; null without.
         asked_span_bytes: Option<Bytes>,
         /// Where the part that is visited begins, if not at the start.

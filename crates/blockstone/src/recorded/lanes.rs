@@ -176,6 +176,7 @@ fn group(group: Group) -> &'static str {
         Group::Commit => "commits",
         Group::FlushSlope => "flushes",
         Group::BufferedWrite => "buffered writes",
+        Group::CachedVisits => "cached visits",
         Group::CacheMap => "cache map",
         Group::Matrix => "matrix",
         Group::Mix => "mixes",

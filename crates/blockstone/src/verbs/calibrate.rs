@@ -85,6 +85,7 @@ fn settings(args: &CalibrateArgs, global: &Global) -> Result<Settings> {
         keep: args.keep,
         matrix: args.matrix,
         buffered_writes: args.buffered_writes,
+        cpu: args.cpu,
         streams: streams(&args.streams)?,
         span: args.span,
         offset: args.offset.unwrap_or(Bytes(0)),

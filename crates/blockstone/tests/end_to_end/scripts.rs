@@ -10,12 +10,18 @@ use super::{Place, keeps_to_its_schema};
 #[test]
 fn one_run_gives_figures_report_listing_and_comparison() {
     let place = Place::new();
-    let ran = place.calibrate(&["--size", "256M", "--seed", "7"], &place.data());
+    let ran = place.calibrate(&["--size", "256M", "--seed", "7", "--cpu"], &place.data());
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let document = ran.json();
     assert_eq!(document["schema"], "blockstone.calibrate/1");
     keeps_to_its_schema(&document);
-    for name in ["max_iops", "max_mbps", "actual_latency_ns_mean", "commit_latency_ns_p50"] {
+    for name in [
+        "max_iops",
+        "max_mbps",
+        "actual_latency_ns_mean",
+        "commit_latency_ns_p50",
+        "visits_per_core_s",
+    ] {
         let value = document["summary"][name].as_f64().unwrap();
         let interval = &document["summary"][format!("{name}_interval")];
         // On a disk whose speed wanders, a few seconds leave a latency open above: null.
@@ -23,6 +29,14 @@ fn one_run_gives_figures_report_listing_and_comparison() {
         assert!(high.is_finite() || name.contains("latency"), "{name}: {interval}");
         let low = interval[0].as_f64().unwrap();
         assert!(value > 0.0 && low <= value && value <= high, "{name}: {low} {value} {high}");
+    }
+    let visits = &document["cached_visits"];
+    assert_eq!(visits["per_core_s"]["value"], document["summary"]["visits_per_core_s"]);
+    assert_eq!(visits["per_core_s"]["samples"], 6, "{visits:#}");
+    if let Some(together) = visits["together"].as_object() {
+        assert!(together["sessions"].as_u64() > Some(1), "{visits:#}");
+        let share = together["on_processor_ratio"].as_f64().unwrap();
+        assert!(share > 0.0 && share < 1.01, "{visits:#}");
     }
     let verdict = &document["verdicts"][0];
     assert!(["rule", "outcome", "evidence"].iter().all(|key| verdict[key].is_string()));

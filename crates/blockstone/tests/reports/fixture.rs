@@ -128,6 +128,7 @@ impl Fixture {
             drift_ratio,
             flush_slope,
             buffered_write: None,
+            cached_visits: None,
             precondition,
         };
         Self { recording, findings, _dir: dir }

@@ -60,6 +60,10 @@ pub struct CalibrateArgs {
     /// the data were flushed, beside direct writes (adds up to 6 s)
     #[arg(long, conflicts_with_all = ["read_only", "buffered"], help_heading = "Measurement")]
     pub buffered_writes: bool,
+    /// Also measure how many cached blocks a session visits per second of processor time, alone and
+    /// with one session on each processor: a yardstick for processors (adds about 4 s)
+    #[arg(long, help_heading = "Measurement")]
+    pub cpu: bool,
     /// Numbers of 1 MiB reads in flight, in order and at random, each reader in a part of its own
     /// [default: 1,2,4,8; with --quick 1,4]
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', num_args = 1,

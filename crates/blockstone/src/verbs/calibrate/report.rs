@@ -16,6 +16,7 @@ use blockstone_judge::findings::{Findings, Point};
 use blockstone_judge::flushes::FlushSlope;
 use blockstone_judge::precondition::Precondition;
 use blockstone_judge::summary::{ABOUT, NAMES};
+use blockstone_judge::visits::CachedVisits;
 use blockstone_record::Recording;
 use blockstone_record::manifest::{Figure, FileEvidence, Manifest};
 use blockstone_record::parameters::CalibrateParameters;
@@ -57,6 +58,7 @@ const GROUPS: &Groups = &[
             ("direct", "direct_read_mbps"),
         ],
     ),
+    ("a CPU-second", &[("cached", "visits_per_core_s")]),
 ];
 
 /// The keys of the document.
@@ -74,6 +76,8 @@ pub struct CalibrateDocument<'a> {
     /// Sequential writes through the page cache, beside direct ones; null without
     /// `--buffered-writes`.
     buffered_write: Option<&'a BufferedWrite>,
+    /// Visits of cached blocks; null without `--cpu`.
+    cached_visits: Option<&'a CachedVisits>,
     /// Mixes of random reads and writes; empty without `--mix`.
     mixes: Vec<mixes::MixDocument>,
     /// What was written before anything was measured; null without `--precondition`.
@@ -97,6 +101,7 @@ pub fn report(recording: &Recording, findings: &Findings) -> Result<Report> {
             drift_ratio: findings.drift_ratio,
             flush_slope: findings.flush_slope.as_ref(),
             buffered_write: findings.buffered_write.as_ref(),
+            cached_visits: findings.cached_visits.as_ref(),
             mixes: mixes::documents(findings),
             precondition: findings.precondition.as_ref(),
             file: manifest.file.as_ref(),
@@ -160,6 +165,8 @@ fn sections(recording: &Recording, findings: &Findings) -> Result<Vec<Section>> 
             .with(tables::more_committers(manifest, findings)),
         Section::new("buffered-writes", "Sequential writes through the page cache")
             .with(findings.buffered_write.as_ref().map(tables::buffered_writes)),
+        Section::new("cached-visits", "Logical I/O for processor time")
+            .with(findings.cached_visits.as_ref().map(tables::cached_visits)),
         page("writes", "Writes and commits", "A commit is a write and its flush, timed as one.")
             .with(charts::writes(manifest, findings))
             .with([tables::committers(manifest, findings)])

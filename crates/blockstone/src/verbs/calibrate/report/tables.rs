@@ -13,6 +13,7 @@ use blockstone_base::units::{Bytes, three_digits};
 use blockstone_judge::buffered::BufferedWrite;
 use blockstone_judge::findings::{Findings, Point};
 use blockstone_judge::flushes::FlushSlope;
+use blockstone_judge::visits::CachedVisits;
 use blockstone_record::manifest::{Group, Manifest, Stop};
 use blockstone_record::parameters::CalibrateParameters;
 use blockstone_report::format;
@@ -272,6 +273,37 @@ pub fn buffered_writes(writes: &BufferedWrite) -> Table {
     let title = format!("{} written in each of three ways", Bytes(writes.written_bytes));
     let rows = ways.map(|(way, rate)| row![way, rate.scaled(1e6), rate.samples]);
     Table::new("buffered-writes", title, BUFFERED).about(about).with(rows)
+}
+
+const VISITS: &[Heading] = &[
+    count("sessions", "sessions", "At the same time, each in a thread."),
+    count("visits_per_core_s", "blocks per CPU-second", "Blocks visited per CPU-second of these."),
+    ratio("ratio", "of one alone", "That, divided by that of one session."),
+    share(
+        "on_processor_ratio",
+        "on CPU",
+        "Share of the time in which they had a processor: the rest went to other processes and to \
+         the hypervisor.",
+    ),
+    count("turns", "turns", "How often it was measured."),
+];
+
+/// Visits of cached blocks by one session, and by one on each processor.
+pub fn cached_visits(visits: &CachedVisits) -> Table {
+    let about = "Blocks of 8 KiB that sessions of the miniature instance visited by key, 64 to a \
+                 statement, all of them in the buffer cache. It compares processors: what a \
+                 database itself spends on a visit is more. On processors that are threads of one \
+                 core, each gets less than it would alone.";
+    let alone = visits.per_core_s;
+    let mut table =
+        Table::new("cached-visits", "Cached blocks visited per CPU-second", VISITS).about(about);
+    table.push(row![1_u64, alone, happened(None::<f64>), happened(None::<f64>), alone.samples]);
+    if let Some(together) = &visits.together {
+        let rate = together.per_core_s;
+        let on_cpu = together.on_processor_ratio;
+        table.push(row![together.sessions, rate, together.ratio, on_cpu, rate.samples]);
+    }
+    table
 }
 
 const MATRIX: &[Heading] = &[
