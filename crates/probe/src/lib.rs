@@ -28,6 +28,7 @@ pub mod cgroup;
 mod counted;
 pub mod cpu;
 pub mod host;
+pub mod interrupts;
 pub mod io;
 pub mod memory;
 pub mod network;

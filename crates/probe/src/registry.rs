@@ -1,8 +1,8 @@
 //! All probes. Adding one is a file and a line here.
 
 use crate::{Context, Probe, Schema, Scope};
-use crate::{active_set, block, cached_files, cgroup, cpu, host, io, memory, network, nfs, nvme};
-use crate::{page_cache, process, processes, profile, resources};
+use crate::{active_set, block, cached_files, cgroup, cpu, host, interrupts, io, memory, network};
+use crate::{nfs, nvme, page_cache, process, processes, profile, resources};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
@@ -26,6 +26,7 @@ pub const ALL: &[Entry] = &[
     Entry { schema: &memory::SCHEMA, beside_load: false, open: memory::open },
     Entry { schema: &resources::SCHEMA, beside_load: false, open: resources::open },
     Entry { schema: &cpu::SCHEMA, beside_load: false, open: cpu::open },
+    Entry { schema: &interrupts::SCHEMA, beside_load: false, open: interrupts::open },
     Entry { schema: &host::SCHEMA, beside_load: true, open: host::open },
 ];
 

@@ -3,9 +3,9 @@
 use crate::table::View;
 use crate::views::{
     active_sessions, active_set, cgroups, database_io, dirty, disks, durability, events, host,
-    kernel_io, ledger, load_profile, memory, network, nfs, nvme, own, page_cache, processes,
-    processors, profile, resources, samples, sessions, slices, snapper, statements, top_events,
-    write_amplification,
+    interrupts, kernel_io, ledger, load_profile, memory, network, nfs, nvme, own, page_cache,
+    processes, processors, profile, resources, samples, sessions, slices, snapper, statements,
+    top_events, write_amplification,
 };
 
 /// Every view, in the order in which they are shown.
@@ -44,6 +44,7 @@ pub const ALL: &[&View] = &[
     &profile::ROLE_FUNCTIONS,
     &profile::SAMPLING,
     &processors::VIEW,
+    &interrupts::VIEW,
     &memory::VIEW,
     &dirty::VIEW,
     &resources::VIEW,
@@ -68,6 +69,7 @@ pub const GROUPS: [Group; 4] = [
             &host::VIEW,
             &processes::VIEW,
             &processors::VIEW,
+            &interrupts::VIEW,
             &memory::VIEW,
             &dirty::VIEW,
             &resources::VIEW,

@@ -9,6 +9,7 @@ pub mod disks;
 pub mod durability;
 pub mod events;
 pub mod host;
+pub mod interrupts;
 pub mod kernel_io;
 pub mod ledger;
 pub mod load_profile;

@@ -47,6 +47,13 @@ const PROBES: &[Probe] = &[
     },
     Probe { objects: SEVERAL, ..probe("cpu", USES) },
     Probe {
+        objects: SEVERAL,
+        ..probe(
+            "interrupts",
+            "interrupts device_interrupts softirqs network_softirqs block_softirqs",
+        )
+    },
+    Probe {
         levels: "in_flight",
         states: "device_kind beneath",
         objects: &[
@@ -238,8 +245,9 @@ impl World {
     /// a while, some of them with a pause.
     fn is_there(&self, probe: &Probe, place: usize, tick: u64) -> bool {
         let object = probe.objects[place].0;
-        let always =
-            place == 0 || probe.name == "cpu" || matches!(object, "vdb" | "5" | "sampling");
+        let always = place == 0
+            || matches!(probe.name, "cpu" | "interrupts")
+            || matches!(object, "vdb" | "5" | "sampling");
         let draw =
             |what: &str, below| self.draw(&format!("{}/{object}/{what}", probe.name), 0, below);
         let (from, length) = (draw("from", TICKS), 2 + draw("length", TICKS));
