@@ -21,15 +21,19 @@ pub const STATEMENTS: [&str; 3] = ["select", "update", "scan"];
 pub const TRANSACTIONS: [&str; 5] =
     ["new-order", "payment", "order-status", "delivery", "stock-level"];
 
-/// What the sessions sent, by kind of operation; the object is one of [`STATEMENTS`] or
-/// [`TRANSACTIONS`].
+/// The steps of a bulk write, the objects of [`OPERATION`] of such a run: a table is made of
+/// existing rows, its bytes are written to the medium, and it is dropped.
+pub const TABLE_STEPS: [&str; 3] = ["create-table", "flush-table", "drop-table"];
+
+/// What the sessions sent, by kind of operation; the object is one of [`STATEMENTS`],
+/// [`TRANSACTIONS`] or [`TABLE_STEPS`].
 pub const OPERATION: Schema = Schema {
     probe: "operation",
     doc: "What the sessions of the workload completed, by kind of operation, since they started.",
     columns: &[
         CLIENTS.count("completed_ops", "Operations completed without error."),
         CLIENTS.count("failed_ops", "Operations that returned an error."),
-        CLIENTS.count("rows", "Rows visited; one row is one block."),
+        CLIENTS.count("rows", "Rows visited, of which each is one block, or written to a table."),
         CLIENTS.count("commits", "Transactions whose commit was acknowledged."),
         CLIENTS.time("latency_ns_sum", "Sum of latencies from the intended start."),
         CLIENTS.time("service_ns_sum", "Sum of latencies from the time of sending."),
@@ -44,6 +48,7 @@ pub const OPERATION: Schema = Schema {
             "The part of the lag that is the session's own: not spent in the operation before.",
         ),
         CLIENTS.time("spin_ns_sum", "Time in which sessions spun until the next intended start."),
+        CLIENTS.bytes("bytes", "Bytes of the tables that were made; zero for other operations."),
     ],
 };
 
@@ -102,7 +107,10 @@ pub const INSTANCE: Schema = Schema {
         DB.count("multiblock_reads", "Read requests of several blocks into the cache."),
         DB.count("direct_reads", "Read requests past the cache."),
         DB.count("block_changes", "Blocks changed by updates."),
-        DB.count("physical_writes", "Blocks written to storage by the database writers."),
+        DB.count(
+            "physical_writes",
+            "Blocks written to storage by the database writers, and past the cache by sessions.",
+        ),
         DB.count("write_requests", "Write requests for those blocks."),
         DB.bytes("redo_bytes", "Redo generated, without the padding of log blocks."),
         DB.count("redo_writes", "Writes by the log writer."),

@@ -120,6 +120,16 @@ pub fn format(block: &mut [u8], identity: &Identity, fill: &Fill, scn: u64) {
     seal(block);
 }
 
+/// Makes a copy of a block that of its row in block `number`, in the second table of the same
+/// schema, with change `scn`, and seals it.
+pub fn move_to_scan(block: &mut [u8], number: u64, scn: u64) {
+    let table = get(block, AT_TABLE) | 1 << 32;
+    put(block, AT_NUMBER, number);
+    put(block, AT_SCN, scn);
+    put(block, AT_TABLE, table);
+    seal(block);
+}
+
 /// Puts the checksum in: the last step before a block is written.
 pub fn seal(block: &mut [u8]) {
     let sum = checksum(block);
@@ -258,6 +268,18 @@ mod tests {
             column[at] ^= 1;
             prop_assert!(!fill.is_whole(9, 3, &column));
         }
+    }
+
+    #[test]
+    fn a_row_that_moved_is_whole_in_its_new_block_alone() {
+        let mut block = formatted(8192);
+        let row = block[HEADER_BYTES..].to_vec();
+        move_to_scan(&mut block, 12, 100);
+        assert_eq!(check(&block, 0x1d, 12), Ok(()));
+        assert_eq!(check(&block, 0x1d, 7), Err(Fault::Number { found: 12 }));
+        assert_eq!((scn(&block), key(&block)), (100, 11));
+        assert_eq!(get(&block, AT_TABLE) & 0xffff_ffff, 3, "its schema is the same");
+        assert!(block[HEADER_BYTES..] == row);
     }
 
     #[test]

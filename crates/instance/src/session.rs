@@ -1,6 +1,7 @@
 //! Foreground sessions: one thread each, visiting rows one after the other, as a database process
 //! does on behalf of a client.
 
+mod copy;
 mod direct;
 mod scan;
 
@@ -50,6 +51,7 @@ pub struct Session {
     records: Vec<u8>,
     scan_memory: Option<Slot>,
     direct: Option<DirectReader>,
+    copy_memory: Vec<Slot>,
     stop: Option<Arc<AtomicBool>>,
 }
 
@@ -66,6 +68,7 @@ impl Session {
             records: Vec::new(),
             scan_memory: None,
             direct: None,
+            copy_memory: Vec::new(),
             stop: None,
         }
     }

@@ -45,6 +45,10 @@ named! {
         DbFileScatteredRead = "db file scattered read",
         /// The next of the reads past the cache that are outstanding.
         DirectPathRead = "direct path read",
+        /// Writes past the cache, all in flight at once.
+        DirectPathWrite = "direct path write",
+        /// What was written past the cache to become durable.
+        DirectPathSync = "direct path sync",
         DbFileParallelWrite = "db file parallel write",
         /// A write of redo to all copies of the log.
         LogFileParallelWrite = "log file parallel write",

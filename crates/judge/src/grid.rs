@@ -15,13 +15,22 @@ pub const GRID_SCHEMA: &str = "blockstone.grid/1";
 pub const PLAN_FILE: &str = "grid.json";
 
 /// Figures that a grid shows, where they were measured.
-pub const FIGURES: [&str; 17] = [
+pub const FIGURES: [&str; 27] = [
     "operations_per_s",
     "transactions_per_s",
     "new_order_latency_ns_p50",
     "new_order_latency_ns_p99",
     "cpu_ns_per_transaction",
     "physical_reads_per_transaction",
+    "bulk_returned_mbps",
+    "bulk_flushed_mbps",
+    "bulk_rows_per_s",
+    "table_latency_ns_p50",
+    "cpu_ns_per_table_mb",
+    "process_write_ratio",
+    "device_write_ratio",
+    "redo_ratio",
+    "process_read_ratio",
     "read_iops",
     "read_latency_ns_mean",
     "write_iops",
@@ -33,6 +42,7 @@ pub const FIGURES: [&str; 17] = [
     "commit_latency_ns_p50",
     "commit_latency_ns_p99",
     "cpu_ns_per_commit",
+    "db_time_remainder_ratio",
 ];
 
 /// What was run.
@@ -196,7 +206,9 @@ impl Grid {
         if let Some((first, others)) = cells.split_first_mut() {
             for cell in others {
                 let beside = |it: &CellFigure| Some(it.against(first.figure(it.name)?));
-                cell.against_first = cell.figures.iter().filter_map(beside).collect();
+                // A share is neither faster nor slower than another.
+                let rates = cell.figures.iter().filter(|it| !it.unit.starts_with("of "));
+                cell.against_first = rates.filter_map(beside).collect();
             }
         }
         Self { axes: plan.axes.clone(), cells }

@@ -2,6 +2,7 @@
 //! role and disk, latencies, the headline figures and the verdicts on them.
 
 mod blocked;
+mod bulk_write;
 mod io;
 mod latency;
 mod ledger;
@@ -27,6 +28,7 @@ use serde::Serialize;
 
 use crate::Findings;
 pub use blocked::Blocked;
+pub use bulk_write::{BulkCost, BulkStep, BulkWrite, ENOUGH_TABLES, Pace};
 pub(crate) use ledger::has_server;
 pub use ledger::{LedgerCell, LedgerRow};
 pub(crate) use noise::mode as noise_mode;
@@ -78,6 +80,9 @@ pub struct RunFindings {
     /// The transactions of an order-entry mix; none of any other run.
     #[serde(skip)]
     pub transactions: Option<Transactions>,
+    /// The tables of a bulk write; none of any other run.
+    #[serde(skip)]
+    pub bulk_write: Option<BulkWrite>,
     /// Latencies by operation, then by event.
     pub latencies: Vec<Percentiles>,
     /// Sessions, rates and latencies against each other.
@@ -212,7 +217,8 @@ pub struct Transfer {
 /// Latencies of an operation or an event.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Percentiles {
-    /// `select`, `update`, `scan`, a transaction of order entry, or an event.
+    /// `select`, `update`, `scan`, a transaction of order entry, a step of a bulk write, or an
+    /// event.
     pub name: String,
     /// The event's role; empty for an operation.
     pub role: String,
@@ -352,6 +358,7 @@ fn derived(window: &RunWindow, calibration: Option<&Manifest>) -> RunFindings {
     findings.latencies = latency::percentiles(window);
     findings.transactions =
         transactions::derive(window, &findings.latencies, &findings.load_profile);
+    findings.bulk_write = bulk_write::derive(window, &findings.latencies);
     findings.summary = summary::figures(window, &findings);
     findings.efficiency = summary::efficiency(&findings.summary, calibration);
     findings

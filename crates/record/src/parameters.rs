@@ -141,7 +141,8 @@ parameters! {
         think_ns_min: Nanos,
         think_ns_max: Nanos,
         think_every: u32,
-        /// `scan` for the direct-path matrix, `oltp` for order entry; absent for the SLOB method.
+        /// `scan` for the direct-path matrix, `oltp` for order entry, `bulk-write` for tables made
+        /// of existing rows; absent for the SLOB method.
         profile: String,
         /// Of 100 transactions of order entry, how many are of each kind.
         transaction_pct: BTreeMap<String, u32>,

@@ -55,6 +55,12 @@ pub enum RunError {
     )]
     KeptOther { path: PathBuf, option: &'static str, is: String, asked: String },
     #[error(
+        "make {asked} tables a schema on {}: its files have room for {room}\n\
+         hint: name a directory, or files that a run with --profile bulk-write kept",
+        path.display()
+    )]
+    NoRoomForTables { path: PathBuf, room: u64, asked: u32 },
+    #[error(
         "destroy {}: it is not one of the disks of this run\n\
          hint: name the same device as PATH and with --destroy",
         path.display()

@@ -23,6 +23,8 @@ use crate::latencies::{Collector, Taken};
 
 /// How long the sessions together may take to end after the stop request.
 const GRACE: Duration = Duration::from_secs(10);
+/// … and each of those that make tables, which no server lets go of early.
+const GRACE_OF_TABLES: Duration = Duration::from_mins(10);
 /// A warm-up takes at most this share of the window's length.
 const WARM_UP_SHARE: u64 = 2;
 /// … and at most this long.
@@ -64,6 +66,10 @@ impl Load<'_> {
     /// The longest that one step takes, warm-up and window.
     pub fn longest(&self) -> Nanos {
         Nanos(self.warm_up().get() + self.run_time.get())
+    }
+
+    fn grace(&self) -> Duration {
+        if self.parameters.bulk_write { GRACE_OF_TABLES } else { GRACE }
     }
 
     fn only_scans(&self) -> bool {
@@ -109,7 +115,7 @@ pub fn hold(
             None
         } else {
             observer.phase("stop the sessions");
-            running.take().map(|running| running.stop(GRACE))
+            running.take().map(|running| running.stop(load.grace()))
         };
         let window = window?;
         record_noise(session, &noise)?;

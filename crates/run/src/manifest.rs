@@ -89,7 +89,8 @@ fn durable_settings(family: &Family) -> BTreeMap<String, Vec<String>> {
 fn of_population(parameters: &Parameters, run: RunParameters) -> RunParameters {
     match parameters.population {
         Population::Mixed { threads, .. } => {
-            let update_pct = (!parameters.order_entry).then_some(parameters.update_pct);
+            let mixes = !parameters.order_entry && !parameters.bulk_write;
+            let update_pct = mixes.then_some(parameters.update_pct);
             RunParameters { threads: Some(threads), update_pct, ..run }
         }
         Population::Apart { readers, writers } => {
@@ -107,9 +108,15 @@ fn shares() -> BTreeMap<String, u32> {
 /// Adds the parameters of order entry, of a matrix of scans and of noise beside the sessions.
 fn of_form(prepared: &Prepared<'_>, run: RunParameters) -> RunParameters {
     let (plan, noise) = (prepared.scan.as_ref(), prepared.noise.as_ref());
-    let order_entry = prepared.parameters.order_entry;
+    let Parameters { order_entry, bulk_write, .. } = prepared.parameters;
+    let profile = match (order_entry, bulk_write) {
+        _ if plan.is_some() => Some("scan"),
+        (true, _) => Some("oltp"),
+        (false, true) => Some("bulk-write"),
+        (false, false) => None,
+    };
     RunParameters {
-        profile: plan.map(|_| "scan").or(order_entry.then_some("oltp")).map(str::to_owned),
+        profile: profile.map(str::to_owned),
         transaction_pct: order_entry.then(shares),
         scan_multiblock: plan.map(|plan| plan.multiblock.clone()),
         scan_parallel: plan.map(|plan| plan.parallel.clone()),

@@ -26,6 +26,8 @@ use crate::{noise, reuse, scan};
 
 /// Default number of schemas, and of sessions on each.
 const POPULATION: (u32, u32) = (4, 4);
+/// The same of a bulk write: one statement at a time.
+const POPULATION_OF_BULK_WRITES: (u32, u32) = (1, 1);
 /// A schema is never larger than this unless asked for …
 const SCALE: Bytes = Bytes::mib(256);
 /// … nor are all together, so that many of them are loaded in time.
@@ -177,16 +179,18 @@ fn method(
     surveys: &[StorageTarget],
     kept: Option<&Kept>,
 ) -> Result<Parameters, RunError> {
+    let usual = if settings.bulk_write { POPULATION_OF_BULK_WRITES } else { POPULATION };
     let (defaults, seed) = if let Some(kept) = kept {
-        let population = (kept.schemas, POPULATION.1);
+        let population = (kept.schemas, usual.1);
         (Defaults { population, scale: Scale::Blocks(kept.rows) }, kept.seed)
     } else {
-        let population = settings.wanted.population(POPULATION)?;
+        let population = settings.wanted.population(usual)?;
         let scale = default_scale(settings, surveys, population.schemas());
-        (Defaults { population: POPULATION, scale }, settings.seed)
+        (Defaults { population: usual, scale }, settings.seed)
     };
     let parameters = settings.wanted.settle(defaults, settings.block, seed)?;
-    let parameters = Parameters { order_entry: settings.order_entry, ..parameters };
+    let Settings { order_entry, bulk_write, .. } = *settings;
+    let parameters = Parameters { order_entry, bulk_write, ..parameters };
     parameters.check()?;
     Ok(parameters)
 }
@@ -264,7 +268,9 @@ fn check_data(
     surveys: &[StorageTarget],
 ) -> Result<(), RunError> {
     let row = settings.block.get().saturating_mul(settings.redundancy.copies() as u64);
-    let rows = u64::from(spec.schemas).saturating_mul(spec.rows.saturating_add(spec.scan_rows));
+    let copied = spec.rows.saturating_mul(spec.copies.into());
+    let of_schema = spec.rows.saturating_add(spec.scan_rows).saturating_add(copied);
+    let rows = u64::from(spec.schemas).saturating_mul(of_schema);
     let (asked, free) = (Bytes(rows.saturating_mul(row)), Bytes(free_bytes(surveys)));
     match settings.disks.first() {
         Some(disk) if asked > free => {
@@ -332,6 +338,7 @@ fn target_spec(
         rows: parameters.rows,
         scan_rows: if parameters.scan_pct > 0 { parameters.scan_rows } else { 0 },
         order_rows: parameters.order_rows(),
+        copies: parameters.copies(),
         sessions: parameters.population.sessions(),
         work_unit: parameters.most_rows(),
         block: settings.block,

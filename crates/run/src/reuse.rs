@@ -46,6 +46,11 @@ pub fn adapt(spec: &mut TargetSpec, settings: &Settings, kept: &Kept) -> Result<
         ("--obfuscate", format!("{:.2}", kept.obfuscate), format!("{obfuscate:.2}")),
         ("--schemas", kept.schemas.to_string(), spec.schemas.max(kept.schemas).to_string()),
     ];
+    let room = kept.scan_rows / kept.rows.max(1);
+    if room < u64::from(spec.copies) {
+        let path = settings.disks.first().map(|disk| disk.path.clone()).unwrap_or_default();
+        return Err(RunError::NoRoomForTables { path, room, asked: spec.copies });
+    }
     if let Some((option, is, asked)) = pairs.into_iter().find(|(_, is, asked)| is != asked) {
         let path = settings.disks.first().map(|disk| disk.path.clone()).unwrap_or_default();
         return Err(RunError::KeptOther { path, option, is, asked });

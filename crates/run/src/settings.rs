@@ -24,6 +24,8 @@ pub struct Settings {
     pub run_time: Nanos,
     /// Transactions of order entry in place of single statements.
     pub order_entry: bool,
+    /// Tables made of existing rows in place of single statements.
+    pub bulk_write: bool,
     /// The direct-path matrix in place of what is wanted.
     pub scan: Option<ScanMatrix>,
     /// Noise writers, in a second window.

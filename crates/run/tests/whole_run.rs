@@ -52,6 +52,7 @@ fn settings(scratch: &Path, target: &str) -> Settings {
         },
         run_time: Nanos::millis(1500),
         order_entry: false,
+        bulk_write: false,
         scan: None,
         noise: None,
         block: Bytes::kib(8),

@@ -27,7 +27,7 @@ use crate::family::Family;
 use crate::spec::{Kept, TargetSpec};
 use crate::target::{
     Demand, Description, DirectScan, Executed, Latencies, Loading, Operation, Progress, Statement,
-    Target, TargetError, TargetSession, unless,
+    TableStep, Target, TargetError, TargetSession, unless,
 };
 
 /// Redo logs that are written in turn.
@@ -169,7 +169,10 @@ fn specs(spec: &TargetSpec) -> (InstanceSpec, OpenSpec, GroupSpec) {
         block: spec.block,
         schemas: spec.schemas,
         rows: spec.rows,
-        scan_blocks: spec.scan_rows,
+        // Tables that are made lie in the second table, one after the other.
+        scan_blocks: spec
+            .scan_rows
+            .saturating_add(u64::from(spec.copies).saturating_mul(spec.rows)),
         redo_logs: REDO_LOGS,
         redo: spec.redo,
         seed: spec.seed,
@@ -318,10 +321,11 @@ impl Target for InstanceTarget {
 
     fn session(&self, index: u32) -> Result<Box<dyn TargetSession>, TargetError> {
         let instance = self.instance.read();
-        let session = instance.as_ref().ok_or_else(stopped)?.session(index)?;
+        let instance = instance.as_ref().ok_or_else(stopped)?;
+        let (session, block_bytes) = (instance.session(index)?, instance.spec().block.get());
         let scan = Scan::Cached { multiblock: self.multiblock };
         let (orders, redo_stress) = (self.orders, self.redo_stress);
-        Ok(Box::new(InstanceSession { orders, session, redo_stress, scan }))
+        Ok(Box::new(InstanceSession { orders, block_bytes, session, redo_stress, scan }))
     }
 
     fn sample(&self, exact: bool, readings: &mut Vec<Reading>) {
@@ -409,7 +413,9 @@ fn direction(event: Event) -> Op {
         | Event::WriteCompleteWaits
         | Event::LogBufferSpace
         | Event::LogFileSwitch
-        | Event::LatchRedoAllocation => Op::Write,
+        | Event::LatchRedoAllocation
+        | Event::DirectPathWrite
+        | Event::DirectPathSync => Op::Write,
         Event::DbFileSequentialRead
         | Event::DbFileScatteredRead
         | Event::DirectPathRead
@@ -438,6 +444,7 @@ impl Orders {
 
 struct InstanceSession {
     orders: Orders,
+    block_bytes: u64,
     session: Session,
     redo_stress: RedoStress,
     scan: Scan,
@@ -449,17 +456,17 @@ impl TargetSession for InstanceSession {
         match *operation {
             Operation::Select { schema, first_key, rows } => {
                 let rows = session.select(schema, first_key, rows.into())?;
-                Ok(Executed { rows, commits: 0 })
+                Ok(Executed { rows, commits: 0, ..Executed::default() })
             }
             Operation::Update { schema, first_key, rows } => {
                 let stress = self.redo_stress;
                 let rows = session.update(schema, first_key, rows.into(), stress)?;
                 session.commit()?;
-                Ok(Executed { rows, commits: 1 })
+                Ok(Executed { rows, commits: 1, ..Executed::default() })
             }
             Operation::Scan { schema } => {
                 let rows = session.scan(schema, self.scan)?;
-                Ok(Executed { rows, commits: 0 })
+                Ok(Executed { rows, commits: 0, ..Executed::default() })
             }
         }
     }
@@ -492,7 +499,24 @@ impl TargetSession for InstanceSession {
         if writes {
             session.commit()?;
         }
-        Ok(Executed { rows, commits: writes.into() })
+        Ok(Executed { rows, commits: writes.into(), ..Executed::default() })
+    }
+
+    /// The instance has no catalogue: the next table takes the blocks of the one dropped before.
+    fn write_table(&mut self, step: &TableStep) -> Result<Executed, TargetError> {
+        let session = &mut self.session;
+        match *step {
+            TableStep::Create { schema, table } => {
+                let rows = session.copy_rows(schema, table)?;
+                session.commit()?;
+                Ok(Executed { rows, commits: 1, bytes: rows * self.block_bytes })
+            }
+            TableStep::Flush { .. } => {
+                session.flush_tables()?;
+                Ok(Executed::default())
+            }
+            TableStep::Drop { .. } => Ok(Executed::default()),
+        }
     }
 
     fn scan_directly(&mut self, scan: DirectScan) -> Result<(), TargetError> {

@@ -51,5 +51,5 @@ pub use sql::patience::hang_up;
 pub use sql::server::SCRATCH;
 pub use target::{
     Demand, Description, DirectScan, Executed, Latencies, Loading, Operation, Progress, Statement,
-    Target, TargetError, TargetSession, unless,
+    TableStep, Target, TargetError, TargetSession, unless,
 };

@@ -13,7 +13,7 @@ mod programs;
 mod session;
 
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use blockstone_base::units::Bytes;
 use blockstone_sys::account;
@@ -73,6 +73,9 @@ const PIN: [&str; 2] = [
 /// Errors after which a transaction may be sent again: deadlock, lock wait timeout, and a row that
 /// changed under a snapshot.
 const AGAIN: [u16; 3] = [1213, 1205, 1020];
+
+/// Errors that say what the user may not do.
+const DENIED: [u16; 4] = [1044, 1142, 1227, 1370];
 
 pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
     let page = spec.block.get();
@@ -160,7 +163,10 @@ impl Database for Mariadb {
         };
         let thread: Option<u32> = answer::first(&mut link, ask).ok().flatten();
         let member = self.pid.zip(thread).map(|(pid, tid)| Member { pid, thread: Some(tid) });
-        Ok(Session { link, member, prepared: Prepared::new(self.texts()) })
+        let directory: Option<String> = answer::first(&mut link, "SELECT @@datadir").ok().flatten();
+        let directory = directory.filter(|_| self.server.address.local).map(PathBuf::from);
+        let (page_bytes, prepared) = (self.page_bytes, Prepared::new(self.texts()));
+        Ok(Session { link, page_bytes, directory, member, prepared })
     }
 
     fn loaders(&self) -> (usize, u64) {
@@ -371,7 +377,6 @@ impl DriverError for mysql::Error {
 
     fn hint(&self) -> &'static str {
         const FULL: [u16; 3] = [1021, 1114, 3];
-        const DENIED: [u16; 4] = [1044, 1142, 1227, 1370];
         match self {
             Self::MySqlError(said) if FULL.contains(&said.code) => FREE_SPACE,
             Self::MySqlError(said) if DENIED.contains(&said.code) => {

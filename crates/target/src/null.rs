@@ -12,7 +12,7 @@ use blockstone_base::units::Bytes;
 use crate::family::{Family, IoRefused};
 use crate::spec::TargetSpec;
 use crate::target::{
-    Demand, Executed, Operation, Progress, Statement, Target, TargetError, TargetSession,
+    Demand, Executed, Operation, Progress, Statement, TableStep, Target, TargetError, TargetSession,
 };
 
 pub const FAMILY: Family = Family {
@@ -34,7 +34,7 @@ pub fn open(
     _progress: &mut Progress<'_>,
 ) -> Result<Arc<dyn Target>, TargetError> {
     let counted = Arc::new(Counted::default());
-    Ok(Arc::new(Null { counted, scan_rows: spec.scan_rows }))
+    Ok(Arc::new(Null { counted, rows: spec.rows, scan_rows: spec.scan_rows, block: spec.block }))
 }
 
 #[derive(Debug, Default)]
@@ -54,7 +54,9 @@ impl Counted {
 #[derive(Debug)]
 struct Null {
     counted: Arc<Counted>,
+    rows: u64,
     scan_rows: u64,
+    block: Bytes,
 }
 
 impl Target for Null {
@@ -63,8 +65,9 @@ impl Target for Null {
     }
 
     fn session(&self, _index: u32) -> Result<Box<dyn TargetSession>, TargetError> {
+        let Self { rows, scan_rows, block, .. } = *self;
         let counted = Arc::clone(&self.counted);
-        Ok(Box::new(NullSession { counted, scan_rows: self.scan_rows }))
+        Ok(Box::new(NullSession { counted, rows, scan_rows, block }))
     }
 
     fn sample(&self, _exact: bool, readings: &mut Vec<Reading>) {
@@ -84,15 +87,23 @@ impl Target for Null {
 
 struct NullSession {
     counted: Arc<Counted>,
+    rows: u64,
     scan_rows: u64,
+    block: Bytes,
 }
 
 impl TargetSession for NullSession {
     fn execute(&mut self, operation: &Operation) -> Result<Executed, TargetError> {
         let executed = match *operation {
-            Operation::Select { rows, .. } => Executed { rows: rows.into(), commits: 0 },
-            Operation::Update { rows, .. } => Executed { rows: rows.into(), commits: 1 },
-            Operation::Scan { .. } => Executed { rows: self.scan_rows, commits: 0 },
+            Operation::Select { rows, .. } => {
+                Executed { rows: rows.into(), commits: 0, ..Executed::default() }
+            }
+            Operation::Update { rows, .. } => {
+                Executed { rows: rows.into(), commits: 1, ..Executed::default() }
+            }
+            Operation::Scan { .. } => {
+                Executed { rows: self.scan_rows, commits: 0, ..Executed::default() }
+            }
         };
         Ok(self.counted.add(executed))
     }
@@ -104,6 +115,16 @@ impl TargetSession for NullSession {
             Statement::Update { .. } | Statement::Insert { .. } | Statement::Delete { .. } => 1,
         });
         let writes = statements.iter().any(Statement::writes);
-        Ok(self.counted.add(Executed { rows: rows.sum(), commits: writes.into() }))
+        let (rows, commits) = (rows.sum(), writes.into());
+        Ok(self.counted.add(Executed { rows, commits, ..Executed::default() }))
+    }
+
+    fn write_table(&mut self, step: &TableStep) -> Result<Executed, TargetError> {
+        let bytes = self.rows * self.block.get();
+        let executed = match step {
+            TableStep::Create { .. } => Executed { rows: self.rows, commits: 1, bytes },
+            TableStep::Flush { .. } | TableStep::Drop { .. } => Executed::default(),
+        };
+        Ok(self.counted.add(executed))
     }
 }

@@ -26,6 +26,9 @@ pub struct TargetSpec {
     /// Room for the orders of transactions, in the last rows of each schema; zero where there are
     /// none. A database with tables has one for them, and leaves these rows alone.
     pub order_rows: u64,
+    /// Tables that sessions make of all rows of a schema, of each schema at a time; zero where no
+    /// table is made. Where there are such, the second table is not scanned: they may lie in it.
+    pub copies: u32,
     /// Sessions that will be connected at a time.
     pub sessions: u32,
     /// The most rows that one operation visits.
@@ -107,6 +110,7 @@ impl Default for TargetSpec {
             rows: 1024,
             scan_rows: 128,
             order_rows: 0,
+            copies: 0,
             sessions: 1,
             work_unit: 64,
             block: Bytes::kib(8),

@@ -53,6 +53,8 @@ pub enum Table {
     Scan,
     /// Transactions add to it and remove from it, by number.
     Orders,
+    /// Made of all rows of the schema while sessions work, and dropped again.
+    Copy(u32),
 }
 
 impl Table {
@@ -61,6 +63,7 @@ impl Table {
             Self::Rows => format!("rows_{schema}"),
             Self::Scan => format!("scan_{schema}"),
             Self::Orders => format!("orders_{schema}"),
+            Self::Copy(number) => format!("copy_{schema}_{number}"),
         }
     }
 }
@@ -120,6 +123,9 @@ pub trait Link {
     /// Whether the database works on the thread of the session, and reports no waits itself.
     const BLOCKS_HERE: bool = false;
 
+    /// Whether a statement that makes a table commits by itself.
+    const COMMITS_TABLES: bool = false;
+
     /// What the operating system knows this session as.
     fn member(&self) -> Option<Member>;
 
@@ -156,10 +162,25 @@ pub trait Link {
     /// Reads the schema's second table from its first row to its last, and says how many.
     fn scan(&mut self, schema: u32) -> Result<u64, Trouble>;
 
+    /// Makes a table of all rows of the schema, in the transaction where there is one.
+    fn create_table(&mut self, schema: u32, table: u32) -> Result<Made, Trouble>;
+
+    /// Returns when all bytes of such a table are on the medium.
+    fn flush_table(&mut self, schema: u32, table: u32) -> Result<(), Trouble>;
+
+    fn drop_table(&mut self, schema: u32, table: u32) -> Result<(), Trouble>;
+
     /// Hands over the counts that the session held back.
     fn hand_over_counts(&mut self) -> Result<(), SqlError> {
         Ok(())
     }
+}
+
+/// A table that was made of all rows of a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Made {
+    pub rows: u64,
+    pub bytes: u64,
 }
 
 /// A process of the server, or a thread of it.
@@ -193,6 +214,17 @@ pub fn with(text: &str, values: &[(&str, &str)]) -> String {
     values.iter().fold(text.trim().to_owned(), |text, (name, value)| {
         text.replace(&format!("{{{name}}}"), value)
     })
+}
+
+/// The statement `template` that makes table `number` of the rows of a schema, with names as `name`
+/// writes them.
+pub fn copy_text(
+    template: &str,
+    (schema, number): (u32, u32),
+    name: impl Fn(u32, Table) -> String,
+) -> String {
+    let (copy, rows) = (name(schema, Table::Copy(number)), name(schema, Table::Rows));
+    with(template, &[("copy", &copy), ("table", &rows)])
 }
 
 /// The declarations of all columns of a row but the key.

@@ -22,13 +22,15 @@ use crate::sql::error::{DriverError, During, FREE_SPACE, SqlError};
 use crate::sql::processes::{Processes, SESSION};
 use crate::sql::session::COUNTED_BY_SESSIONS;
 use crate::sql::{
-    Chunk, Database, Link, Member, Seen, Table, Templates, Texts, Trouble, Watcher, columns, with,
+    Chunk, Database, Link, Made, Member, Seen, Table, Templates, Texts, Trouble, Watcher, columns,
+    copy_text, with,
 };
 use crate::target::{Demand, Description, TargetError};
 use crate::unmeasured::{Missing, absent};
 
 const CREATE: &str = include_str!("../sql/sqlite/create.sql");
 const CREATE_ORDERS: &str = include_str!("../sql/sqlite/create_orders.sql");
+const COPY: &str = include_str!("../sql/sqlite/copy.sql");
 const INDEX: &str = include_str!("../sql/sqlite/index.sql");
 const STATEMENTS: Templates = Templates {
     select: include_str!("../sql/sqlite/select.sql"),
@@ -95,7 +97,10 @@ pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
         let why = format!("its pages cannot be {page} bytes");
         Err(SqlError::unsuitable("SQLite", why, "--block-size is 4K, 8K, 16K, 32K or 64K"))?;
     }
-    Ok(Content::new(spec).demand(spec, page + 64, ASIDE))
+    let content = Content::new(spec);
+    // A table that is made lies in the log, as a whole, before it lies in the database.
+    let logged = content.copied_rows().saturating_mul(page + 64);
+    Ok(content.demand(spec, page + 64, ASIDE.saturating_add(logged)))
 }
 
 #[derive(Debug)]
@@ -206,7 +211,7 @@ impl Database for Sqlite {
         let link = self.connect()?;
         link.set_prepared_statement_cache_capacity(6 * self.content.schemas() as usize + 3);
         let member = Member { pid: std::process::id(), thread: Some(account::current_thread()) };
-        Ok(Session { link, member, texts: self.texts() })
+        Ok(Session { link, member, page_bytes: self.page_bytes, texts: self.texts() })
     }
 
     fn loaders(&self) -> (usize, u64) {
@@ -344,10 +349,21 @@ impl DriverError for rusqlite::Error {
 pub struct Session {
     link: Connection,
     member: Member,
+    page_bytes: u64,
     texts: Texts,
 }
 
 impl Session {
+    fn number(&self, text: &str) -> Result<u64, Trouble> {
+        self.link.query_row(text, [], |row| row.get(0)).attempting("query a size")
+    }
+
+    /// Pages of the database that hold something.
+    fn pages_in_use(&self) -> Result<u64, Trouble> {
+        let pages = self.number("PRAGMA page_count")?;
+        Ok(pages.saturating_sub(self.number("PRAGMA freelist_count")?))
+    }
+
     fn count(&self, text: &str, keys: &[u64]) -> Result<u64, Trouble> {
         let mut select = self.link.prepare_cached(text).attempting("select")?;
         select.query_row(params_from_iter(keys), |row| row.get(0)).attempting("select")
@@ -421,6 +437,30 @@ impl Link for Session {
 
     fn scan(&mut self, schema: u32) -> Result<u64, Trouble> {
         self.count(&self.texts.scan[schema as usize], &[])
+    }
+
+    fn create_table(&mut self, schema: u32, table: u32) -> Result<Made, Trouble> {
+        let before = self.pages_in_use()?;
+        let text = copy_text(COPY, (schema, table), |schema, table| table.name(schema));
+        self.link.execute_batch(&text).attempting("create a table")?;
+        let pages = self.pages_in_use()?.saturating_sub(before);
+        // SQLite counts the rows of other statements only; these are numbered from 1 on.
+        let name = Table::Copy(table).name(schema);
+        let rows = self.number(&format!("SELECT coalesce(max(rowid), 0) FROM {name}"))?;
+        Ok(Made { rows, bytes: pages * self.page_bytes })
+    }
+
+    /// A checkpoint of the whole log, with flushes of the log before it and of the database after.
+    fn flush_table(&mut self, _schema: u32, _table: u32) -> Result<(), Trouble> {
+        let checkpoint = "PRAGMA wal_checkpoint(FULL)";
+        // Another session that writes, or reads an older state, keeps it from its end.
+        let is_busy = self.number(checkpoint)? != 0;
+        if is_busy { Err(Trouble::Again) } else { Ok(()) }
+    }
+
+    fn drop_table(&mut self, schema: u32, table: u32) -> Result<(), Trouble> {
+        let name = Table::Copy(table).name(schema);
+        self.link.execute_batch(&format!("DROP TABLE {name}")).attempting("drop a table")
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use blockstone_base::column::Reading;
-use blockstone_base::database::STATEMENTS;
+use blockstone_base::database::{STATEMENTS, TABLE_STEPS};
 use blockstone_base::load::Op;
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_base::{Capability, LatencyHistogram};
@@ -68,6 +68,40 @@ impl Statement {
     }
 }
 
+/// A step of a bulk write. The tables that it makes have numbers, below
+/// [`TargetSpec::copies`](crate::TargetSpec::copies) in each schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TableStep {
+    /// Makes a table of all rows of the schema, by a query, and commits.
+    Create {
+        schema: u32,
+        table: u32,
+    },
+    /// Has all of that table written to the medium.
+    Flush {
+        schema: u32,
+        table: u32,
+    },
+    Drop {
+        schema: u32,
+        table: u32,
+    },
+}
+
+impl TableStep {
+    /// The names of the steps, in the order of [`TableStep::kind`].
+    pub const KINDS: [&'static str; 3] = TABLE_STEPS;
+
+    /// Its kind, as an index into [`TableStep::KINDS`].
+    pub const fn kind(&self) -> usize {
+        match self {
+            Self::Create { .. } => 0,
+            Self::Flush { .. } => 1,
+            Self::Drop { .. } => 2,
+        }
+    }
+}
+
 /// A scan past the buffer cache, with `slots` reads of `multiblock` blocks outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirectScan {
@@ -79,9 +113,11 @@ pub struct DirectScan {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
-    /// Rows visited: counted where they were visited, not copied from the request.
+    /// Rows visited or written: counted where that was done, not copied from the request.
     pub rows: u64,
     pub commits: u64,
+    /// Bytes of a table that was made.
+    pub bytes: u64,
 }
 
 /// How far a load is, in blocks.
@@ -183,6 +219,11 @@ pub trait TargetSession {
     /// it is durable, and counts as a commit. Of a target whose spec has orders. Where a target
     /// keeps orders in blocks of no structure, each block visited for orders counts as a row.
     fn transact(&mut self, statements: &[Statement]) -> Result<Executed, TargetError>;
+
+    /// Executes one step of a bulk write and returns when it is done: a table is made when its
+    /// commit is acknowledged, as of any transaction, and it is flushed when its bytes are on the
+    /// medium. Dropping one counts as no commit. Of a target whose spec has copies.
+    fn write_table(&mut self, step: &TableStep) -> Result<Executed, TargetError>;
 
     /// From now on the session's scans read past the buffer cache, as `alter session` arranges.
     /// Asked of targets that say they can, see [`Entry`](crate::registry::Entry).

@@ -12,7 +12,7 @@ use blockstone_base::database;
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_target::registry::{self, ALL, Entry};
 use blockstone_target::{
-    DirectScan, Loading, Operation, Place, Statement, Target, TargetError, TargetSpec,
+    DirectScan, Loading, Operation, Place, Statement, TableStep, Target, TargetError, TargetSpec,
 };
 
 const SCHEMAS: u32 = 2;
@@ -67,8 +67,18 @@ impl Subject {
 
     /// Does it with the target, set up and loaded, and shuts it down.
     fn with(&self, test: impl Fn(&'static str, &Arc<dyn Target>)) {
+        self.with_spec(|_| (), test);
+    }
+
+    /// The same of a target of a spec that `change` made.
+    fn with_spec(
+        &self,
+        change: impl Fn(&mut TargetSpec),
+        test: impl Fn(&'static str, &Arc<dyn Target>),
+    ) {
         let dir = directory();
-        let spec = self.spec(dir.path());
+        let mut spec = self.spec(dir.path());
+        change(&mut spec);
         let target = (self.entry.open)(&spec, &mut go_on).unwrap();
         target.load(&mut go_on).unwrap();
         test(self.name(), &target);
@@ -88,6 +98,7 @@ macro_rules! contract {
                 sessions_work_side_by_side_and_every_commit_is_counted
                 transactions_do_what_they_say_and_commit_once
                 transactions_that_meet_are_sent_again_until_they_are_done
+                a_table_of_all_rows_is_made_flushed_and_dropped_again_and_again
                 samples_keep_to_their_schemas_and_never_fall
                 latencies_are_given_once
                 what_is_demanded_is_enough
@@ -282,6 +293,39 @@ fn transactions_that_meet_are_sent_again_until_they_are_done(subject: &Subject) 
         if !target.describe().unwrap().server.is_empty() {
             assert_eq!(found, 40, "{name}: what was rolled back came once");
         }
+    });
+}
+
+fn a_table_of_all_rows_is_made_flushed_and_dropped_again_and_again(subject: &Subject) {
+    let copied = |spec: &mut TargetSpec| (spec.scan_rows, spec.copies) = (0, 2);
+    subject.with_spec(copied, |name, target| {
+        let block = TargetSpec::default().block.get();
+        // InnoDB keeps a second row beside each in its page; of PostgreSQL's, three fill a page.
+        let (rows, pages) = match name {
+            "mariadb" => (2 * ROWS, ROWS),
+            "postgres" => (ROWS, ROWS / 3),
+            _ => (ROWS, ROWS),
+        };
+        let mut session = target.session(0).unwrap();
+        for round in 0..2 {
+            for (schema, table) in [(0, 0), (1, 1), (0, 1)] {
+                let create = TableStep::Create { schema, table };
+                let made = session.write_table(&create).unwrap();
+                assert_eq!((made.rows, made.commits), (rows, 1), "{name}, round {round}");
+                // PostgreSQL 16 and later extend a table by up to 64 pages at once.
+                let (least, most) = (pages * block, (pages + pages / 8 + 66) * block);
+                assert!((least..=most).contains(&made.bytes), "{name}: {made:?}");
+            }
+            for (schema, table) in [(0, 0), (1, 1), (0, 1)] {
+                for step in [TableStep::Flush { schema, table }, TableStep::Drop { schema, table }]
+                {
+                    let executed = session.write_table(&step).unwrap();
+                    assert_eq!((executed.rows, executed.commits), (0, 0), "{name}: {step:?}");
+                }
+            }
+        }
+        let visited = session.execute(&Operation::Select { schema: 0, first_key: 0, rows: 64 });
+        assert_eq!(visited.unwrap().rows, 64, "{name}: the rows are as they were");
     });
 }
 

@@ -8,21 +8,46 @@ use std::thread;
 
 use blockstone_base::LatencyHistogram;
 use blockstone_base::column::{Cell, Reading};
-use blockstone_base::database::{OPERATION, STATEMENTS, TRANSACTIONS};
+use blockstone_base::database::{OPERATION, STATEMENTS, TABLE_STEPS, TRANSACTIONS};
 use blockstone_base::histogram::SharedHistogram;
 use blockstone_base::load::Op;
 use blockstone_target::Executed;
 
-/// The names of all kinds of operations: single statements, then transactions.
-pub const KINDS: [&str; STATEMENTS.len() + TRANSACTIONS.len()] = {
+/// The names of all kinds of operations: single statements, then transactions, then the steps of a
+/// bulk write.
+pub const KINDS: [&str; STATEMENTS.len() + TRANSACTIONS.len() + TABLE_STEPS.len()] = {
     let [select, update, scan] = STATEMENTS;
     let [new_order, payment, order_status, delivery, stock_level] = TRANSACTIONS;
-    [select, update, scan, new_order, payment, order_status, delivery, stock_level]
+    let [create, flush, drop] = TABLE_STEPS;
+    [
+        select,
+        update,
+        scan,
+        new_order,
+        payment,
+        order_status,
+        delivery,
+        stock_level,
+        create,
+        flush,
+        drop,
+    ]
 };
 const KINDS_LEN: usize = KINDS.len();
 const COLUMNS: usize = OPERATION.columns.len();
-const OPS: [Op; KINDS_LEN] =
-    [Op::Read, Op::Commit, Op::Read, Op::Commit, Op::Commit, Op::Read, Op::Commit, Op::Read];
+const OPS: [Op; KINDS_LEN] = [
+    Op::Read,
+    Op::Commit,
+    Op::Read,
+    Op::Commit,
+    Op::Commit,
+    Op::Read,
+    Op::Commit,
+    Op::Read,
+    Op::Commit,
+    Op::Write,
+    Op::Write,
+];
 
 /// Latencies of operations that have not ended, of each of `kinds`.
 pub(crate) fn unfinished(
@@ -49,6 +74,7 @@ pub struct KindTotals {
     pub think_ns_sum,
     pub late_ns_sum,
     pub spin_ns_sum,
+    pub bytes,
 }
 }
 
@@ -143,11 +169,12 @@ impl SessionCounters {
         let Timed { intended_ns, ready_ns, sent_ns, done_ns } = timed;
         self.write(|| {
             self.current_kind.store(0, Ordering::Relaxed);
-            let [completed, _, rows, commits, latency, service, lag, _, late, _] =
+            let [completed, _, rows, commits, latency, service, lag, _, late, _, bytes] =
                 &self.kinds[kind];
             add(completed, 1);
             add(rows, executed.rows);
             add(commits, executed.commits);
+            add(bytes, executed.bytes);
             add(latency, done_ns - intended_ns);
             add(service, done_ns - sent_ns);
             add(lag, sent_ns - intended_ns);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::str::FromStr;
 
-use blockstone_base::database::STATEMENTS;
+use blockstone_base::database::{STATEMENTS, TABLE_STEPS, TRANSACTIONS};
 use blockstone_base::load::Pacing;
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_target::DirectScan;
@@ -29,6 +29,9 @@ pub struct Parameters {
     /// Transactions of [`order_entry`](crate::order_entry) in place of single statements. For
     /// [`Population::Mixed`] only.
     pub order_entry: bool,
+    /// Tables made of all rows of a schema, flushed and dropped, in place of single statements. For
+    /// [`Population::Mixed`] only.
+    pub bulk_write: bool,
     /// How sessions scan past the buffer cache; none lets the target scan as it does by itself.
     pub direct_scan: Option<DirectScan>,
     /// `DO_HOTSPOT`: a range of rows that is visited more often.
@@ -37,7 +40,7 @@ pub struct Parameters {
     pub hot_schema: Option<Every>,
     /// `THINK_TM_*`: pauses.
     pub think: Option<Think>,
-    /// `WORK_LOOP`: operations a session; none runs until it is stopped.
+    /// `WORK_LOOP`: operations a session, or tables; none runs until it is stopped.
     pub loops: Option<u64>,
     /// When operations start; the rate of an open loop is that of all sessions together.
     pub pacing: Pacing,
@@ -152,7 +155,7 @@ impl Parameters {
 
     pub fn updates(&self) -> bool {
         match self.population {
-            Population::Mixed { .. } => self.update_pct > 0 || self.order_entry,
+            Population::Mixed { .. } => self.update_pct > 0 || self.order_entry || self.bulk_write,
             Population::Apart { writers, .. } => writers > 0,
             Population::Scanning { .. } => false,
         }
@@ -160,7 +163,27 @@ impl Parameters {
 
     /// The kinds of operations that sessions send, as indices into [`KINDS`].
     pub fn kinds(&self) -> Range<usize> {
-        if self.order_entry { STATEMENTS.len()..KINDS.len() } else { 0..STATEMENTS.len() }
+        const TRANSACTIONS_AT: usize = STATEMENTS.len();
+        const TABLE_STEPS_AT: usize = TRANSACTIONS_AT + TRANSACTIONS.len();
+        match (self.order_entry, self.bulk_write) {
+            (true, _) => TRANSACTIONS_AT..TABLE_STEPS_AT,
+            (false, true) => TABLE_STEPS_AT..KINDS.len(),
+            (false, false) => 0..TRANSACTIONS_AT,
+        }
+    }
+
+    /// Operations of a session in `loops` loops.
+    pub(crate) fn operations(&self, loops: u64) -> u64 {
+        let each = if self.bulk_write { TABLE_STEPS.len() as u64 } else { 1 };
+        loops.saturating_mul(each)
+    }
+
+    /// Tables that the sessions of a schema make of its rows, at a time: one each.
+    pub fn copies(&self) -> u32 {
+        match self.population {
+            Population::Mixed { threads, .. } if self.bulk_write => threads,
+            _ => 0,
+        }
     }
 
     /// Rows of a schema that are room for orders.
@@ -269,6 +292,7 @@ impl Default for Parameters {
             scan_pct: 0,
             scan_rows: 128,
             order_entry: false,
+            bulk_write: false,
             direct_scan: None,
             hotspot: None,
             hot_schema: None,

@@ -8,9 +8,9 @@
 //! by accident all hot or none. A statement's rows lie within the schema or the hot range as a
 //! whole, and every row of it is as likely as its place allows, odd and even alike.
 
-use blockstone_base::database::STATEMENTS;
+use blockstone_base::database::{STATEMENTS, TRANSACTIONS};
 use blockstone_base::rng::{self, Rng};
-use blockstone_target::{Operation, Statement};
+use blockstone_target::{Operation, Statement, TableStep};
 
 use crate::order_entry::{OrderEntry, Place};
 use crate::parameters::{Every, Hotspot, Parameters, Population};
@@ -35,6 +35,7 @@ pub struct Schedule {
     pauses: Option<Pauses>,
     round: Option<Round>,
     order_entry: Option<OrderEntry>,
+    bulk_write: Option<BulkWrite>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,7 @@ pub enum Work {
     Operation(Operation),
     /// The statements that [`Schedule::statements`] has until the next step.
     Transaction,
+    Table(TableStep),
 }
 
 impl Step {
@@ -77,6 +79,7 @@ pub fn checksum(parameters: &Parameters) -> u64 {
                 Work::Transaction => {
                     schedule.statements().iter().fold(sum, |sum, it| fold(sum, of_statement(it)))
                 }
+                Work::Table(step) => fold(sum, of_table_step(&step)),
             };
             rng::mix(sum ^ step.think_ns)
         })
@@ -102,6 +105,15 @@ fn of_statement(statement: &Statement) -> Part {
         Statement::Insert { schema, number } => (6, schema, number, 1),
         Statement::Orders { schema, first, count } => (7, schema, first, count),
         Statement::Delete { schema, number } => (8, schema, number, 1),
+    }
+}
+
+fn of_table_step(step: &TableStep) -> Part {
+    let number = 9 + step.kind() as u64;
+    match *step {
+        TableStep::Create { schema, table }
+        | TableStep::Flush { schema, table }
+        | TableStep::Drop { schema, table } => (number, schema, table.into(), 0),
     }
 }
 
@@ -151,6 +163,12 @@ impl Schedule {
                 }
                 _ => None,
             },
+            bulk_write: match parameters.population {
+                Population::Mixed { threads, .. } if parameters.bulk_write => {
+                    Some(BulkWrite { schema, table: index % threads, next: 0 })
+                }
+                _ => None,
+            },
         }
     }
 
@@ -166,6 +184,11 @@ impl Schedule {
             let kind = STATEMENTS.len() + order_entry.next(rng);
             let think_ns = self.pauses.as_mut().map_or(0, |pauses| pauses.next_ns(rng));
             return Step { kind, work: Work::Transaction, think_ns };
+        }
+        if let Some(bulk_write) = &mut self.bulk_write {
+            let step = bulk_write.step();
+            let kind = STATEMENTS.len() + TRANSACTIONS.len() + step.kind();
+            return Step { kind, work: Work::Table(step), think_ns: 0 };
         }
         let update = self.updates.hit();
         let hot_schema = self.hot_schema.as_mut().is_some_and(|one_in| one_in.hit(rng));
@@ -209,6 +232,27 @@ impl Iterator for Schedule {
 struct Round {
     step: u32,
     schemas: u32,
+}
+
+/// A session's table: made, flushed, dropped, again and again.
+#[derive(Clone, Copy, Debug)]
+struct BulkWrite {
+    schema: u32,
+    table: u32,
+    /// Steps so far, of the three.
+    next: u32,
+}
+
+impl BulkWrite {
+    fn step(&mut self) -> TableStep {
+        let Self { schema, table, next } = *self;
+        self.next = (next + 1) % 3;
+        match next {
+            0 => TableStep::Create { schema, table },
+            1 => TableStep::Flush { schema, table },
+            _ => TableStep::Drop { schema, table },
+        }
+    }
 }
 
 /// `pct` of 100, evenly spread. It begins at a drawn place, so that sessions are not in step.
@@ -288,7 +332,7 @@ mod tests {
                 | Operation::Update { schema, first_key, rows },
             ) => (schema, first_key..first_key + u64::from(rows)),
             Work::Operation(Operation::Scan { schema }) => (schema, 0..0),
-            Work::Transaction => panic!("{step:?}"),
+            Work::Transaction | Work::Table(_) => panic!("{step:?}"),
         }
     }
 
@@ -372,6 +416,24 @@ mod tests {
             let at = |schema| four.iter().filter(|step| keys(step).0 == schema).count();
             assert_eq!((at(0), at(5)), (1, 3), "session 11 of 2 a schema is on schema 5");
         }
+    }
+
+    #[test]
+    fn each_session_of_a_bulk_write_makes_flushes_and_drops_a_table_of_its_own() {
+        let population = Population::Mixed { schemas: 2, threads: 3 };
+        let parameters = Parameters { population, bulk_write: true, ..Parameters::default() };
+        parameters.check().unwrap();
+        assert_eq!(parameters.copies(), 3);
+        let sent: Vec<_> = Schedule::new(&parameters, 4).take(4).map(|step| step.work).collect();
+        let (schema, table) = (1, 1);
+        let [create, flush, drop] = [
+            TableStep::Create { schema, table },
+            TableStep::Flush { schema, table },
+            TableStep::Drop { schema, table },
+        ];
+        assert_eq!(sent, [create, flush, drop, create].map(Work::Table));
+        let kinds: Vec<_> = Schedule::new(&parameters, 4).take(3).map(|step| step.kind).collect();
+        assert_eq!(kinds, parameters.kinds().collect::<Vec<_>>());
     }
 
     #[test]

@@ -120,7 +120,8 @@ impl Shared {
                 arrivals.take();
                 schedule.step();
             }
-            let left = parameters.loops.map_or(u64::MAX, |loops| loops.saturating_sub(started));
+            let all = |loops| parameters.operations(loops);
+            let left = parameters.loops.map_or(u64::MAX, |it| all(it).saturating_sub(started));
             let overdue = arrivals.overdue(now_ns).take(left as usize);
             out.extend(overdue.map(|due_ns| (schedule.step().kind, now_ns - due_ns)));
         }
@@ -174,7 +175,7 @@ pub(crate) fn run(index: u32, target: &dyn Target, parameters: &Parameters, shar
         schedule: Schedule::new(parameters, index),
         arrivals: pacing::Schedule::new(parameters.pacing, index, sessions, seed, 0),
         alarm: Alarm::default(),
-        left: parameters.loops.unwrap_or(u64::MAX),
+        left: parameters.loops.map_or(u64::MAX, |loops| parameters.operations(loops)),
         shared,
     };
     running.run(session.as_mut());
@@ -185,6 +186,7 @@ fn sent(step: &Step) -> String {
     match step.work {
         Work::Operation(operation) => format!("{operation:?}"),
         Work::Transaction => KINDS[step.kind].to_owned(),
+        Work::Table(table_step) => format!("{table_step:?}"),
     }
 }
 
@@ -221,6 +223,7 @@ impl Loop<'_> {
             let executed = match &step.work {
                 Work::Operation(operation) => session.execute(operation),
                 Work::Transaction => session.transact(self.schedule.statements()),
+                Work::Table(step) => session.write_table(step),
             };
             let timed = Timed { intended_ns, ready_ns, sent_ns: now_ns, done_ns: self.now_ns() };
             now_ns = timed.done_ns;

@@ -42,10 +42,10 @@ wanted! {
 #[derive(Args, Clone, Copy, Debug, Default, PartialEq)]
 #[command(next_help_heading = "Workload")]
 pub struct Wanted {
-    /// Number of schemas; each has its own table [default: 4]
+    /// Number of schemas; each has its own table [default: 4; 1 with --profile bulk-write]
     #[arg(long, value_name = "N")]
     pub schemas: u32,
-    /// Sessions per schema [default: 4]
+    /// Sessions per schema [default: 4; 1 with --profile bulk-write]
     #[arg(long, value_name = "N", conflicts_with = "sessions")]
     pub threads: u32,
     /// Sessions over all schemas, instead of --threads
@@ -99,7 +99,8 @@ pub struct Wanted {
     /// 30s; 15s with --noise; 4s with --profile scan]
     #[arg(long, value_name = "TIME", conflicts_with = "loops")]
     pub run_time: Nanos,
-    /// Stop after this many operations per session, instead of --run-time
+    /// Stop after this many operations per session, or tables with --profile bulk-write, instead of
+    /// --run-time
     #[arg(long, value_name = "N")]
     pub loops: u64,
     /// Seed of all random choices and of the data [default: random, stored in the manifest]
@@ -188,6 +189,7 @@ impl Wanted {
             scan_pct: self.scan_pct.unwrap_or(shipped.scan_pct),
             scan_rows: scan_size.blocks(block),
             order_entry: false,
+            bulk_write: false,
             direct_scan: None,
             hotspot: self.hotspot.map(|hotspot| Hotspot {
                 first: hotspot.offset.blocks(block),

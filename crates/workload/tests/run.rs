@@ -14,8 +14,8 @@ use blockstone_base::database::TRANSACTIONS;
 use blockstone_base::load::Pacing;
 use blockstone_base::units::Nanos;
 use blockstone_target::{
-    Executed, Latencies, Operation, Progress, Statement, Target, TargetError, TargetSession,
-    TargetSpec, registry,
+    Executed, Latencies, Operation, Progress, Statement, TableStep, Target, TargetError,
+    TargetSession, TargetSpec, registry,
 };
 use blockstone_workload::order_entry::SHARES;
 use blockstone_workload::{
@@ -46,6 +46,7 @@ struct Scripted {
     first: Mutex<Vec<(Instant, u32)>>,
     sent: Mutex<Vec<(u32, Operation)>>,
     transacted: Mutex<Vec<(u32, Vec<Statement>)>>,
+    steps: Mutex<Vec<(u32, TableStep)>>,
 }
 
 #[derive(Debug)]
@@ -113,16 +114,30 @@ impl TargetSession for ScriptedSession {
         }
         self.executed += 1;
         Ok(match *operation {
-            Operation::Select { rows, .. } => Executed { rows: rows.into(), commits: 0 },
-            Operation::Update { rows, .. } => Executed { rows: rows.into(), commits: 1 },
-            Operation::Scan { .. } => Executed { rows: 128, commits: 0 },
+            Operation::Select { rows, .. } => {
+                Executed { rows: rows.into(), commits: 0, ..Executed::default() }
+            }
+            Operation::Update { rows, .. } => {
+                Executed { rows: rows.into(), commits: 1, ..Executed::default() }
+            }
+            Operation::Scan { .. } => Executed { rows: 128, commits: 0, ..Executed::default() },
         })
     }
 
     fn transact(&mut self, statements: &[Statement]) -> Result<Executed, TargetError> {
         let mut transacted = self.target.transacted.lock().unwrap();
         transacted.push((self.index, statements.to_vec()));
-        Ok(Executed { rows: statements.len() as u64, commits: 1 })
+        Ok(Executed { rows: statements.len() as u64, commits: 1, ..Executed::default() })
+    }
+
+    fn write_table(&mut self, step: &TableStep) -> Result<Executed, TargetError> {
+        self.target.steps.lock().unwrap().push((self.index, *step));
+        let made = matches!(step, TableStep::Create { .. });
+        Ok(if made {
+            Executed { rows: 10, commits: 1, bytes: 81_920 }
+        } else {
+            Executed::default()
+        })
     }
 }
 
@@ -159,6 +174,28 @@ fn all_sessions_are_connected_before_the_first_operation() {
     let earliest = first.iter().map(|first| first.0).min().unwrap();
     let latest = first.iter().map(|first| first.0).max().unwrap();
     assert!(latest - earliest < Duration::from_millis(500), "{:?}", latest - earliest);
+}
+
+#[test]
+fn loops_of_a_bulk_write_are_tables_and_their_bytes_are_counted() {
+    let parameters = Parameters { loops: Some(7), bulk_write: true, ..mixed(2) };
+    let (scripted, running) = begin(Orders::default(), &parameters);
+    wait_until("loops end", || running.all_ended());
+    let outcome = running.stop(GRACE);
+    let steps = scripted.steps.lock().unwrap();
+    for session in 0..4 {
+        let of = steps.iter().filter(|(index, _)| *index == session).map(|(_, step)| *step);
+        let expected = Schedule::new(&parameters, session).take(21).map(|step| match step.work {
+            Work::Table(step) => step,
+            other => panic!("{other:?}"),
+        });
+        assert!(of.eq(expected), "{session}");
+    }
+    let [create, flush, drop] = outcome.totals.0[parameters.kinds()] else { panic!("three kinds") };
+    let counts = [create, flush, drop].map(|kind| kind.completed_ops);
+    assert_eq!(counts, [28; 3]);
+    assert_eq!((create.rows, create.commits, create.bytes), (280, 28, 28 * 81_920));
+    assert_eq!((flush.rows, drop.bytes), (0, 0));
 }
 
 #[test]
@@ -203,7 +240,8 @@ fn transactions_are_sent_as_scheduled_and_counted_by_kind() {
     }
     let counted = outcome.totals.0.map(|kind| kind.completed_ops);
     let asked = SHARES.map(|share| 4 * u64::from(share));
-    assert_eq!((&counted[..3], &counted[3..]), (&[0; 3][..], &asked[..]));
+    assert_eq!(counted[parameters.kinds()], asked);
+    assert_eq!(counted.iter().sum::<u64>(), asked.iter().sum::<u64>(), "nothing else is sent");
     let mut readings = Vec::new();
     outcome.totals.readings(parameters.kinds(), &mut readings);
     assert_eq!(readings.iter().map(|row| row.object.as_str()).collect::<Vec<_>>(), TRANSACTIONS);

@@ -30,6 +30,8 @@ pub fn wait_class(event: &str) -> &'static str {
         "db file sequential read"
         | "db file scattered read"
         | "direct path read"
+        | "direct path write"
+        | "direct path sync"
         | "read by other session" => "User I/O",
         "db file parallel write" | "log file parallel write" | "control file parallel write" => {
             "System I/O"

@@ -100,6 +100,7 @@ pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Res
         programs: of_target.programs(),
         run_time: wanted.run_time.unwrap_or(run_time(&args.form)),
         order_entry: args.form.profile == Profile::Oltp,
+        bulk_write: args.form.profile == Profile::BulkWrite,
         scan: scan(&args.form),
         noise: noise(&args.form),
         wanted,
@@ -125,8 +126,8 @@ pub(super) fn settings(args: &RunArgs, global: &Global, printer: Printer) -> Res
 fn run_time(form: &FormArgs) -> Nanos {
     match (form.profile, form.noise) {
         (Profile::Scan, _) => RUN_TIME_OF_MANY,
-        (Profile::Slob | Profile::Oltp, Some(_)) => RUN_TIME_OF_TWO,
-        (Profile::Slob | Profile::Oltp, None) => RUN_TIME,
+        (_, Some(_)) => RUN_TIME_OF_TWO,
+        (_, None) => RUN_TIME,
     }
 }
 
@@ -178,9 +179,11 @@ fn check_form(args: &RunArgs) -> Result<()> {
                 );
             }
         }
-        Profile::Slob | Profile::Oltp => {
-            if form.profile == Profile::Oltp {
-                check_order_entry(args)?;
+        Profile::Slob | Profile::Oltp | Profile::BulkWrite => {
+            match form.profile {
+                Profile::Oltp => check_order_entry(args)?,
+                Profile::BulkWrite => check_bulk_write(args)?,
+                Profile::Slob | Profile::Scan => {}
             }
             if let Some(name) = given(&of_scans).next() {
                 bail!(
@@ -228,6 +231,24 @@ fn check_order_entry(args: &RunArgs) -> Result<()> {
              fixed\n\
              hint: omit {option} or --profile oltp; --sessions, --schemas, --scale, --think and \
              --rate apply to both"
+        );
+    }
+    Ok(())
+}
+
+/// Wishes that a bulk write has: who makes tables of how many rows, and for how long.
+const OF_BULK_WRITES: [&str; 8] =
+    ["schemas", "threads", "sessions", "scale", "obfuscate", "run_time", "loops", "seed"];
+
+fn check_bulk_write(args: &RunArgs) -> Result<()> {
+    let beside = [("conf", args.conf.is_some()), ("noise", args.form.noise.is_some())];
+    let of_the_method = args.method.names().filter(|name| !OF_BULK_WRITES.contains(name));
+    if let Some(name) = given(&beside).chain(of_the_method).next() {
+        let option = option(name);
+        bail!(
+            "make tables with {option}: each is made of all rows of a schema, one after the other\n\
+             hint: omit {option} or --profile bulk-write; --scale sets the size of a table, \
+             --sessions how many are made at a time"
         );
     }
     Ok(())

@@ -6,6 +6,7 @@
 mod attacks;
 mod bad_input;
 mod buffered;
+mod bulk_write;
 mod claim;
 mod destroy;
 mod direct;

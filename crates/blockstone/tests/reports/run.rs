@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::calibrate::expect;
 use crate::document::check;
 use crate::run_fixture::{
-    self, calibration, matrix, noise, order_entry, readers, without_database,
+    self, bulk_write, calibration, matrix, noise, order_entry, readers, without_database,
 };
 
 const SHARES: [u64; 5] = [45, 43, 4, 4, 4];
@@ -57,7 +57,7 @@ impl Run {
 
 /// Reports of all forms of runs.
 pub fn reports() -> Vec<Report> {
-    let forms = [matrix(), noise(), readers(), order_entry(SHARES)];
+    let forms = [matrix(), noise(), readers(), order_entry(SHARES), bulk_write()];
     let forms = forms.iter().map(|fixture| found(fixture, None).report());
     [healthy().report(), condemned().report()].into_iter().chain(forms).collect()
 }
@@ -90,6 +90,14 @@ fn a_matrix_is_a_table_of_reads_beside_the_waits_that_a_database_reports() {
     let screen = screen(&found(&matrix(), None));
     let end = screen.find("\n? ").unwrap();
     expect("run-scan.txt", &screen[..end]);
+}
+
+#[test]
+fn a_bulk_write_says_both_paces_and_what_a_byte_took() {
+    let screen = screen(&found(&bulk_write(), None));
+    for words in ["as returned", "with the flush", "create-table", "Written by its processes"] {
+        assert!(screen.contains(words), "{words}: {screen}");
+    }
 }
 
 #[test]
@@ -154,7 +162,8 @@ fn documents_keep_to_the_schema() {
     let matrix = found(&matrix(), None);
     let noise = found(&noise(), None);
     let oltp = found(&order_entry(SHARES), None);
-    let others = [without_database, readers, matrix, noise, oltp];
+    let tables = found(&bulk_write(), None);
+    let others = [without_database, readers, matrix, noise, oltp, tables];
     for run in [healthy(), condemned(), unfinished()].into_iter().chain(others) {
         check("run", &run.document());
     }

@@ -7,7 +7,7 @@ use blockstone_sys::buffer::Slot;
 use blockstone_sys::usage;
 
 use super::Session;
-use super::direct::DirectReader;
+use super::direct::{DirectRead, DirectReader};
 use crate::block;
 use crate::cache::{Claim, Claimed, Found};
 use crate::error::InstanceError;
@@ -121,10 +121,7 @@ impl Session {
         row_cost: Nanos,
     ) -> Result<u64, InstanceError> {
         let bytes = multiblock as usize * self.shared.block_bytes as usize;
-        let mut reader = match self.direct.take() {
-            Some(reader) if reader.serves(bytes, slots) => reader,
-            _ => DirectReader::start(&self.shared, bytes, slots)?,
-        };
+        let mut reader = self.direct_reader(bytes, slots)?;
         let (mut sent, mut done) = (0, 0);
         while done < blocks && !self.stopped() {
             self.shared.health.check()?;
@@ -133,25 +130,12 @@ impl Session {
                 reader.send(first + sent, count * self.shared.block_bytes);
                 sent += count;
             }
-            let (ledger, histograms) = self.waits();
-            // A database times only the wait: what returned while it was busy costs it nothing, and
-            // is no wait at all.
-            let read = if let Some(read) = reader.returned()? {
-                read
-            } else {
-                let wait = || reader.wait(&self.shared);
-                ledger.timed(histograms, Event::DirectPathRead, wait).0?
-            };
+            let read = self.next_direct_read(&mut reader)?;
             for bytes in read.blocks(self.shared.block_bytes as usize) {
                 black_box(block::key(bytes));
                 done += 1;
             }
-            let bytes = read.bytes();
-            ledger.moved(Direction::Read, 1, bytes, read.elapsed_ns);
-            ledger.read_past_cache(histograms, read.elapsed_ns);
-            let count = bytes / self.shared.block_bytes;
-            ledger.add(Statistic::PhysicalReads, count);
-            ledger.add(Statistic::DirectBlocks, count);
+            let count = read.bytes() / self.shared.block_bytes;
             reader.give_back(read);
             evaluate(count, row_cost);
         }
@@ -160,6 +144,40 @@ impl Session {
             self.direct = Some(reader);
         }
         Ok(done)
+    }
+
+    /// The session's reader for this size and number of reads.
+    pub(super) fn direct_reader(
+        &mut self,
+        bytes: usize,
+        slots: u32,
+    ) -> Result<DirectReader, InstanceError> {
+        match self.direct.take() {
+            Some(reader) if reader.serves(bytes, slots) => Ok(reader),
+            _ => DirectReader::start(&self.shared, bytes, slots),
+        }
+    }
+
+    /// The read past the cache that was sent first, counted.
+    pub(super) fn next_direct_read(
+        &self,
+        reader: &mut DirectReader,
+    ) -> Result<DirectRead, InstanceError> {
+        let (ledger, histograms) = self.waits();
+        // A database times only the wait: what returned while it was busy costs it nothing, and is
+        // no wait at all.
+        let read = if let Some(read) = reader.returned()? {
+            read
+        } else {
+            let wait = || reader.wait(&self.shared);
+            ledger.timed(histograms, Event::DirectPathRead, wait).0?
+        };
+        ledger.moved(Direction::Read, 1, read.bytes(), read.elapsed_ns);
+        ledger.read_past_cache(histograms, read.elapsed_ns);
+        let blocks = read.bytes() / self.shared.block_bytes;
+        ledger.add(Statistic::PhysicalReads, blocks);
+        ledger.add(Statistic::DirectBlocks, blocks);
+        Ok(read)
     }
 }
 

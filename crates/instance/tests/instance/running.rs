@@ -3,13 +3,15 @@
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use blockstone_base::Nanos;
-use blockstone_instance::group::{DiskGroup, DiskState, Redundancy};
+use blockstone_base::{Bytes, Nanos};
+use blockstone_instance::group::{DiskGroup, DiskState, Member, Redundancy};
 use blockstone_instance::wait::{Event, Role, Statistic};
-use blockstone_instance::{Instance, InstanceError, OpenSpec, RedoStress, Scan, TornProtection};
+use blockstone_instance::{
+    Instance, InstanceError, InstanceSpec, OpenSpec, RedoStress, Scan, TornProtection,
+};
 
 use crate::load::{Memory, on_sessions};
-use crate::world::{ROWS, create, open_spec, spec};
+use crate::world::{ROWS, create, machine, open_on, open_spec, spec};
 
 #[test]
 fn exactly_the_rows_asked_for_are_visited_and_reads_add_up() {
@@ -47,6 +49,42 @@ fn exactly_the_rows_asked_for_are_visited_and_reads_add_up() {
     assert_eq!(count(Statistic::Commits), 1);
     assert_eq!(count(Statistic::BlockChanges), 5);
     instance.shutdown().unwrap();
+}
+
+#[test]
+fn a_copy_of_all_rows_writes_each_block_once_and_survives_a_power_loss_once_it_is_flushed() {
+    let made = InstanceSpec { scan_blocks: 2 * ROWS, ..spec() };
+    let machine = machine(2, 5);
+    let members = machine.disks().into_iter().map(Member::from).collect();
+    let (unit, files) = (Bytes::mib(1), made.files().unwrap());
+    let group = DiskGroup::create_on(members, Redundancy::Normal, unit, &files).unwrap();
+    Instance::create(&made, &group).unwrap();
+    let spec = open_spec(TornProtection::FullPage);
+    let instance = Instance::open(&group, &spec).unwrap();
+    instance.load(2, &mut |_, _| {}).unwrap();
+    let mut session = instance.session(0).unwrap();
+    assert!(session.copy_rows(1, 2).unwrap_err().to_string().contains("a second table of 600"));
+    let before = instance.snapshot();
+    assert_eq!(session.copy_rows(1, 1).unwrap(), ROWS);
+    session.flush_tables().unwrap();
+    session.commit().unwrap();
+    let seen = instance.snapshot();
+    let moved = |statistic| seen.statistic(statistic) - before.statistic(statistic);
+    assert_eq!(moved(Statistic::PhysicalReads), ROWS);
+    assert_eq!(moved(Statistic::PhysicalWrites), ROWS, "a mirrored write counts once");
+    assert_eq!((moved(Statistic::Commits), moved(Statistic::BlockChanges)), (1, 0));
+    assert!(moved(Statistic::RedoBytes) < 200, "only the commit has redo");
+    assert_eq!(seen.waits(Role::Session, Event::DirectPathSync).count, 1);
+    assert!(seen.waits(Role::Session, Event::DirectPathWrite).count > 0);
+    drop(session);
+    instance.crash();
+    drop(group);
+    machine.lose_power();
+    let instance = open_on(&machine, &spec).unwrap();
+    let mut session = instance.session(0).unwrap();
+    let scan = Scan::Direct { multiblock: 7, slots: 3, row_cost: Nanos(0) };
+    assert_eq!(session.scan(1, scan).unwrap(), 2 * ROWS, "every block is whole and in its place");
+    assert_eq!(session.select(1, 0, ROWS).unwrap(), ROWS);
 }
 
 /// One that ended first told the writers that there was nothing left to write for the others.

@@ -22,6 +22,8 @@ fn check(case: &RunCase) -> Judgement {
     let Some(law) = case.findings.littles_law.first() else {
         return Judgement::inconclusive(if case.window.scans() {
             "the reads of a scan overlap, so the law does not apply to its sessions"
+        } else if case.window.writes_tables() {
+            "the window cuts tables in two, so their number is not exact enough"
         } else {
             "the sessions did not run in a closed loop"
         });

@@ -28,9 +28,10 @@ pub(super) const RULE: Rule = Rule {
                 cached file misses 100 %, and real direct reads at most 0.3 %; at 10 % the rate is \
                 at most 11 % too high. Phases that are cached on purpose (cached-read/cached and \
                 /buffered) are excluded. In a run: more than 10 % of the bytes read, if at least \
-                10 MB were read. Inconclusive on a loop device if nothing is known beneath it. \
-                In a claim: main memory can hold more than half of the data, and direct I/O was \
-                not stated.",
+                10 MB were read, allowing for the tables that the window's edges cut; or of the \
+                bytes of tables that were made and flushed. Inconclusive on a loop device if \
+                nothing is known beneath it. In a claim: main memory can hold more than half of \
+                the data, and direct I/O was not stated.",
     cause: "The page cache, a hole in the file or a file system in memory served the reads, or \
             the page cache absorbed the writes.",
     next: "Measure a fully written file with direct I/O, on the storage itself; with --buffered, \
@@ -217,6 +218,9 @@ fn check_run(case: &RunCase) -> Judgement {
         let evidence = format!("{memory} keeps files in main memory");
         return Judgement::fail(evidence, all_figures()).caused_by(RUN_CAUSE).advising(RUN_NEXT);
     }
+    if let Some(judgement) = tables_that_were_not_written(case) {
+        return judgement;
+    }
     let Some(reads) = case.findings.ledger.iter().find(|row| row.what == "reads") else {
         return Judgement::inconclusive("the reads were not counted");
     };
@@ -233,8 +237,9 @@ fn check_run(case: &RunCase) -> Judgement {
         return Judgement::inconclusive(format!("only {} were read", megabytes(bytes)));
     }
     let share = charged as f64 / bytes as f64;
+    let missing = 1.0 - share - cut_off(case);
     let next = if has_server(case.window) { past_memory(case) } else { RUN_NEXT.to_owned() };
-    if 1.0 - share <= MISSING_RATIO_MAX
+    if missing <= MISSING_RATIO_MAX
         && let Some(judgement) = through_loop(case, bytes)
     {
         return judgement;
@@ -249,9 +254,32 @@ fn check_run(case: &RunCase) -> Judgement {
         percent(share),
         percent((1.0 - share).max(0.0))
     );
-    Judgement::decide(1.0 - share > MISSING_RATIO_MAX, evidence, read_figures())
+    Judgement::decide(missing > MISSING_RATIO_MAX, evidence, read_figures())
         .caused_by(RUN_CAUSE)
         .advising(next)
+}
+
+/// The share of reads that a bulk write may count on the other side of an edge of its window: a
+/// database counts those of a statement when that has returned.
+fn cut_off(case: &RunCase) -> f64 {
+    let Some(made) = &case.findings.bulk_write else { return 0.0 };
+    2.0 * case.window.sessions() as f64 / made.tables.max(1) as f64
+}
+
+/// Of a bulk write: the kernel charged fewer bytes than the tables have that were flushed.
+fn tables_that_were_not_written(case: &RunCase) -> Option<Judgement> {
+    let (_, written) = case.findings.bulk_write.as_ref()?.cost("process_write_ratio")?;
+    (written.high < 1.0 - MISSING_RATIO_MAX).then(|| {
+        let evidence = format!(
+            "of the bytes of tables that were flushed, {} were charged as written",
+            percent(written.value)
+        );
+        Judgement::fail(evidence, vec!["bulk_flushed_mbps".to_owned()])
+            .caused_by("The flush did not write the tables, or others were charged for it.")
+            .advising(
+                "Compare the bytes that the device wrote; look at the flushes of the database.",
+            )
+    })
 }
 
 /// The advice to a database that reads through the page cache, with the size for this machine: the

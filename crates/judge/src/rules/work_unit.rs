@@ -43,6 +43,19 @@ fn mix(case: &RunCase, seen: &mut Vec<String>, wrong: &mut Vec<String>) {
     if off <= SHARE_OFF_MAX { seen.push(text) } else { wrong.push(text) }
 }
 
+/// Whether every table has all rows of its schema: `InnoDB` keeps a second row beside each.
+fn tables(case: &RunCase, seen: &mut Vec<String>, wrong: &mut Vec<String>) {
+    let Some(made) = case.findings.bulk_write.as_ref().filter(|made| made.tables > 0) else {
+        return;
+    };
+    let Some(rows) = case.window.parameters().rows_per_schema else { return };
+    let each = made.rows_mean.unwrap_or(0.0);
+    let text =
+        format!("tables of {each:.1} rows were made of schemas of {}", thousands(rows as i64));
+    let is_whole = [1, 2].iter().any(|times| (each - (times * rows) as f64).abs() < 1e-6);
+    if is_whole { seen.push(text) } else { wrong.push(text) }
+}
+
 fn check(case: &RunCase) -> Judgement {
     let grown = |kind, column| case.window.grown("operation", kind, column).unwrap_or(0);
     let mut seen = Vec::new();
@@ -78,6 +91,7 @@ fn check(case: &RunCase) -> Judgement {
         }
     }
     mix(case, &mut seen, &mut wrong);
+    tables(case, &mut seen, &mut wrong);
     match (wrong.is_empty(), seen.is_empty()) {
         (false, _) => Judgement::fail(wrong.join("; "), all_figures()),
         (true, false) => Judgement::pass(seen.join("; ")),

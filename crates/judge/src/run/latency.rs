@@ -1,6 +1,6 @@
 //! Latencies by operation and by event, and whether they agree with the rates.
 
-use blockstone_base::database::{STATEMENTS, TRANSACTIONS};
+use blockstone_base::database::{STATEMENTS, TABLE_STEPS, TRANSACTIONS};
 use blockstone_base::histogram::{Buckets, LatencyHistogram};
 use blockstone_record::LatencyClock;
 
@@ -16,7 +16,7 @@ pub fn percentiles(window: &RunWindow) -> Vec<Percentiles> {
         window.histograms().collect()
     };
     let mut out = Vec::new();
-    for name in STATEMENTS.into_iter().chain(TRANSACTIONS) {
+    for name in STATEMENTS.into_iter().chain(TRANSACTIONS).chain(TABLE_STEPS) {
         let of = |clock| all.iter().find(|found| (found.0, found.1) == (name, clock));
         let unfinished = of(LatencyClock::Unfinished).map(|found| found.2);
         let found = of(LatencyClock::Intended);
@@ -68,9 +68,10 @@ fn row(
 /// but read: then sessions ÷ reads a second is the latency of a read, but for the processor time.
 pub fn littles_law(window: &RunWindow) -> Vec<LittlesLaw> {
     let sessions = window.sessions();
-    // A scan's reads overlap, and its operations are longer than a window is exact for.
+    // A scan's reads overlap, and its operations are longer than a window is exact for, as are
+    // tables that are made.
     let has_rate = window.parameters().rate_per_s.is_some();
-    if sessions == 0 || has_rate || window.scans() {
+    if sessions == 0 || has_rate || window.scans() || window.writes_tables() {
         return Vec::new();
     }
     let grown = |column| window.grown_of_all("operation", column).ok();

@@ -8,13 +8,13 @@ use crate::summary::names;
 
 use super::time::{CPU, SESSION};
 use super::window::RunWindow;
-use super::{Efficiency, Percentiles, RunFindings, TransactionKind};
+use super::{BulkWrite, Efficiency, Percentiles, RunFindings, TransactionKind};
 
 /// Names of all figures, in their order; a figure that was not measured is absent.
-pub const NAMES: [&str; 27] = names(&ABOUT);
+pub const NAMES: [&str; 38] = names(&ABOUT);
 
 /// What each of them is.
-pub const ABOUT: [(&str, &str); 27] = [
+pub const ABOUT: [(&str, &str); 38] = [
     ("read_iops", "Read requests a second of the database's processes."),
     ("write_iops", "Write requests a second of the same; a mirrored write counts once."),
     ("hardware_read_iops", "Read requests a second sent to the disks."),
@@ -40,6 +40,20 @@ pub const ABOUT: [(&str, &str); 27] = [
     ("new_order_latency_ns_p99", "99th percentile of the same."),
     ("cpu_ns_per_transaction", "Processor time of the sessions a transaction of order entry."),
     ("physical_reads_per_transaction", "Blocks read from storage a transaction of order entry."),
+    (
+        "bulk_returned_mbps",
+        "Decimal megabytes of tables a second of a session, as the statement returned.",
+    ),
+    ("bulk_flushed_mbps", "The same with the flush of each table, until it is on the medium."),
+    ("bulk_rows_per_s", "Rows written to tables a second of a session, as the statement returned."),
+    ("table_latency_ns_mean", "Mean time of a statement that makes a table, commit included."),
+    ("table_latency_ns_p50", "Median of the same."),
+    ("table_latency_ns_p90", "90th percentile of the same."),
+    ("cpu_ns_per_table_mb", "Processor time of the database a megabyte of tables."),
+    ("process_read_ratio", "Bytes charged as read to the database, of those of the tables."),
+    ("process_write_ratio", "Bytes charged as written to the database, of those of the tables."),
+    ("device_write_ratio", "Bytes written to the device by all processes, of those of the tables."),
+    ("redo_ratio", "Bytes of redo, of those of the tables."),
     ("average_active_sessions", "Database time a second: sessions inside a call on average."),
     ("db_time_remainder_ratio", "Share of database time that CPU, run queue and waits leave."),
 ];
@@ -104,6 +118,8 @@ fn figure(name: &str, window: &RunWindow, findings: &RunFindings) -> Option<Foun
             let commits = window.track_of_all("operation", "commits").ok()?;
             ("CPU per commit", "ns", window.slope(&processor(window)?, &commits).ok()?)
         }
+        // The steps of a table are no operations of one kind.
+        "operations_per_s" if findings.bulk_write.is_some() => return None,
         "operations_per_s" => ("Operations", "ops/s", of_all("operation", "completed_ops")?),
         "transactions_per_s" => {
             findings.transactions.as_ref()?;
@@ -130,7 +146,24 @@ fn figure(name: &str, window: &RunWindow, findings: &RunFindings) -> Option<Foun
             let exact = Estimate { value, low: value, high: value, samples: 1, duration_ns };
             ("DB time unaccounted", "of DB time", exact)
         }
-        _ => return None,
+        _ => return of_bulk_write(name, findings.bulk_write.as_ref()?),
+    })
+}
+
+fn of_bulk_write(name: &str, bulk_write: &BulkWrite) -> Option<Found> {
+    let BulkWrite { returned, flushed, .. } = bulk_write;
+    let create = bulk_write.steps.first()?;
+    Some(match name {
+        "bulk_returned_mbps" => ("Tables, returned", "MB/s", returned.mb_per_s?),
+        "bulk_flushed_mbps" => ("Tables, flushed", "MB/s", flushed.mb_per_s?),
+        "bulk_rows_per_s" => ("Rows, returned", "rows/s", returned.rows_per_s?),
+        "table_latency_ns_mean" => ("Mean table", "ns", create.ns_mean?),
+        "table_latency_ns_p50" => ("Median table", "ns", create.ns_p50?),
+        "table_latency_ns_p90" => ("90 % of tables", "ns", create.ns_p90?),
+        _ => {
+            let (cost, amount) = bulk_write.cost(name)?;
+            (cost.title, cost.unit, amount)
+        }
     })
 }
 

@@ -66,6 +66,10 @@ impl<'a> RunWindow<'a> {
         self.phase.group == Group::Scan
     }
 
+    pub fn writes_tables(&self) -> bool {
+        self.parameters().profile.as_deref() == Some("bulk-write")
+    }
+
     pub fn duration_ns(&self) -> u64 {
         self.to_ns - self.from_ns
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use blockstone_base::column::Schema;
-use blockstone_base::database::{self, DIRECT_READ, TRANSACTIONS};
+use blockstone_base::database::{self, DIRECT_READ, TABLE_STEPS, TRANSACTIONS};
 use blockstone_base::load::{Access, LoadSpec, Op, SERIES};
 use blockstone_base::stats::Estimate;
 use blockstone_record::LatencyClock::{Intended, Submitted};
@@ -93,6 +93,33 @@ pub fn order_entry(shares: [u64; 5]) -> RecordingBuilder {
     let rows: Vec<_> = TRANSACTIONS.into_iter().zip(shares).map(row).collect();
     run.series("operation", columns, &rows);
     run.latencies("new-order", Op::Commit, Intended, &[(10_000_000, 440), (40_000_000, 10)]);
+    run
+}
+
+/// A bulk write: two tables of 80 MiB a second, made in 250 ms and flushed in 150 ms each. For each
+/// byte of a table, three are charged as written.
+pub fn bulk_write() -> RecordingBuilder {
+    let mut run = healthy();
+    let settings = &mut run.manifest.settings;
+    settings.remove("update_pct");
+    settings.insert("profile".into(), "bulk-write".into());
+    for (name, value) in [("sessions", 1), ("schemas", 1), ("rows_per_schema", 10_240)] {
+        settings.insert(name.into(), value.into());
+    }
+    run.remove("operation");
+    let columns = ["completed_ops", "rows", "commits", "latency_ns_sum", "bytes"];
+    let [create, flush, drop] = TABLE_STEPS;
+    let bytes = 2 * 10_240 * 8192;
+    let rows = [
+        (create, [2, 2 * 10_240, 2, 500_000_000, bytes]),
+        (flush, [2, 0, 0, 300_000_000, 0]),
+        (drop, [2, 0, 0, 10_000_000, 0]),
+    ];
+    run.series("operation", columns, &rows);
+    run.latencies(create, Op::Commit, Intended, &[(250_000_000, 2)]);
+    let columns = ["read_bytes", "write_bytes"];
+    let server = [("session", [6_000 * 8192, bytes]), ("checkpointer", [0, 2 * bytes])];
+    run.series("server", columns, &server);
     run
 }
 

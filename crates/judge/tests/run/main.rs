@@ -16,7 +16,9 @@ use blockstone_record::manifest::Manifest;
 use blockstone_record::testing::RecordingBuilder;
 use serde_json::json;
 
-use fixture::{calibration, healthy, matrix, noise, order_entry, readers, without_database};
+use fixture::{
+    bulk_write, calibration, healthy, matrix, noise, order_entry, readers, without_database,
+};
 
 fn found(fixture: &RecordingBuilder, calibration: Option<&Manifest>) -> RunFindings {
     let parent = tempfile::tempdir().unwrap();
@@ -80,6 +82,62 @@ fn transactions_have_their_rates_and_costs_and_a_wrong_mix_is_found() {
     let mixed_up = found(&order_entry([41, 47, 4, 4, 4]), None);
     assert_eq!(outcome(&mixed_up), Outcome::Fail);
     assert!(found(&healthy(), None).transactions.is_none());
+}
+
+#[test]
+fn a_bulk_write_is_as_fast_as_returned_and_as_flushed_and_its_bytes_are_accounted_for() {
+    let findings = found(&bulk_write(), None);
+    let made = findings.bulk_write.as_ref().unwrap();
+    assert_eq!((made.tables, made.rows_mean), (20, Some(10_240.0)));
+    assert!(near(made.flushed.ns_mean.unwrap().value, 4e8));
+    for (name, expected) in [
+        ("bulk_returned_mbps", 80.0 * 1.048_576 / 0.25),
+        ("bulk_flushed_mbps", 80.0 * 1.048_576 / 0.4),
+        ("bulk_rows_per_s", 40_960.0),
+        ("table_latency_ns_mean", 250e6),
+        ("process_write_ratio", 3.0),
+        ("process_read_ratio", 6_000.0 / 20_480.0),
+        // 880 ms of processor time a second, for 168 MB.
+        ("cpu_ns_per_table_mb", 880e6 / 167.772_16),
+        ("redo_ratio", 2_400_000.0 / 167_772_160.0),
+    ] {
+        let estimate = findings.figure(name).unwrap_or_else(|| panic!("{name}")).estimate;
+        let off = (estimate.value / expected - 1.0).abs();
+        assert!(off < 1e-3, "{name}: {estimate:?}, not {expected}");
+        assert_eq!(estimate.samples, 19, "{name}: those between the ends of two flushes");
+    }
+    assert!(findings.figure("operations_per_s").is_none(), "steps are of three kinds");
+    let outcome = |findings: &RunFindings, rule: &str| {
+        findings.verdicts.iter().find(|verdict| verdict.rule == rule).unwrap().outcome
+    };
+    assert_eq!(outcome(&findings, "work-unit"), Outcome::Pass);
+    assert_eq!(outcome(&findings, "littles-law"), Outcome::Inconclusive);
+    assert!(found(&healthy(), None).bulk_write.is_none());
+    // A table with too few rows, and tables of which half the bytes were written.
+    let mut short = bulk_write();
+    short.set("operation", "create-table", "rows", 2 * 10_000);
+    assert_eq!(outcome(&found(&short, None), "work-unit"), Outcome::Fail);
+    let mut unwritten = bulk_write();
+    unwritten.set("server", "checkpointer", "write_bytes", 0);
+    unwritten.set("server", "session", "write_bytes", 80 << 20);
+    let findings = found(&unwritten, None);
+    assert_eq!(outcome(&findings, "memory-test"), Outcome::Fail);
+    let by = |name: &str| findings.figure(name).unwrap().condemned_by.clone();
+    assert_eq!(by("bulk_flushed_mbps"), ["memory-test"]);
+    assert_eq!(by("bulk_returned_mbps"), [] as [&str; 0], "it makes no claim about the storage");
+}
+
+#[test]
+fn of_few_tables_no_mean_is_given() {
+    let mut few = bulk_write();
+    for (step, ns) in [("create-table", 3_000_000_000), ("flush-table", 300_000_000)] {
+        few.last().grow(("operation", step), "completed_ops", Some(3));
+        few.last().grow(("operation", step), "latency_ns_sum", Some(ns));
+    }
+    let findings = found(&few, None);
+    assert_eq!(findings.bulk_write.as_ref().unwrap().tables, 3);
+    let names = ["bulk_returned_mbps", "bulk_flushed_mbps", "table_latency_ns_mean", "redo_ratio"];
+    assert!(names.iter().all(|name| findings.figure(name).is_none()), "{:?}", findings.bulk_write);
 }
 
 #[test]

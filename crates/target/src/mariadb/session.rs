@@ -1,15 +1,27 @@
 //! A session: statements that are prepared once and sent again and again.
 
+use std::fs::File;
+use std::path::PathBuf;
+
 use mysql::prelude::Queryable;
 use mysql::{Conn, Statement, Value};
 
-use super::answer;
+use super::{DENIED, answer};
 use crate::sql::content::Change;
-use crate::sql::error::{During, SqlError};
-use crate::sql::{Kind, Link, Member, Prepared, Trouble};
+use crate::sql::error::{DriverError, During, SqlError};
+use crate::sql::{
+    Kind, Link, Made, Member, Prepared, SCHEMA, Table, Trouble, copy_text, table_name,
+};
+
+const COPY: &str = include_str!("../../sql/mariadb/copy.sql");
+/// Rows of a page, of the table that is copied and of the copy.
+const ROWS_OF_A_PAGE: u64 = 2;
 
 pub struct Session {
     pub(super) link: Conn,
+    pub(super) page_bytes: u64,
+    /// Where the server's files are, on this machine.
+    pub(super) directory: Option<PathBuf>,
     pub(super) member: Option<Member>,
     pub(super) prepared: Prepared<Statement>,
 }
@@ -31,12 +43,19 @@ impl Session {
     }
 }
 
+/// Whether the user may not do that.
+fn is_denied(error: &mysql::Error) -> bool {
+    matches!(error, mysql::Error::MySqlError(said) if DENIED.contains(&said.code))
+}
+
 /// The first key and the last of `rows`.
 fn range(first_key: u64, rows: u32) -> [Value; 2] {
     [first_key, first_key + u64::from(rows) - 1].map(Value::UInt)
 }
 
 impl Link for Session {
+    const COMMITS_TABLES: bool = true;
+
     fn member(&self) -> Option<Member> {
         self.member
     }
@@ -89,5 +108,49 @@ impl Link for Session {
     fn scan(&mut self, schema: u32) -> Result<u64, Trouble> {
         let scan = self.prepared(Kind::Scan, schema)?;
         self.count(&scan, Vec::new())
+    }
+
+    fn create_table(&mut self, schema: u32, table: u32) -> Result<Made, Trouble> {
+        let text = copy_text(COPY, (schema, table), table_name);
+        self.link.query_drop(text).attempting("create a table")?;
+        let rows = self.link.affected_rows();
+        // The size of a new table is no statistic before the server has sampled it.
+        let bytes = rows.div_ceil(ROWS_OF_A_PAGE) * self.page_bytes;
+        Ok(Made { rows, bytes })
+    }
+
+    fn flush_table(&mut self, schema: u32, table: u32) -> Result<(), Trouble> {
+        let name = table_name(schema, Table::Copy(table));
+        let flush = format!("FLUSH TABLES {name} FOR EXPORT");
+        match self.link.query_drop(flush) {
+            Err(error) if is_denied(&error) => {
+                return Err(Trouble::Failed(SqlError::Statement {
+                    what: format!("flush table {name}"),
+                    why: error.words(),
+                    hint: format!(
+                        "GRANT RELOAD ON *.* TO this user, and LOCK TABLES and SELECT ON {SCHEMA}.*"
+                    ),
+                }));
+            }
+            done => done.attempting("flush a table")?,
+        }
+        self.link.query_drop("UNLOCK TABLES").attempting("unlock a table")?;
+        // Which flushes its files have got by now depends on the version.
+        let file = self.directory.as_ref().map(|directory| {
+            directory.join(SCHEMA).join(format!("{}.ibd", Table::Copy(table).name(schema)))
+        });
+        if let Some(Ok(file)) = file.map(File::open) {
+            file.sync_all().map_err(|error| SqlError::Statement {
+                what: format!("flush the file of table {name}"),
+                why: error.to_string(),
+                hint: "see the kernel's log".to_owned(),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn drop_table(&mut self, schema: u32, table: u32) -> Result<(), Trouble> {
+        let text = format!("DROP TABLE {}", table_name(schema, Table::Copy(table)));
+        self.link.query_drop(text).attempting("drop a table")
     }
 }

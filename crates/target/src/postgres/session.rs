@@ -1,12 +1,15 @@
 //! A session: statements that are prepared once and sent again and again.
 
+use postgres::error::SqlState;
 use postgres::types::ToSql;
 use postgres::{Client, Statement};
 
 use super::views::value;
 use crate::sql::content::Change;
-use crate::sql::error::{During, SqlError};
-use crate::sql::{Kind, Link, Member, Prepared, Trouble};
+use crate::sql::error::{DriverError, During, SqlError};
+use crate::sql::{Kind, Link, Made, Member, Prepared, Table, Trouble, copy_text, table_name};
+
+const COPY: &str = include_str!("../../sql/postgres/copy.sql");
 
 pub struct Session {
     pub(super) link: Client,
@@ -86,6 +89,36 @@ impl Link for Session {
         let scan = self.prepared(Kind::Scan, schema)?;
         let row = self.link.query_one(&scan, &[]).attempting("scan")?;
         Ok(value::<i64>(&row, 0)? as u64)
+    }
+
+    fn create_table(&mut self, schema: u32, table: u32) -> Result<Made, Trouble> {
+        let text = copy_text(COPY, (schema, table), table_name);
+        let rows = self.link.execute(text.as_str(), &[]).attempting("create a table")?;
+        let name = table_name(schema, Table::Copy(table));
+        let ask = "SELECT pg_relation_size($1::text::regclass)";
+        let size = self.link.query_one(ask, &[&name]).attempting("query the size of a table")?;
+        Ok(Made { rows, bytes: value::<i64>(&size, 0)? as u64 })
+    }
+
+    /// A checkpoint flushes the files of all tables that changed.
+    fn flush_table(&mut self, _schema: u32, _table: u32) -> Result<(), Trouble> {
+        match self.link.batch_execute("CHECKPOINT") {
+            Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+                Err(Trouble::Failed(SqlError::Statement {
+                    what: "flush a table with CHECKPOINT".to_owned(),
+                    why: error.words(),
+                    hint: "GRANT pg_checkpoint TO this user (from PostgreSQL 15 on), or name a \
+                           superuser"
+                        .to_owned(),
+                }))
+            }
+            done => done.attempting("flush a table with CHECKPOINT"),
+        }
+    }
+
+    fn drop_table(&mut self, schema: u32, table: u32) -> Result<(), Trouble> {
+        let text = format!("DROP TABLE {}", table_name(schema, Table::Copy(table)));
+        self.link.batch_execute(&text).attempting("drop a table")
     }
 
     fn hand_over_counts(&mut self) -> Result<(), SqlError> {

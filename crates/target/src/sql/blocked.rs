@@ -20,18 +20,25 @@ pub enum Part {
     Begin,
     Statement,
     Commit,
+    /// A table is made of another.
+    Copy,
+    Flush,
 }
 
-const EVENTS: [&str; 3] = ["Lock/writer", "IO/file read", "commit"];
+const EVENTS: [&str; 5] =
+    ["Lock/writer", "IO/file read", "commit", "IO/file read and write", "IO/checkpoint"];
+/// Those of them that only a bulk write has, at the end.
+const OF_COPIES: usize = 2;
 
 /// Waits and their time, of all sessions, for each [`Part`].
 #[derive(Debug, Default)]
 pub struct Blocked([(AtomicU64, AtomicU64); EVENTS.len()]);
 
 impl Blocked {
-    /// One row an event, for the series [`EVENT`].
-    pub fn readings(&self) -> impl Iterator<Item = Reading> {
-        EVENTS.iter().zip(&self.0).map(|(event, (count, ns))| Reading {
+    /// One row an event, for the series [`EVENT`]; those of a bulk write where there is one.
+    pub fn readings(&self, copies: bool) -> impl Iterator<Item = Reading> {
+        let shown = EVENTS.len() - if copies { 0 } else { OF_COPIES };
+        EVENTS.iter().zip(&self.0).take(shown).map(|(event, (count, ns))| Reading {
             probe: EVENT.probe,
             object: format!("{SESSION}/{event}"),
             cells: [count, ns].map(|it| Cell::from(it.load(Ordering::Relaxed))).into(),
@@ -100,7 +107,8 @@ mod tests {
         assert!(of(Part::Commit) > 20_000_000, "{blocked:?}");
         assert!(of(Part::Statement) < 10_000_000, "{blocked:?}");
         assert_eq!(of(Part::Begin), 0);
-        let objects: Vec<_> = blocked.readings().map(|row| row.object).collect();
+        let objects: Vec<_> = blocked.readings(false).map(|row| row.object).collect();
         assert_eq!(objects, ["session/Lock/writer", "session/IO/file read", "session/commit"]);
+        assert_eq!(blocked.readings(true).count(), EVENTS.len());
     }
 }

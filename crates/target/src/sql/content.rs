@@ -26,6 +26,7 @@ pub struct Content {
     rows: u64,
     scan_rows: u64,
     order_rows: u64,
+    copies: u32,
     schemas: u32,
     random_bytes: usize,
     changed: usize,
@@ -38,6 +39,7 @@ impl Content {
             rows: spec.rows,
             scan_rows: spec.scan_rows,
             order_rows: spec.order_rows,
+            copies: spec.copies,
             schemas: spec.schemas,
             random_bytes: (COLUMN_BYTES as f64 * spec.obfuscate.clamp(0.0, 1.0)).round() as usize,
             changed: match spec.redo_stress {
@@ -55,8 +57,13 @@ impl Content {
         match table {
             Table::Rows => self.rows,
             Table::Scan => self.scan_rows,
-            Table::Orders => 0,
+            Table::Orders | Table::Copy(_) => 0,
         }
+    }
+
+    /// Rows of all tables that are made of the rows, at a time.
+    pub fn copied_rows(&self) -> u64 {
+        u64::from(self.schemas).saturating_mul(self.rows).saturating_mul(self.copies.into())
     }
 
     pub fn has_orders(&self) -> bool {
@@ -72,7 +79,7 @@ impl Content {
         let mut places = vec![Bytes(0); spec.places.len()];
         if let Some(first) = places.first_mut() {
             let orders = u64::from(self.schemas).saturating_mul(self.order_rows);
-            let rows = self.all_rows().saturating_add(orders);
+            let rows = self.all_rows().saturating_add(orders).saturating_add(self.copied_rows());
             *first = Bytes(rows.saturating_mul(row_bytes).saturating_add(aside));
         }
         Demand { places }

@@ -13,7 +13,7 @@ use super::blocked::{Blocked, Part, Stopwatch};
 use super::content::Content;
 use super::error::SqlError;
 use super::{Link, Member, Trouble};
-use crate::target::{Executed, Operation, Statement, TargetError, TargetSession};
+use crate::target::{Executed, Operation, Statement, TableStep, TargetError, TargetSession};
 
 /// How often a transaction is sent at most.
 const ATTEMPTS_MAX: u32 = 1000;
@@ -96,17 +96,17 @@ impl<L: Link> SqlSession<L> {
             Operation::Select { schema, first_key, rows } => {
                 let rows =
                     self.part(Part::Statement, |link| link.select(schema, first_key, rows))?;
-                Ok(Executed { rows, commits: 0 })
+                Ok(Executed { rows, commits: 0, ..Executed::default() })
             }
             Operation::Update { schema, first_key, rows } => {
                 self.part(Part::Begin, |link| link.begin(true))?;
                 let rows = self.update(schema, first_key, rows)?;
                 self.commit()?;
-                Ok(Executed { rows, commits: 1 })
+                Ok(Executed { rows, commits: 1, ..Executed::default() })
             }
             Operation::Scan { schema } => {
                 let rows = self.part(Part::Statement, |link| link.scan(schema))?;
-                Ok(Executed { rows, commits: 0 })
+                Ok(Executed { rows, commits: 0, ..Executed::default() })
             }
         }
     }
@@ -138,7 +138,30 @@ impl<L: Link> SqlSession<L> {
         } else {
             self.part(Part::Statement, L::commit)?;
         }
-        Ok(Executed { rows, commits: writes.into() })
+        Ok(Executed { rows, commits: writes.into(), ..Executed::default() })
+    }
+
+    fn attempt_step(&mut self, step: &TableStep) -> Result<Executed, Trouble> {
+        match *step {
+            TableStep::Create { schema, table } => {
+                if !L::COMMITS_TABLES {
+                    self.part(Part::Begin, |link| link.begin(true))?;
+                }
+                let made = self.part(Part::Copy, |link| link.create_table(schema, table))?;
+                if !L::COMMITS_TABLES {
+                    self.commit()?;
+                }
+                Ok(Executed { rows: made.rows, commits: 1, bytes: made.bytes })
+            }
+            TableStep::Flush { schema, table } => {
+                self.part(Part::Flush, |link| link.flush_table(schema, table))?;
+                Ok(Executed::default())
+            }
+            TableStep::Drop { schema, table } => {
+                self.part(Part::Copy, |link| link.drop_table(schema, table))?;
+                Ok(Executed::default())
+            }
+        }
     }
 
     fn update(&mut self, schema: u32, first_key: u64, rows: u32) -> Result<u64, Trouble> {
@@ -195,6 +218,10 @@ impl<L: Link> TargetSession for SqlSession<L> {
 
     fn transact(&mut self, statements: &[Statement]) -> Result<Executed, TargetError> {
         self.call(&statements, |session| session.attempt_all(statements))
+    }
+
+    fn write_table(&mut self, step: &TableStep) -> Result<Executed, TargetError> {
+        self.call(step, |session| session.attempt_step(step))
     }
 
     fn set_stop_flag(&mut self, stop: &Arc<AtomicBool>) {

@@ -111,7 +111,7 @@ impl<D: Database> Target for SqlTarget<D> {
         }
         readings.extend(seen.readings);
         if D::Link::BLOCKS_HERE {
-            readings.extend(self.counts.blocked.readings());
+            readings.extend(self.counts.blocked.readings(self.content.copied_rows() > 0));
         }
     }
 

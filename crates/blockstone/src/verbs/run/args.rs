@@ -24,6 +24,7 @@ Examples:
   blockstone run --redundancy normal --failure-group a=/d1,/d2 --failure-group b=/d3,/d4
   blockstone run --conf slob.conf --run-time 60s /data
   blockstone run --profile oltp --sessions 32 /data  order entry: transactions per second
+  blockstone run --profile bulk-write /data          tables made of existing rows (CTAS)
   blockstone run --profile scan --multiblock 4,8,16,128 --parallel 1,16 /data
   blockstone run --noise redo:2 /data                without, then with two noisy writers
   blockstone run --rate 500 --json . | jq .summary.read_iops")]
@@ -118,6 +119,9 @@ pub enum Profile {
     /// Transactions of order entry: of 100, 45 new orders, 43 payments, 4 order status, 4
     /// deliveries and 4 stock levels; no think time unless --think gives one
     Oltp,
+    /// Make tables of existing rows (create table as select), one after the other: each is made,
+    /// flushed to the medium and dropped
+    BulkWrite,
     /// Scan one table, bypassing the buffer cache, with every combination of read size and number
     /// of sessions
     Scan,

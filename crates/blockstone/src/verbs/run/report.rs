@@ -2,6 +2,7 @@
 //! and whether to believe it.
 
 mod activity;
+mod bulk_write;
 pub mod forms;
 pub mod grid;
 mod layers;
@@ -14,7 +15,7 @@ use blockstone_base::table::Text;
 use blockstone_base::units::{Bytes, format_ns, thousands};
 use blockstone_judge::RunFindings;
 use blockstone_judge::run::{
-    ABOUT_FIGURES, FIGURES, Noise, ScanEffect, ScanPoint, ScanSpread, Transactions,
+    ABOUT_FIGURES, BulkWrite, FIGURES, Noise, ScanEffect, ScanPoint, ScanSpread, Transactions,
 };
 use blockstone_record::Recording;
 use blockstone_record::manifest::{FileEvidence, Manifest, Stop};
@@ -30,7 +31,10 @@ use crate::recorded::document::{self, Common};
 use crate::recorded::{self, Groups, Place};
 
 /// The figures of the headline, and the words after each number.
-const HEADLINE: [(&str, &str); 5] = [
+const HEADLINE: [(&str, &str); 8] = [
+    ("bulk_returned_mbps", "MB/s as returned"),
+    ("bulk_flushed_mbps", "MB/s with its flush"),
+    ("bulk_rows_per_s", "rows/s as returned"),
     ("transactions_per_s", "transactions/s"),
     ("read_iops", "reads/s"),
     ("write_iops", "writes/s"),
@@ -76,6 +80,32 @@ const GROUPS: &Groups = &[
             ("p99", "new_order_latency_ns_p99"),
         ],
     ),
+    (
+        "a bulk write",
+        &[
+            ("returned", "bulk_returned_mbps"),
+            ("flushed", "bulk_flushed_mbps"),
+            ("returned", "bulk_rows_per_s"),
+        ],
+    ),
+    (
+        "a table",
+        &[
+            ("mean", "table_latency_ns_mean"),
+            ("p50", "table_latency_ns_p50"),
+            ("p90", "table_latency_ns_p90"),
+        ],
+    ),
+    (
+        "a table's bytes",
+        &[
+            ("CPU/MB", "cpu_ns_per_table_mb"),
+            ("read", "process_read_ratio"),
+            ("written", "process_write_ratio"),
+            ("device", "device_write_ratio"),
+            ("redo", "redo_ratio"),
+        ],
+    ),
     ("all disks", &[("reads", "hardware_read_iops"), ("writes", "hardware_write_iops")]),
     (
         "sessions",
@@ -98,6 +128,8 @@ pub struct RunDocument<'a> {
     findings: &'a RunFindings,
     /// The transactions of an order-entry mix; null of any other run.
     transactions: Option<&'a Transactions>,
+    /// The tables of a bulk write; null of any other run.
+    bulk_write: Option<&'a BulkWrite>,
     /// The points of a direct-path matrix, in the order in which they were measured; empty for any
     /// other run, as are the next two.
     scan: &'a [ScanPoint],
@@ -138,6 +170,7 @@ pub fn report(recording: &Recording, findings: &RunFindings) -> Result<Report> {
     sections.extend(findings.scan.iter().flat_map(forms::scan));
     sections.extend(findings.noise.iter().flat_map(forms::noise));
     sections.extend(findings.transactions.iter().flat_map(transactions::sections));
+    sections.extend(findings.bulk_write.iter().flat_map(bulk_write::sections));
     sections.extend(database(findings));
     sections.push(activity::detail(recording, &history, findings)?);
     sections.extend(layers);
@@ -162,13 +195,20 @@ fn headline(manifest: &Manifest, findings: &RunFindings) -> Headline {
     if let Some(card) = findings.scan.as_ref().and_then(forms::fastest) {
         return recorded::headline(manifest, vec![card]);
     }
+    // Requests and commits of a bulk write say less than its bytes.
+    let shown = |(name, _): &&(&str, &str)| findings.bulk_write.is_none() || is_of_tables(name);
     let figures = HEADLINE
         .iter()
+        .filter(shown)
         .filter_map(|(name, words)| {
             Some(Card { words: Text::Borrowed(*words), ..card(findings, ("", "", name))? })
         })
         .collect();
     recorded::headline(manifest, figures)
+}
+
+fn is_of_tables(figure: &str) -> bool {
+    figure.starts_with("bulk_")
 }
 
 /// None for what the workload did not do: that is no figure of it.
@@ -197,10 +237,10 @@ fn workload(manifest: &Manifest, findings: &RunFindings) -> String {
         let schemas = run.schemas.map_or("–".to_owned(), |n| n.to_string());
         format!("{} sessions on {schemas} schemas", findings.sessions)
     });
-    if run.profile.as_deref() == Some("oltp") {
-        parts.push("order entry".to_owned());
-    } else {
-        parts.extend(run.work_unit.map(|rows| format!("{rows} blocks per operation")));
+    match run.profile.as_deref() {
+        Some("oltp") => parts.push("order entry".to_owned()),
+        Some("bulk-write") => parts.push("bulk write".to_owned()),
+        _ => parts.extend(run.work_unit.map(|rows| format!("{rows} blocks per operation"))),
     }
     parts.extend(run.update_pct.map(|n| format!("{n} % updates")));
     parts.extend(run.scan_pct.filter(|&n| n > 0).map(|n| format!("{n} % scans")));
@@ -281,6 +321,7 @@ fn document<'a>(recording: &'a Recording, findings: &'a RunFindings) -> RunDocum
         },
         findings,
         transactions: findings.transactions.as_ref(),
+        bulk_write: findings.bulk_write.as_ref(),
         scan: scan.map_or(&[], |scan| &scan.points),
         scan_effects: scan.map_or(&[], |scan| &scan.effects),
         scan_spreads: scan.map_or(&[], |scan| &scan.spreads),

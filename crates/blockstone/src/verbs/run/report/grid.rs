@@ -16,7 +16,13 @@ use serde::Serialize;
 
 use super::tables::measure;
 
-const DRAWN: [&str; 3] = ["operations_per_s", "physical_reads_per_cpu_s", "commits_per_s"];
+const DRAWN: [&str; 5] = [
+    "operations_per_s",
+    "bulk_returned_mbps",
+    "bulk_flushed_mbps",
+    "physical_reads_per_cpu_s",
+    "commits_per_s",
+];
 
 /// The keys of the document.
 #[derive(Serialize, JsonSchema)]

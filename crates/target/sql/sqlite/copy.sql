@@ -1,0 +1,1 @@
+CREATE TABLE {copy} AS SELECT * FROM {table}
