@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use blockstone_base::column::{Origin, Unit};
 use blockstone_sys::account;
 use blockstone_sys::cached::{self, Cached, Look};
-use blockstone_sys::proc::under;
+use blockstone_sys::descriptors::{self, Descriptor};
 
 use crate::io::file_type;
 use crate::roles::Role;
@@ -74,10 +74,6 @@ const FILE: Duration = Duration::from_millis(10);
 const FILES_MAX: usize = 20_000;
 /// Files of a server that have a row.
 const ROWS_MAX: usize = 40;
-/// File systems on block devices that have a device number of their own.
-const WITHOUT_DEVICE: [&str; 4] = ["btrfs", "overlay", "zfs", "bcachefs"];
-/// Of /proc/PID/fdinfo, octal.
-const O_DIRECT: u32 = 0o40000;
 const ENOSYS: i32 = 38;
 
 /// The files of one database: a handle that stays with the opener of the probe.
@@ -137,13 +133,6 @@ struct CachedFiles {
     denied: Option<Unmeasured>,
     /// Why nothing can be measured.
     why: Option<Unmeasured>,
-}
-
-#[derive(Debug)]
-struct Info {
-    mount: Option<u64>,
-    /// Whether it bypasses the page cache.
-    is_direct: bool,
 }
 
 /// Device and inode.
@@ -245,9 +234,8 @@ impl CachedFiles {
     /// Looks at the files of a process that no other process had open. Once it is reached, all
     /// its files are looked at; a single file may take no longer than a tick.
     fn look_at(&mut self, pid: u32, server: &str) {
-        let dir = under(&self.root, format!("/proc/{pid}/fd"));
-        let entries = match std::fs::read_dir(&dir) {
-            Ok(entries) => entries,
+        let descriptors = match descriptors::of(&self.root, pid) {
+            Ok(descriptors) => descriptors,
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 let why = format!("read /proc/{pid}/fd: {error}; its user or root may");
                 self.denied = Some(Unmeasured::NotPermitted(why));
@@ -256,18 +244,16 @@ impl CachedFiles {
             // It has ended.
             Err(_) => return,
         };
-        let mounts = self.local_mounts(pid);
-        for entry in entries.flatten() {
-            let path = entry.path();
+        let mounts = descriptors::local_mounts(&self.root, pid);
+        for Descriptor { path, mount, flags } in descriptors {
             let name = std::fs::read_link(&path).unwrap_or_default();
             if !self.is_meant(&name) {
                 continue;
             }
-            let info = self.info(pid, &path);
-            if !info.mount.is_some_and(|mount| mounts.contains(&mount)) {
+            if !mount.is_some_and(|mount| mounts.contains(&mount)) {
                 continue;
             }
-            let is_direct = info.is_direct;
+            let is_direct = flags.is_direct();
             let Ok(found) = std::fs::metadata(&path) else { continue };
             if !found.is_file() || found.len() == 0 {
                 continue;
@@ -305,35 +291,6 @@ impl CachedFiles {
                 }
             }
         }
-    }
-
-    /// What is known of a descriptor without asking its file system.
-    fn info(&self, pid: u32, descriptor: &Path) -> Info {
-        let name = descriptor.file_name().unwrap_or_default();
-        let info = under(&self.root, format!("/proc/{pid}/fdinfo")).join(name);
-        let text = std::fs::read_to_string(info).unwrap_or_default();
-        let after = |key| text.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
-        let flags = after("flags:").and_then(|flags| u32::from_str_radix(flags, 8).ok());
-        Info {
-            mount: after("mnt_id:").and_then(|mount| mount.parse().ok()),
-            is_direct: flags.is_some_and(|flags| flags & O_DIRECT != 0),
-        }
-    }
-
-    /// The mounts that a process sees whose file system lies on this machine's devices: a server
-    /// that hangs would hold up whoever asks about a file.
-    fn local_mounts(&self, pid: u32) -> HashSet<u64> {
-        let table = under(&self.root, format!("/proc/{pid}/mountinfo"));
-        let text = std::fs::read_to_string(table).unwrap_or_default();
-        let local = |line: &str| {
-            let (mount, file_system) = line.split_once(" - ")?;
-            let mut words = mount.split(' ');
-            let (id, _, device) = (words.next()?, words.next()?, words.next()?);
-            let kind = file_system.split(' ').next()?;
-            let is_local = !device.starts_with("0:") || WITHOUT_DEVICE.contains(&kind);
-            is_local.then(|| id.parse().ok())?
-        };
-        text.lines().filter_map(local).collect()
     }
 
     fn finished(&self) -> Vec<Row> {
@@ -389,6 +346,7 @@ fn row((kind, server, file): (&str, &str, Option<&Found>), files: &[&Found], uns
 #[cfg(test)]
 mod tests {
     use std::fs::File;
+    use std::path::Path;
 
     use blockstone_testkit::{ScratchDir, require};
 

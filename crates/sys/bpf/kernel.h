@@ -122,6 +122,7 @@ struct dentry {
 
 struct file {
 	struct address_space *f_mapping;
+	u32 f_flags;
 };
 
 struct fdtable {
@@ -259,7 +260,7 @@ INLINE struct inode *inode_of_file(struct file *file)
 	return inode;
 }
 
-INLINE struct inode *inode_of_descriptor(struct task_struct *task, s32 fd)
+INLINE struct file *file_of_descriptor(struct task_struct *task, s32 fd)
 {
 	struct files_struct *open = task->files;
 	struct file **slots;
@@ -273,5 +274,30 @@ INLINE struct inode *inode_of_descriptor(struct task_struct *task, s32 fd)
 		return NULL;
 	slots = table->fd;
 	bpf_probe_read_kernel(&file, sizeof(file), slots + fd);
+	return file;
+}
+
+INLINE struct inode *inode_of_descriptor(struct task_struct *task, s32 fd)
+{
+	struct file *file = file_of_descriptor(task, fd);
+
 	return file ? inode_of_file(file) : NULL;
+}
+
+// Pages of a folio. The field was renamed in Linux 6.15, and a folio of one page does not have it.
+INLINE u64 pages_of(struct folio *folio)
+{
+	u64 flags = 0;
+	u32 pages = 0;
+	u64 head = 1ULL << __builtin_preserve_enum_value(*(enum pageflags *)PG_head, 1);
+
+	// The flags are the first word of a folio in every version, but their type changed.
+	bpf_probe_read_kernel(&flags, sizeof(flags), folio);
+	if (!(flags & head))
+		return 1;
+	if (__builtin_preserve_field_info(((struct folio *)0)->_nr_pages, FIELD_EXISTS))
+		READ(pages, folio, _nr_pages);
+	else if (__builtin_preserve_field_info(((struct folio___old *)0)->_folio_nr_pages, FIELD_EXISTS))
+		READ(pages, (struct folio___old *)folio, _folio_nr_pages);
+	return pages ? pages : 1;
 }

@@ -22,24 +22,6 @@ MAP(settings, BPF_MAP_TYPE_ARRAY, u32, struct settings, 1);
 MAP(watched, BPF_MAP_TYPE_ARRAY, u32, u32, FILES);
 MAP(added, BPF_MAP_TYPE_ARRAY, u32, u64, 1);
 
-// Pages of a folio. The field was renamed in Linux 6.15, and a folio of one page does not have it.
-INLINE u64 pages_of(struct folio *folio)
-{
-	u64 flags = 0;
-	u32 pages = 0;
-	u64 head = 1ULL << __builtin_preserve_enum_value(*(enum pageflags *)PG_head, 1);
-
-	// The flags are the first word of a folio in every version, but their type changed.
-	bpf_probe_read_kernel(&flags, sizeof(flags), folio);
-	if (!(flags & head))
-		return 1;
-	if (__builtin_preserve_field_info(((struct folio *)0)->_nr_pages, FIELD_EXISTS))
-		READ(pages, folio, _nr_pages);
-	else if (__builtin_preserve_field_info(((struct folio___old *)0)->_folio_nr_pages, FIELD_EXISTS))
-		READ(pages, (struct folio___old *)folio, _folio_nr_pages);
-	return pages ? pages : 1;
-}
-
 // Direct I/O runs in the context of the thread that asks for it, or of an io_uring worker, which
 // belongs to the same process: pages that other processes add to the same files are not counted.
 SEC("tp_btf/mm_filemap_add_to_page_cache")

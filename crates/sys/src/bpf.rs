@@ -7,6 +7,7 @@
 //! Without the feature `bpf` this module still exists and reports that it can do nothing.
 
 pub mod active;
+pub mod effect;
 pub mod io;
 #[cfg_attr(feature = "bpf", path = "bpf/load.rs")]
 #[cfg_attr(not(feature = "bpf"), path = "bpf/load_nothing.rs")]

@@ -56,7 +56,12 @@ pub fn look(path: &Path, size_bytes: u64, until: Instant) -> io::Result<Look> {
     // What was a file a moment ago could be a pipe now, which must not hold us up.
     let mut options = OpenOptions::new();
     let file = options.read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    if IN_MEMORY.contains(&rustix::fs::fstatfs(&file)?.f_type) {
+    look_at(&file, size_bytes, until)
+}
+
+/// The same of a file that is open.
+pub fn look_at(file: &File, size_bytes: u64, until: Instant) -> io::Result<Look> {
+    if is_in_memory(file)? {
         return Ok(Look::InMemory);
     }
     let mut sum = Cached::default();
@@ -64,11 +69,16 @@ pub fn look(path: &Path, size_bytes: u64, until: Instant) -> io::Result<Look> {
         if offset > 0 && Instant::now() > until {
             return Ok(Look::Unfinished);
         }
-        let pages = pages(&file, &Range { offset, length: PIECE_BYTES })?;
+        let pages = pages(file, &Range { offset, length: PIECE_BYTES })?;
         sum.cached_bytes += pages.cached * PAGE_BYTES;
         sum.dirty_bytes += (pages.dirty + pages.writeback) * PAGE_BYTES;
     }
     Ok(Look::Cached(sum))
+}
+
+/// Whether its file system is one that keeps files in memory.
+pub fn is_in_memory(file: &File) -> io::Result<bool> {
+    Ok(IN_MEMORY.contains(&rustix::fs::fstatfs(file)?.f_type))
 }
 
 fn pages(file: &File, range: &Range) -> io::Result<Pages> {

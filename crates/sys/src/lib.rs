@@ -32,6 +32,7 @@ pub mod cached;
 pub mod cgroup;
 pub mod child;
 pub mod clock;
+pub mod descriptors;
 pub mod fiemap;
 pub mod file;
 pub mod heap;

@@ -23,7 +23,8 @@ use crate::proc;
 
 pub use devices::{named as device, nvme_paths};
 pub use host::host;
-use place::{Alignment, Place};
+use place::Place;
+pub use place::{Alignment, alignment_of};
 pub use usage::user_of;
 
 #[derive(Debug, thiserror::Error)]

@@ -41,6 +41,11 @@ const GENERATORS: &[Generator] = &[
         make: || kernel_programs("active.bpf.c"),
     },
     Generator {
+        output: "crates/sys/bpf/effect.bpf.o",
+        need: Some(Need::Clang),
+        make: || kernel_programs("effect.bpf.c"),
+    },
+    Generator {
         output: "crates/sys/bpf/pages.bpf.o",
         need: Some(Need::Clang),
         make: || kernel_programs("pages.bpf.c"),

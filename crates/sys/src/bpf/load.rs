@@ -32,9 +32,16 @@ impl Loaded {
 
     /// Attaches each, in this order, to the tracepoint that it is named after. To be called once.
     pub fn attach(&mut self, programs: &[&str]) -> Result<(), BpfError> {
-        let lost = || BpfError::Missing { why: "the programs are attached already".into() };
         let btf = self.btf.take().ok_or_else(lost)?;
         programs.iter().try_for_each(|name| self.attach_one(name, &btf))
+    }
+
+    /// Attaches each, and `optional` if this kernel has its tracepoint, which it says. To be called
+    /// once.
+    pub fn attach_with(&mut self, programs: &[&str], optional: &str) -> Result<bool, BpfError> {
+        let btf = self.btf.take().ok_or_else(lost)?;
+        programs.iter().try_for_each(|name| self.attach_one(name, &btf))?;
+        Ok(self.attach_one(optional, &btf).is_ok())
     }
 
     fn attach_one(&mut self, name: &str, btf: &Btf) -> Result<(), BpfError> {
@@ -68,6 +75,10 @@ impl Loaded {
             (runs + info.run_count(), ns + info.run_time().as_nanos() as u64)
         }))
     }
+}
+
+fn lost() -> BpfError {
+    BpfError::Missing { why: "the programs are attached already".into() }
 }
 
 fn missing(error: &dyn Error) -> BpfError {

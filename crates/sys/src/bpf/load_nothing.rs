@@ -17,6 +17,10 @@ impl Loaded {
         match self.0 {}
     }
 
+    pub fn attach_with(&mut self, _programs: &[&str], _optional: &str) -> Result<bool, BpfError> {
+        match self.0 {}
+    }
+
     pub fn map(&self, _name: &'static str) -> Result<OwnedFd, BpfError> {
         match self.0 {}
     }

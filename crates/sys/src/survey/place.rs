@@ -1,6 +1,6 @@
 //! What the running kernel says about a path: the part of a survey that no file tells.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
@@ -95,6 +95,17 @@ fn alignment(path: &Path, kind: PathKind) -> Alignment {
         options.custom_flags(flags.bits() as i32).open(path)
     };
     let Ok(file) = open(OFlags::empty()) else { return Alignment::Unknown };
+    match alignment_of(&file) {
+        Alignment::Unknown => match open(OFlags::DIRECT) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Alignment::Refused,
+            _ => Alignment::Unknown,
+        },
+        known => known,
+    }
+}
+
+/// What statx(2) says of an open file.
+pub fn alignment_of(file: &File) -> Alignment {
     let described = rustix::fs::statx(file.as_fd(), "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)
         .ok()
         .filter(|statx| statx.stx_mask & StatxFlags::DIOALIGN.bits() != 0);
@@ -104,9 +115,6 @@ fn alignment(path: &Path, kind: PathKind) -> Alignment {
             offset_bytes: statx.stx_dio_offset_align,
             memory_bytes: statx.stx_dio_mem_align,
         },
-        None => match open(OFlags::DIRECT) {
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Alignment::Refused,
-            _ => Alignment::Unknown,
-        },
+        None => Alignment::Unknown,
     }
 }

@@ -1,0 +1,121 @@
+//! Files that a process holds open, as far as its descriptors tell without asking any file system:
+//! one that does not answer would hold up whoever asks.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::proc::under;
+
+/// File systems on block devices that have a device number of their own.
+const WITHOUT_DEVICE: [&str; 4] = ["btrfs", "overlay", "zfs", "bcachefs"];
+/// File systems that keep files in memory.
+const IN_MEMORY: [&str; 3] = ["tmpfs", "ramfs", "hugetlbfs"];
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Descriptor {
+    /// Leads to the file, also when it was removed: `/proc/PID/fd/N`.
+    pub path: PathBuf,
+    pub mount: Option<u64>,
+    pub flags: Flags,
+}
+
+/// Of open(2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(u32);
+
+impl Flags {
+    /// Whether it bypasses the page cache.
+    pub fn is_direct(self) -> bool {
+        self.0 & libc::O_DIRECT as u32 != 0
+    }
+
+    /// Whether each write is durable with what is needed to read it; true of [`Self::is_sync`] too.
+    pub fn is_dsync(self) -> bool {
+        self.0 & libc::O_DSYNC as u32 != 0
+    }
+
+    /// Whether each write is durable with all metadata.
+    pub fn is_sync(self) -> bool {
+        self.0 & libc::O_SYNC as u32 == libc::O_SYNC as u32
+    }
+}
+
+/// The descriptors of a process. Fails when it has ended, or when this user may not see them.
+pub fn of(root: &Path, pid: u32) -> io::Result<Vec<Descriptor>> {
+    let entries = std::fs::read_dir(under(root, format!("/proc/{pid}/fd")))?;
+    let infos = under(root, format!("/proc/{pid}/fdinfo"));
+    let descriptor = |path: PathBuf| {
+        let info = infos.join(path.file_name().unwrap_or_default());
+        let text = std::fs::read_to_string(info).unwrap_or_default();
+        let after = |key| text.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
+        let flags = after("flags:").and_then(|flags| u32::from_str_radix(flags, 8).ok());
+        let mount = after("mnt_id:").and_then(|mount| mount.parse().ok());
+        Descriptor { path, mount, flags: Flags(flags.unwrap_or_default()) }
+    };
+    Ok(entries.flatten().map(|entry| descriptor(entry.path())).collect())
+}
+
+/// The mounts that a process sees whose file system lies on this machine's devices.
+pub fn local_mounts(root: &Path, pid: u32) -> HashSet<u64> {
+    mounts(root, pid, |device, kind| !device.starts_with("0:") || WITHOUT_DEVICE.contains(&kind))
+}
+
+/// Those whose file system is in this machine's memory.
+pub fn memory_mounts(root: &Path, pid: u32) -> HashSet<u64> {
+    mounts(root, pid, |_, kind| IN_MEMORY.contains(&kind))
+}
+
+fn mounts(root: &Path, pid: u32, is_wanted: impl Fn(&str, &str) -> bool) -> HashSet<u64> {
+    let table = under(root, format!("/proc/{pid}/mountinfo"));
+    let text = std::fs::read_to_string(table).unwrap_or_default();
+    let wanted = |line: &str| {
+        let (mount, file_system) = line.split_once(" - ")?;
+        let mut words = mount.split(' ');
+        let (id, _, device) = (words.next()?, words.next()?, words.next()?);
+        let kind = file_system.split(' ').next()?;
+        is_wanted(device, kind).then(|| id.parse().ok())?
+    };
+    text.lines().filter_map(wanted).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn flags_and_mounts_of_descriptors_are_read() {
+        let root = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        // O_RDWR with O_DIRECT and O_DSYNC, with O_SYNC, and what no kernel writes.
+        for (fd, info) in [
+            (3, "pos:\t0\nflags:\t02150002\nmnt_id:\t21\n"),
+            (4, "flags:\t06110002\nmnt_id:\t22\n"),
+            (5, "flags:\tq\nmnt_id:\t\n"),
+        ] {
+            put(&format!("proc/7/fd/{fd}"), "");
+            put(&format!("proc/7/fdinfo/{fd}"), info);
+        }
+        let table = "21 1 8:1 / /data rw - ext4 /dev/sda1 rw\n22 1 0:30 / /b rw - btrfs x rw\n\
+                     23 1 0:31 / /shm rw - tmpfs tmpfs rw\n24 1 0:32 / /n rw - nfs4 s:/ rw\nbroken";
+        put("proc/7/mountinfo", table);
+        let mut found = of(root.path(), 7).unwrap();
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+        let flags = |it: &Descriptor| {
+            (it.flags.is_direct(), it.flags.is_dsync(), it.flags.is_sync(), it.mount)
+        };
+        let all: Vec<_> = found.iter().map(flags).collect();
+        assert_eq!(all[0], (true, true, false, Some(21)));
+        assert_eq!(all[1], (false, true, true, Some(22)));
+        assert_eq!(all[2], (false, false, false, None));
+        assert_eq!(local_mounts(root.path(), 7), HashSet::from([21, 22]));
+        assert_eq!(memory_mounts(root.path(), 7), HashSet::from([23]));
+        assert!(of(root.path(), 8).is_err() && local_mounts(root.path(), 8).is_empty());
+    }
+}
