@@ -22,6 +22,7 @@ pub mod clock;
 pub mod column;
 pub mod database;
 mod declare;
+pub mod direct;
 pub mod dist;
 pub mod histogram;
 pub mod identity;

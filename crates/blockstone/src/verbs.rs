@@ -20,6 +20,7 @@ verbs! {
     watch,
     report,
     compare,
+    check,
     claim,
     runs,
     schema,

@@ -39,6 +39,7 @@ mod testing;
 pub mod visits;
 pub mod window;
 
+use blockstone_base::direct::DirectFindings;
 use blockstone_base::verdict::{Outcome, Verdict};
 use blockstone_figures::Interval;
 use blockstone_record::manifest::Manifest;
@@ -118,6 +119,11 @@ pub fn judge_watch(interval: &Interval) -> Vec<Verdict> {
 pub fn judge_scan(findings: &mut ScanFindings, files: &[FileNote], chunks: bool) {
     let judged = judge(&Evidence::Scan(ScanCase { findings: &*findings, files, chunks }));
     findings.verdicts = judged.mark(&mut [], &mut []);
+}
+
+/// The verdicts on what `check direct` found.
+pub fn judge_direct(findings: &DirectFindings) -> Vec<Verdict> {
+    judge(&Evidence::Direct(findings)).mark(&mut [], &mut [])
 }
 
 /// The verdicts on a claim, and the answer that follows: memory explains a rate above the link, and

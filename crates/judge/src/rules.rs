@@ -3,6 +3,7 @@
 
 mod above_calibration;
 mod above_link;
+mod alignment_refused;
 mod block_sampling;
 mod burst;
 mod cache_suspected;
@@ -21,6 +22,7 @@ mod double_caching;
 mod evidence;
 mod failed_session;
 mod file_may_fit_cache;
+mod flags_contradict_settings;
 mod generator_bound;
 mod hole;
 mod io_errors;
@@ -53,6 +55,7 @@ mod unwritten;
 mod work_unit;
 mod wrong_unit;
 
+use blockstone_base::direct::DirectFindings;
 use blockstone_base::named;
 pub(crate) use blockstone_base::units::format_ns as time;
 use blockstone_base::units::three_digits;
@@ -102,6 +105,12 @@ pub enum Check {
     },
     Scan(fn(&ScanCase) -> Judgement),
     Claim(fn(&Claim) -> Judgement),
+    /// Of what `check direct` found on a path, or of processes.
+    Direct(fn(&DirectFindings) -> Judgement),
+    /// Of a path only.
+    DirectPath(fn(&DirectFindings) -> Judgement),
+    /// Of open files only.
+    OpenFiles(fn(&DirectFindings) -> Judgement),
 }
 
 named! {
@@ -113,6 +122,7 @@ named! {
         Watch = "watch",
         Scan = "reduce",
         Claim = "claim",
+        Direct = "check direct",
     }
 }
 
@@ -125,6 +135,7 @@ impl Check {
             Self::Observed { .. } => &[Subject::Run, Subject::Watch],
             Self::Scan(_) => &[Subject::Scan],
             Self::Claim(_) => &[Subject::Claim],
+            Self::Direct(_) | Self::DirectPath(_) | Self::OpenFiles(_) => &[Subject::Direct],
         }
     }
 }
@@ -155,6 +166,13 @@ impl Rule {
             }
             (Check::Scan(check), Evidence::Scan(case)) => Some(check(case)),
             (Check::Claim(check), Evidence::Claim(claim)) => Some(check(claim)),
+            (Check::Direct(check), Evidence::Direct(found)) => Some(check(found)),
+            (Check::DirectPath(check), Evidence::Direct(found)) => {
+                found.is_of_path().then(|| check(found))
+            }
+            (Check::OpenFiles(check), Evidence::Direct(found)) => {
+                (!found.is_of_path()).then(|| check(found))
+            }
             _ => None,
         })
     }

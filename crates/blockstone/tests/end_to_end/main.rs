@@ -7,6 +7,7 @@ mod attacks;
 mod bad_input;
 mod buffered;
 mod bulk_write;
+mod check;
 mod claim;
 mod destroy;
 mod direct;

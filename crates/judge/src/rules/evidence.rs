@@ -1,5 +1,6 @@
 //! What rules look at: one kind of evidence for each kind of subject that is judged.
 
+use blockstone_base::direct::DirectFindings;
 use blockstone_base::identity::{BlockDevice, DeviceKind, Link, StorageTarget};
 use blockstone_base::load::Op;
 use blockstone_base::verdict::{Outcome, Weight};
@@ -25,6 +26,7 @@ pub enum Evidence<'a> {
     Watch(Observed<'a>),
     Scan(ScanCase<'a>),
     Claim(&'a Claim),
+    Direct(&'a DirectFindings),
 }
 
 pub struct Case<'a> {
@@ -74,7 +76,7 @@ impl Evidence<'_> {
                 let known = |name: &&String| case.findings.figure(name).is_some();
                 places.iter().filter(known).cloned().collect()
             }
-            Self::Watch(_) | Self::Scan(_) | Self::Claim(_) => places.to_vec(),
+            Self::Watch(_) | Self::Scan(_) | Self::Claim(_) | Self::Direct(_) => places.to_vec(),
         }
     }
 }

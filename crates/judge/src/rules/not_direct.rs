@@ -1,5 +1,7 @@
 //! I/O that went through the page cache.
 
+mod paths;
+
 use std::fmt::Write as _;
 
 use blockstone_base::capability::Capability;
@@ -39,11 +41,13 @@ pub(super) const RULE: Rule = Rule {
                 neither pages were counted nor the attributes of the file recorded. In a run: a \
                 path without direct I/O, as the target found it when it opened its disks, and \
                 the same file systems; with --io buffered it passes, and memory-test judges the \
-                reads.",
+                reads. In a check: any operation of whole blocks, or in a shape that statx(2) \
+                allows, and any file opened with O_DIRECT, whose class is buffered or dropped \
+                (docs/check.md).",
     cause: "The page cache was between the load and the storage.",
     next: "Omit --buffered, or measure on a file system that supports direct I/O (ext4, XFS) or on \
            the device.",
-    checks: &[Check::Target(check), Check::Run(check_run)],
+    checks: &[Check::Target(check), Check::Run(check_run), Check::Direct(paths::check)],
 };
 
 /// The share of the pages moved that may be added to the page cache before it counts as in the way:

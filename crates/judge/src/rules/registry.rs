@@ -14,6 +14,8 @@ pub const ALL: &[Rule] = &[
     super::unwritten::RULE,
     super::compressible::RULE,
     super::not_direct::RULE,
+    super::flags_contradict_settings::RULE,
+    super::alignment_refused::RULE,
     super::above_link::RULE,
     super::wrong_unit::RULE,
     super::lying_flush::RULE,

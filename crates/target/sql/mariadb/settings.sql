@@ -4,5 +4,6 @@ SHOW GLOBAL VARIABLES WHERE Variable_name IN (
     'innodb_flush_method', 'innodb_doublewrite', 'innodb_log_file_size',
     'innodb_io_capacity', 'innodb_use_native_aio', 'innodb_checksum_algorithm',
     'innodb_adaptive_hash_index', 'innodb_read_io_threads', 'sync_binlog',
-    'log_bin', 'performance_schema'
+    'log_bin', 'performance_schema', 'innodb_data_file_buffering',
+    'innodb_log_file_buffering'
 )

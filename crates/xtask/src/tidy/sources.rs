@@ -22,6 +22,7 @@ const REGISTRIES: &[(&str, &str)] = &[
     ("crates/reduce/src/generate/", ": Kind = Kind {"),
     ("crates/view/src/views/", ": View = View {"),
     ("crates/judge/src/rules/", "const RULE: Rule"),
+    ("crates/blockstone/src/verbs/check/", "const CHECK: Check"),
     ("crates/xtask/src/bench/", "pub fn run(options: &Options)"),
     ("crates/xtask/src/lab/", "pub fn run(lab: &Lab)"),
 ];

@@ -61,6 +61,11 @@ fn failure(verdict: &Verdict, figures: usize, style: &Style) -> Vec<String> {
 /// The figures by name, or how many of them when that would take lines; of other windows than the
 /// one that the figures are about, how many they are.
 fn concerns(verdict: &Verdict, all: usize) -> String {
+    let names = &verdict.concerns;
+    if all == 0 && !names.is_empty() {
+        // A check has cases in place of figures.
+        return if names.len() > 4 { format!("{} cases", names.len()) } else { names.join(", ") };
+    }
     let (beside, own): (Vec<&str>, Vec<&str>) =
         verdict.concerns.iter().map(String::as_str).partition(|name| name.contains('/'));
     let windows: BTreeSet<&str> =

@@ -1,0 +1,64 @@
+//! `blockstone check`: what a path, or a process that uses it, really does. One file a check, one
+//! line in its registry.
+
+mod args;
+mod direct;
+mod part;
+mod registry;
+mod report;
+
+use anyhow::{Result, bail};
+use blockstone_report::render::json::schema::Document;
+use clap::{ArgMatches, Args, FromArgMatches};
+
+use crate::exit::Exit;
+use crate::finish::finish;
+use crate::progress::Progress;
+use crate::verb::{Context, Verb};
+use args::CheckArgs;
+
+pub const VERB: Verb = Verb {
+    name: "check",
+    about: "Check what a path really does: whether I/O to it bypasses the page cache",
+    options: |command| {
+        let command = CheckArgs::augment_args(command);
+        command.subcommands(registry::ALL.iter().map(part::Check::declaration))
+    },
+    run,
+    reports: true,
+    documents: &[Document::of::<report::CheckDocument<'_>>(
+        "check",
+        "Classes of what was tried or observed, with their evidence",
+    )
+    .with_tables(direct::TABLES)],
+    ..Verb::PLAIN
+};
+
+fn run(options: &ArgMatches, context: &Context) -> Result<Exit> {
+    let args = CheckArgs::from_arg_matches(options)?;
+    let mut progress = Progress::start(context.printer)?;
+    let parts = match (options.subcommand(), &args.path) {
+        (Some((name, _)), Some(path)) => bail!(
+            "check {} and {name}: a path before the name of a check means all checks\n\
+             hint: blockstone check {name} {}",
+            path.display(),
+            path.display()
+        ),
+        (Some((name, options)), None) => {
+            let checks = registry::ALL.iter().filter(|check| check.name == name);
+            checks.map(|check| (check.run)(options, context, &mut progress)).collect()
+        }
+        (None, Some(path)) => {
+            let all = registry::ALL.iter();
+            all.map(|check| (check.quick)(path, &mut progress)).collect()
+        }
+        (None, None) => bail!(
+            "check: no path is named\n\
+             hint: blockstone check . checks this directory; blockstone check --help lists all \
+             checks"
+        ),
+    };
+    progress.finish();
+    let parts: Result<Vec<part::Part>> = parts;
+    finish(&report::report(parts?), context)
+}

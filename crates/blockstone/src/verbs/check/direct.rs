@@ -1,0 +1,196 @@
+//! `check direct`: whether I/O that asks to bypass the page cache does.
+
+mod tables;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use blockstone_base::Capability;
+use blockstone_base::direct::{Class, DirectFindings};
+use blockstone_base::units::Nanos;
+use blockstone_check::direct::{Processes, of_path, of_processes};
+use blockstone_judge::judge_direct;
+use blockstone_report::Tone;
+use blockstone_target::{monitor, without_password};
+use clap::{Args, FromArgMatches, ValueHint};
+
+use super::part::{CellKeys, Check, Part};
+use crate::password::PasswordFile;
+use crate::progress::Progress;
+use crate::recordings;
+
+pub use tables::TABLES;
+
+const NAME: &str = "direct";
+
+pub const CHECK: Check = Check {
+    name: NAME,
+    about: "Whether I/O with O_DIRECT bypasses the page cache: on a path, or of a live process",
+    options: DirectArgs::augment_args,
+    run: |options, _, progress| run(&DirectArgs::from_arg_matches(options)?, progress),
+    quick: |path, progress| Ok(part(of_path(path, recordings::draw_seed(), progress)?)),
+};
+
+/// For how long processes are observed.
+const DURATION: Nanos = Nanos::millis(5_000);
+/// Longer observations are what a watch is for.
+const DURATION_MAX: Nanos = Nanos::millis(3_600_000);
+
+/// Arguments of `check direct`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone check direct .
+  blockstone check direct /data/base/5/16384         reads only
+  blockstone check direct --pid $(pgrep -o postgres) --for 30s
+  blockstone check direct --db postgres://me@localhost/db")]
+struct DirectArgs {
+    /// A directory, in which scratch files without a name are used, or a file or block device,
+    /// which is only read
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath, conflicts_with_all = ["pid", "db"],
+          required_unless_present_any = ["pid", "db"])]
+    path: Option<PathBuf>,
+    /// Observe the open files of this process and its children instead
+    #[arg(long, value_name = "PID", conflicts_with = "db",
+          value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
+    pid: Option<u32>,
+    /// Observe the open files of this database server, and compare them with its settings:
+    /// `postgres://user@host/db` or `mysql://user@host`
+    #[arg(long, value_name = "ADDRESS")]
+    db: Option<String>,
+    #[command(flatten)]
+    password: PasswordFile,
+    /// Count the I/O of the process for this time [default: 5s]
+    #[arg(long = "for", value_name = "TIME", conflicts_with = "path")]
+    duration: Option<Nanos>,
+}
+
+fn run(args: &DirectArgs, progress: &mut Progress) -> Result<Part> {
+    args.password.read_for(args.db.as_deref())?;
+    if let Some(path) = &args.path {
+        return Ok(part(of_path(path, recordings::draw_seed(), progress)?));
+    }
+    let duration = args.duration.unwrap_or(DURATION);
+    if duration.get() == 0 || duration > DURATION_MAX {
+        bail!(
+            "observe for {duration}: it must be more than nothing, and at most 1h\nhint: --for 5s"
+        );
+    }
+    let duration = Duration::from_nanos(duration.get());
+    let processes = match (&args.db, args.pid) {
+        (Some(address), _) => server(address, duration)?,
+        (None, pid) => {
+            let pid = pid.unwrap_or_default();
+            Processes { subject: format!("process {pid}"), pid, duration, settings: Vec::new() }
+        }
+    };
+    Ok(part(of_processes(&processes, progress)?))
+}
+
+/// The processes of a server on this machine, with its settings.
+fn server(address: &str, duration: Duration) -> Result<Processes> {
+    let subject = without_password(address);
+    if address.starts_with("run:") {
+        bail!(
+            "check the files of {subject}: a run opens its disks in its own process\n\
+             hint: --pid with the process of that run"
+        );
+    }
+    let server = monitor::open(address)?.describe();
+    let Some(pid) = server.pid.filter(|_| server.is_local) else {
+        bail!(
+            "check the files of {subject}: its processes are not seen from here\n\
+             hint: run it on the host of the server, in its PID namespace"
+        );
+    };
+    let subject = format!("{} {} ({subject})", server.product, server.version);
+    Ok(Processes { subject, pid, duration, settings: server.settings })
+}
+
+fn part(findings: DirectFindings) -> Part {
+    let (answer, tone) = answer(&findings);
+    let unknown = findings.expected().any(|(_, class)| class == Class::Unknown);
+    let partial = unknown || findings.unfinished;
+    let mut notes = Vec::new();
+    if let Capability::Degraded { why } = &findings.kernel {
+        notes.push(format!(
+            "Pages added to the page cache were not counted in the kernel: {why}. Then only pages \
+             that are seen there tell something, and nothing shows that I/O is direct."
+        ));
+    }
+    if findings.unfinished {
+        notes.push("This storage is slow: after 20 s the rest was not tried.".to_owned());
+    }
+    if findings.unseen_files > 0 {
+        notes.push(format!(
+            "{} more open files were not looked at: not permitted, or too many.",
+            findings.unseen_files
+        ));
+    }
+    let cells = findings.cells.iter().map(|cell| CellKeys::of(NAME, cell));
+    let files = findings.files.iter().map(|file| CellKeys::of_file(NAME, file));
+    Part {
+        subject: findings.subject.clone(),
+        answer,
+        tone,
+        identity: identity(&findings),
+        cells: cells.chain(files).collect(),
+        sections: tables::sections(&findings),
+        verdicts: judge_direct(&findings),
+        notes,
+        signal: findings.signal.clone(),
+        partial,
+        files: findings.files,
+    }
+}
+
+fn identity(findings: &DirectFindings) -> Vec<String> {
+    let mut parts = Vec::new();
+    if let Some(statx) = &findings.statx {
+        let kind = if findings.file_system.is_empty() { "device" } else { &findings.file_system };
+        parts.push(kind.to_owned());
+        parts.push(format!("statx says: {statx}"));
+    } else {
+        parts.push(format!("{} open files", findings.files.len()));
+        parts.push(format!("observed for {:.1} s", findings.observed_s));
+    }
+    parts.push(match findings.kernel {
+        Capability::Full => "pages are counted in the kernel".to_owned(),
+        Capability::Degraded { .. } => "pages are not counted in the kernel".to_owned(),
+    });
+    let mut lines = vec![parts.join(" · ")];
+    if !findings.mount_options.is_empty() {
+        lines.push(format!("mounted {}", findings.mount_options));
+    }
+    lines
+}
+
+/// The answer in a sentence, by what was expected to be direct.
+fn answer(findings: &DirectFindings) -> (String, Tone) {
+    let classes: Vec<Class> = findings.expected().map(|(_, class)| class).collect();
+    let count = |wanted: Class| classes.iter().filter(|class| **class == wanted).count();
+    let total = classes.len();
+    let what = if findings.is_of_path() {
+        "combinations of operation and shape"
+    } else {
+        "files with I/O that are opened with O_DIRECT"
+    };
+    let cached = count(Class::Buffered) + count(Class::Dropped);
+    if cached > 0 {
+        let how = if count(Class::Buffered) > 0 { "buffered" } else { "dropped" };
+        return (format!("{how}: {cached} of {total} {what} go through the page cache"), Tone::Bad);
+    }
+    let (direct, unknown) = (count(Class::Direct), count(Class::Unknown));
+    if count(Class::Memory) > 0 {
+        ("memory: the file system keeps its files in memory".to_owned(), Tone::Warning)
+    } else if unknown > 0 {
+        (format!("cannot tell: no evidence on {unknown} of {total} {what}"), Tone::Warning)
+    } else if direct > 0 {
+        (format!("direct: {direct} of {total} {what}"), Tone::Plain)
+    } else if total > 0 {
+        (format!("refused: {total} of {total} {what}"), Tone::Warning)
+    } else {
+        (format!("no {what}"), Tone::Plain)
+    }
+}

@@ -1,0 +1,67 @@
+//! Whether I/O that asks to bypass the page cache (`O_DIRECT`) does.
+//!
+//! That a file was opened with `O_DIRECT`, and that requests succeed, shows nothing: a file system
+//! may serve them through the page cache and drop the pages. So each request is followed into the
+//! kernel: the pages that it adds to the page cache, and whether the kernel's direct path was
+//! entered.
+
+mod classify;
+mod files;
+mod matrix;
+mod place;
+mod requested;
+mod scratch;
+mod witness;
+
+use std::path::Path;
+
+use blockstone_base::direct::DirectFindings;
+use blockstone_base::identity::PathKind;
+use blockstone_measure::{Observer, claim};
+use blockstone_sys::survey;
+
+use crate::CheckError;
+use witness::Witness;
+
+pub use files::{Processes, of_processes};
+
+/// Tries every operation in every shape on scratch files in a directory, or reads of a file or
+/// device, whose content and cached pages stay as they are. `id` names the scratch files. Fails
+/// when the path cannot be used; what the kernel refuses is a finding.
+pub fn of_path(
+    path: &Path,
+    id: u64,
+    observer: &mut dyn Observer,
+) -> Result<DirectFindings, CheckError> {
+    let target = survey::target(Path::new("/"), path)?;
+    let (kind, options) =
+        target.file_system.map_or_else(Default::default, |found| (found.kind, found.options));
+    if target.kind == PathKind::Directory {
+        claim::directory(path)?;
+    }
+    let mut witness = Witness::of_this_process();
+    let place = place::Place {
+        path: Path::new(&target.path),
+        id,
+        file_system: &kind,
+        is_device: target.kind == PathKind::BlockDevice,
+    };
+    let tried = if target.kind == PathKind::Directory {
+        matrix::all(&place, &mut witness, observer)?
+    } else {
+        matrix::reads(&place, &mut witness)?
+    };
+    Ok(DirectFindings {
+        subject: path.display().to_string(),
+        file_system: kind,
+        mount_options: options,
+        statx: Some(tried.statx),
+        kernel: witness.capability(),
+        cells: tried.cells,
+        files: Vec::new(),
+        unseen_files: 0,
+        observed_s: 0.0,
+        unfinished: tried.unfinished,
+        signal: observer.interrupted().map(str::to_owned),
+    })
+}

@@ -1,0 +1,27 @@
+//! Checks of what a path, or a process that uses it, really does: short experiments whose answer is
+//! a class with its evidence, not a rate. Evidence comes from inside the kernel where that is
+//! permitted, from the second best source otherwise, and where neither decides the class is
+//! `unknown`.
+//!
+//! Each check is a module; [`direct`] says whether I/O that asks to bypass the page cache does.
+//! A check returns findings, which are declared in `blockstone_base`. It does not know the command
+//! line, judge or render, leaves nothing behind, and is bounded in time.
+//!
+//! ```no_run
+//! use blockstone_check::{CheckError, direct};
+//! use blockstone_measure::Observer;
+//!
+//! struct Silent;
+//! impl Observer for Silent {}
+//!
+//! fn count_direct(path: &std::path::Path) -> Result<usize, CheckError> {
+//!     let findings = direct::of_path(path, 1, &mut Silent)?;
+//!     let direct = findings.cells.iter().filter(|cell| cell.class.name() == "direct");
+//!     Ok(direct.count())
+//! }
+//! ```
+
+pub mod direct;
+mod error;
+
+pub use error::CheckError;
