@@ -214,6 +214,7 @@ fn a_file_is_only_read_and_keeps_the_pages_of_its_other_readers() {
 #[test]
 fn without_privileges_nothing_is_called_direct() {
     require!(Root);
+    let _turn = Place::new();
     let scratch = ScratchDir::on_disk().unwrap();
     let dir = scratch.path().join("open");
     fs::create_dir(&dir).unwrap();
