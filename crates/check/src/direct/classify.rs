@@ -9,6 +9,7 @@ use rustix::io::Errno;
 
 const EINVAL: i32 = 22;
 const EOPNOTSUPP: i32 = 95;
+pub const PAGE_BYTES: u64 = 4096;
 
 /// How a file system caches files, as far as that decides what evidence there can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,7 +206,11 @@ fn by_looks(seen: &Seen) -> (Class, String) {
 fn left(seen: &Seen, evidence: String) -> (Class, String) {
     match (seen.before_cached_bytes, seen.after_cached_bytes) {
         (Some(before), Some(after)) if after > before => {
-            (Class::Buffered, format!("{evidence}; {} stay cached", Bytes(after)))
+            let added_bytes = seen.counted.map_or(0, |it| it.added_pages.saturating_mul(PAGE_BYTES));
+            // A page that is just being written back cannot be dropped.
+            let most_dropped = (after - before).saturating_mul(2) <= added_bytes;
+            let class = if most_dropped { Class::Dropped } else { Class::Buffered };
+            (class, format!("{evidence}; {} stay cached", Bytes(after)))
         }
         (Some(_), Some(after)) => {
             let kept =
@@ -308,8 +313,10 @@ mod tests {
         // btrfs enters the direct path for compressed extents, and falls back.
         let fallen = Seen { counted: Some(counted(160, Some(32))), ..seen() };
         is(&fallen, Class::Dropped, "32 of 32 requests added 160 pages");
-        let stays = Seen { after_cached_bytes: Some(131_072), ..fallen };
-        is(&stays, Class::Buffered, "128 KiB stay cached");
+        let stays = Seen { after_cached_bytes: Some(655_360), ..fallen.clone() };
+        is(&stays, Class::Buffered, "640 KiB stay cached");
+        let written_back = Seen { after_cached_bytes: Some(131_072), ..fallen };
+        is(&written_back, Class::Dropped, "128 KiB stay cached");
         let journal = Seen {
             counted: Some(counted(0, Some(0))),
             before_cached_bytes: Some(131_072),

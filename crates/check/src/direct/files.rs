@@ -19,7 +19,7 @@ use blockstone_sys::descriptors::{self, Descriptor};
 use blockstone_sys::survey::Mounts;
 use rustix::fs::{OFlags, SeekFrom};
 
-use super::classify::{Caching, pages};
+use super::classify::{Caching, PAGE_BYTES, pages};
 use super::requested;
 use super::witness::Witness;
 use crate::CheckError;
@@ -30,7 +30,6 @@ const FILES_MAX: usize = 400;
 const LOOK: Duration = Duration::from_millis(200);
 /// Time that one look at the page cache of a file may take.
 const PATIENCE: Duration = Duration::from_millis(200);
-const PAGE_BYTES: u64 = 4096;
 /// Pages that were added are taken for dropped when at most one in so many is there afterwards.
 const FEW: u64 = 10;
 
