@@ -277,9 +277,9 @@ impl InstanceTarget {
         readings.extend(processor.readings.iter().cloned());
     }
 
-    fn sample_sessions(&self, instance: &Instance, readings: &mut Vec<Reading>) {
+    fn sample_sessions(&self, instance: &Instance, exact: bool, readings: &mut Vec<Reading>) {
         let (mut due, now) = (self.samples_due.lock(), Instant::now());
-        if now >= *due {
+        if exact || now >= *due {
             let sessions = samples::look(instance, readings);
             *due = now + samples::PAUSE_PER_SESSION * sessions;
         }
@@ -347,7 +347,7 @@ impl Target for InstanceTarget {
         }
         self.sample_processor(instance, exact, readings);
         self.sample_disks(instance, readings);
-        self.sample_sessions(instance, readings);
+        self.sample_sessions(instance, exact, readings);
     }
 
     fn take_latencies(&self) -> Vec<Latencies> {
