@@ -206,7 +206,8 @@ fn by_looks(seen: &Seen) -> (Class, String) {
 fn left(seen: &Seen, evidence: String) -> (Class, String) {
     match (seen.before_cached_bytes, seen.after_cached_bytes) {
         (Some(before), Some(after)) if after > before => {
-            let added_bytes = seen.counted.map_or(0, |it| it.added_pages.saturating_mul(PAGE_BYTES));
+            let added_bytes =
+                seen.counted.map_or(0, |it| it.added_pages.saturating_mul(PAGE_BYTES));
             // A page that is just being written back cannot be dropped.
             let most_dropped = (after - before).saturating_mul(2) <= added_bytes;
             let class = if most_dropped { Class::Dropped } else { Class::Buffered };

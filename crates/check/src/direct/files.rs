@@ -30,7 +30,7 @@ const FILES_MAX: usize = 400;
 const LOOK: Duration = Duration::from_millis(200);
 /// Time that one look at the page cache of a file may take.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// Pages that were added are taken for dropped when at most one in so many is there afterwards.
+/// Pages that were added count as dropped when at most one in this number is there afterwards.
 const FEW: u64 = 10;
 
 #[derive(Clone, Debug)]

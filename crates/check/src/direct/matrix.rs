@@ -25,7 +25,7 @@ use crate::CheckError;
 /// The least and the largest block: a file system may have larger ones, which nobody requests.
 const BLOCKS: (usize, usize) = (4096, 65_536);
 const SECTOR: usize = 512;
-/// No cell is begun after this time.
+/// No cell starts after this time.
 const LIMIT: Duration = Duration::from_secs(20);
 /// Looking at the page cache of a scratch file takes microseconds.
 const PATIENCE: Duration = Duration::from_secs(1);

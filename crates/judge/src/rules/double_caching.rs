@@ -198,7 +198,7 @@ impl<'a> Server<'a> {
     }
 }
 
-/// How a database is told not to cache twice, by the name of its server.
+/// Settings that keep a database from caching twice, by the name of its server.
 fn advice(server: &str) -> Option<&'static str> {
     const ADVICE: [(&str, &str); 4] = [
         (
