@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use blockstone_base::Capability;
-use blockstone_base::direct::{Class, DirectFindings};
+use blockstone_base::direct::{Cell, Class, DirectFindings, OpenFile};
 use blockstone_base::units::Nanos;
 use blockstone_check::direct::{Processes, of_path, of_processes};
 use blockstone_judge::judge_direct;
@@ -15,7 +15,7 @@ use blockstone_report::Tone;
 use blockstone_target::{monitor, without_password};
 use clap::{Args, FromArgMatches, ValueHint};
 
-use super::part::{CellKeys, Check, Part};
+use super::part::{self, CellKeys, Check, Numbers, Part};
 use crate::password::PasswordFile;
 use crate::progress::Progress;
 use crate::recordings;
@@ -128,8 +128,8 @@ fn part(findings: DirectFindings) -> Part {
             findings.unseen_files
         ));
     }
-    let cells = findings.cells.iter().map(|cell| CellKeys::of(NAME, cell));
-    let files = findings.files.iter().map(|file| CellKeys::of_file(NAME, file));
+    let cells = findings.cells.iter().map(cell_keys);
+    let files = findings.files.iter().map(file_keys);
     Part {
         subject: findings.subject.clone(),
         answer,
@@ -142,6 +142,41 @@ fn part(findings: DirectFindings) -> Part {
         signal: findings.signal.clone(),
         partial,
         files: findings.files,
+    }
+}
+
+fn cell_keys(cell: &Cell) -> CellKeys {
+    CellKeys {
+        check: NAME,
+        case: cell.case(),
+        class: part::Class::Direct(cell.class),
+        evidence: cell.evidence.clone(),
+        numbers: Numbers {
+            requests: Some(cell.requests),
+            error: cell.error.clone(),
+            promised: cell.promised,
+            added_pages: cell.added_pages,
+            direct_ios: cell.direct_ios,
+            before_cached_bytes: cell.before_cached_bytes,
+            after_cached_bytes: cell.after_cached_bytes,
+            charged_ratio: cell.charged_ratio,
+            ..Numbers::default()
+        },
+    }
+}
+
+fn file_keys(file: &OpenFile) -> CellKeys {
+    CellKeys {
+        check: NAME,
+        case: file.path.clone(),
+        class: part::Class::Direct(file.class),
+        evidence: file.evidence.clone(),
+        numbers: Numbers {
+            requests: file.requests,
+            after_cached_bytes: file.cached_bytes,
+            cached_share: file.cached_share,
+            ..Numbers::default()
+        },
     }
 }
 

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use blockstone_base::direct::{Cell, Class, OpenFile};
+use blockstone_base::direct::{self, OpenFile};
 use blockstone_base::verdict::Verdict;
 use blockstone_report::{Section, Tone};
 use clap::ArgMatches;
@@ -51,69 +51,45 @@ pub struct Part {
     pub signal: Option<String>,
 }
 
-/// One thing that was tried or observed; numbers that a check does not have are null.
+/// One thing that was tried or observed.
 #[derive(Serialize, JsonSchema)]
 pub struct CellKeys {
     /// The check, as in `blockstone check CHECK`.
-    check: &'static str,
-    /// Operation and shape, or the path of an open file.
-    case: String,
-    class: Class,
+    pub check: &'static str,
+    /// What was tried, or the path of an open file.
+    pub case: String,
+    pub class: Class,
     /// What was seen, with numbers.
-    evidence: String,
-    /// Requests that succeeded.
-    requests: Option<u64>,
-    /// What the kernel answered to the first that did not.
-    error: Option<String>,
-    /// Whether statx(2) says that this shape can be direct.
-    promised: Option<bool>,
-    /// Pages of 4 KiB that the requests added to the page cache.
-    added_pages: Option<u64>,
-    /// Times the kernel entered its direct path.
-    direct_ios: Option<u64>,
-    /// Bytes of the file in the page cache.
-    before_cached_bytes: Option<u64>,
-    after_cached_bytes: Option<u64>,
-    /// Bytes charged to the process for each byte asked for.
-    charged_ratio: Option<f64>,
-    /// The share of requests that added pages to the page cache.
-    cached_share: Option<f64>,
+    pub evidence: String,
+    #[serde(flatten)]
+    pub numbers: Numbers,
 }
 
-impl CellKeys {
-    pub fn of(check: &'static str, cell: &Cell) -> Self {
-        Self {
-            check,
-            case: cell.case(),
-            class: cell.class,
-            evidence: cell.evidence.clone(),
-            requests: Some(cell.requests),
-            error: cell.error.clone(),
-            promised: cell.promised,
-            added_pages: cell.added_pages,
-            direct_ios: cell.direct_ios,
-            before_cached_bytes: cell.before_cached_bytes,
-            after_cached_bytes: cell.after_cached_bytes,
-            charged_ratio: cell.charged_ratio,
-            cached_share: None,
-        }
-    }
+/// The classes of each check.
+#[derive(Clone, Copy, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Class {
+    Direct(direct::Class),
+}
 
-    pub fn of_file(check: &'static str, file: &OpenFile) -> Self {
-        Self {
-            check,
-            case: file.path.clone(),
-            class: file.class,
-            evidence: file.evidence.clone(),
-            requests: file.requests,
-            error: None,
-            promised: None,
-            added_pages: None,
-            direct_ios: None,
-            before_cached_bytes: None,
-            after_cached_bytes: file.cached_bytes,
-            charged_ratio: None,
-            cached_share: file.cached_share,
-        }
-    }
+/// What the class rests on; null what the check does not have.
+#[derive(Default, Serialize, JsonSchema)]
+pub struct Numbers {
+    /// Requests that succeeded.
+    pub requests: Option<u64>,
+    /// What the kernel answered to the first that did not.
+    pub error: Option<String>,
+    /// Whether statx(2) says that this shape can be direct.
+    pub promised: Option<bool>,
+    /// Pages of 4 KiB that the requests added to the page cache.
+    pub added_pages: Option<u64>,
+    /// Times the kernel entered its direct path.
+    pub direct_ios: Option<u64>,
+    /// Bytes of the file in the page cache.
+    pub before_cached_bytes: Option<u64>,
+    pub after_cached_bytes: Option<u64>,
+    /// Bytes charged to the process for each byte asked for.
+    pub charged_ratio: Option<f64>,
+    /// The share of requests that added pages to the page cache.
+    pub cached_share: Option<f64>,
 }
