@@ -156,17 +156,19 @@ impl Lines {
         let Some((headings, is_disk)) = &self.headings else {
             return Err(format!("`{}` is not a line of iostat", line.trim()));
         };
-        let values = || line.split_ascii_whitespace().skip(usize::from(*is_disk));
-        let (has, wants) = (values().count(), headings.len());
-        if has != wants {
-            return Err(format!("`{}` has {has} numbers for {wants} headings", line.trim()));
-        }
         let number = |value: &str| {
             // Some locales write a comma.
             let parsed = value.parse().or_else(|_| value.replace(',', ".").parse());
             parsed.map_err(|_| format!("`{value}` in `{}` is not a number", line.trim()))
         };
-        let numbers = values().map(number).collect::<Result<Vec<f64>, _>>()?;
+        let mut numbers: Vec<f64> = Vec::with_capacity(headings.len());
+        for value in line.split_ascii_whitespace().skip(usize::from(*is_disk)) {
+            numbers.push(number(value)?);
+        }
+        let (has, wants) = (numbers.len(), headings.len());
+        if has != wants {
+            return Err(format!("`{}` has {has} numbers for {wants} headings", line.trim()));
+        }
         let row = Held::Row(Arc::clone(headings), numbers);
         if *is_disk {
             report.disks.insert(first.to_owned(), row);
