@@ -51,22 +51,26 @@ pub fn joined(parts: impl Iterator<Item = String>, width: usize) -> Vec<String> 
     lines.into_iter().map(|line| line.replace('\u{a0}', " ")).collect()
 }
 
-/// Where not all columns fit, those with nothing but zeros go first, then those at the right end;
-/// a last line names what is missing.
+/// Where not all columns fit, those with nothing but zeros go first, then what condemns a row moves
+/// below it, then those at the right end go; a last line names what is missing.
 fn columns(table: &Table, all: bool, style: &Style) -> Vec<String> {
     let wanted = table.screen_rows.filter(|_| !all).unwrap_or(usize::MAX);
     let rows = &table.rows[..table.rows.len().min(wanted)];
     let mut shown: Vec<usize> = (0..table.columns.len()).collect();
-    let mut lines = draw(table, rows, &shown, usize::MAX, style);
+    let mut reasons = Reasons::Beside;
+    let mut lines = draw(table, rows, &shown, usize::MAX, reasons, style);
     let too_wide = |lines: &[String]| lines.iter().any(|line| visible_width(line) > style.width);
     if too_wide(&lines) {
         shown.retain(|&index| index == 0 || has_something(table, index));
-        lines = draw(table, rows, &shown, usize::MAX, style);
+        lines = draw(table, rows, &shown, usize::MAX, reasons, style);
+    }
+    if too_wide(&lines) {
+        reasons = Reasons::Below;
     }
     // A statement leaves room for its figures.
     let text_width = TEXT_WIDTH.min(style.width / 2);
     while too_wide(&lines) {
-        lines = draw(table, rows, &shown, text_width, style);
+        lines = draw(table, rows, &shown, text_width, reasons, style);
         if too_wide(&lines) && shown.len() > 1 {
             shown.pop();
         } else {
@@ -88,13 +92,25 @@ fn columns(table: &Table, all: bool, style: &Style) -> Vec<String> {
     lines
 }
 
+/// Where a condemned row names the rules.
+#[derive(Clone, Copy, PartialEq)]
+enum Reasons {
+    Beside,
+    Below,
+}
+
 fn draw(
     table: &Table,
     rows: &[Row],
     shown: &[usize],
     text_width: usize,
+    reasons: Reasons,
     style: &Style,
 ) -> Vec<String> {
+    let reason = |row: &Row| {
+        let rules = row.condemned_by.join(", ");
+        (!rules.is_empty()).then(|| format!("condemned: {rules}"))
+    };
     let mut columns = Columns::new(2);
     let is_number = |index: usize| table.columns[index].measure != Measure::Text;
     let heading = |&index: &usize| (style.dim(&table.columns[index].heading), is_number(index));
@@ -109,12 +125,24 @@ fn draw(
             (text, is_number(index))
         };
         let mut cells: Vec<(String, bool)> = shown.iter().map(cell).collect();
-        if !row.condemned_by.is_empty() {
-            cells.push((format!("condemned: {}", row.condemned_by.join(", ")), false));
+        if reasons == Reasons::Beside {
+            cells.extend(reason(row).map(|reason| (reason, false)));
         }
         columns.mixed(cells);
     }
-    columns.lines()
+    if reasons == Reasons::Beside {
+        return columns.lines();
+    }
+    // The first line has the headings.
+    let below = rows.iter().map(|row| reason(row).map(|reason| format!("    {reason}")));
+    let below = std::iter::once(None).chain(below);
+    columns
+        .lines()
+        .into_iter()
+        .zip(below)
+        .flat_map(|(line, it)| [Some(line), it])
+        .flatten()
+        .collect()
 }
 
 /// A cell as text: a condemned number struck through, an estimate with its interval.
