@@ -30,7 +30,7 @@ pub const VERB: Verb = Verb {
         "check",
         "Classes of what was tried or observed, with their evidence",
     )
-    .with_tables(direct::TABLES)],
+    .with_tables(&[direct::TABLES])],
     ..Verb::PLAIN
 };
 

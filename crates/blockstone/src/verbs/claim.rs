@@ -29,7 +29,7 @@ pub const VERB: Verb = Verb {
         "claim",
         "A stated rate and its faults",
     )
-    .with_tables(&[("figures", report::FIGURES)])],
+    .with_tables(&[&[("figures", report::FIGURES)]])],
     ..Verb::PLAIN
 };
 

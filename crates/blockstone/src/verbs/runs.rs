@@ -29,7 +29,7 @@ pub const VERB: Verb = Verb {
     run: |options, context| run(&RunsArgs::from_arg_matches(options)?, context),
     reports: true,
     documents: &[Document::of::<RunsDocument<'_>>("runs", "The recordings there are")
-        .with_tables(&[("runs", COLUMNS)])],
+        .with_tables(&[&[("runs", COLUMNS)]])],
     ..Verb::PLAIN
 };
 

@@ -20,9 +20,12 @@ pub struct Document {
     /// What it says, in one line.
     pub about: &'static str,
     tables_key: &'static str,
-    tables: &'static [(&'static str, &'static [Heading])],
+    tables: &'static [Tables],
     keys: fn(&mut SchemaGenerator) -> Schema,
 }
+
+/// Names of tables with their columns.
+pub type Tables = &'static [(&'static str, &'static [Heading])];
 
 /// How a document names its schema.
 pub fn title(name: &str, version: u32) -> String {
@@ -44,7 +47,7 @@ impl Document {
 
     /// The same document, whose tables have these names and columns.
     #[must_use]
-    pub const fn with_tables(self, tables: &'static [(&'static str, &'static [Heading])]) -> Self {
+    pub const fn with_tables(self, tables: &'static [Tables]) -> Self {
         Self { tables, ..self }
     }
 
@@ -106,7 +109,7 @@ impl Document {
             }
             (name.to_owned(), rows)
         };
-        let tables: Map<String, Json> = self.tables.iter().map(table).collect();
+        let tables: Map<String, Json> = self.tables.iter().copied().flatten().map(table).collect();
         json!({ "type": "object", "properties": tables })
     }
 }
@@ -199,7 +202,7 @@ mod tests {
     #[test]
     fn what_the_renderer_writes_is_described_and_nothing_else() {
         let generic = Document::of::<Keys>("test", "A test");
-        for document in [generic, generic.with_tables(&[("all", COLUMNS)])] {
+        for document in [generic, generic.with_tables(&[&[("all", COLUMNS)]])] {
             let schema = document.schema();
             assert_eq!(schema["properties"]["seed"]["description"], "Of a `Report`.");
             let validator = jsonschema::validator_for(&schema).unwrap();
