@@ -10,6 +10,7 @@ mod noise;
 mod parts;
 mod profile;
 mod scan;
+mod statements;
 mod summary;
 mod time;
 mod transactions;
@@ -35,6 +36,7 @@ pub(crate) use noise::mode as noise_mode;
 pub use noise::{Noise, NoiseEffect, NoiseLatency};
 pub use parts::{latency_parts, parts};
 pub use scan::{Scan, ScanEffect, ScanPoint, ScanSpread, Waited};
+pub use statements::{ScanStatements, ScanUnmeasured, ScanWait};
 pub use summary::{ABOUT as ABOUT_FIGURES, NAMES as FIGURES};
 pub use time::{Outside, of_server};
 pub use transactions::{TransactionCost, TransactionKind, Transactions};
@@ -92,6 +94,9 @@ pub struct RunFindings {
     /// The points of a direct-path matrix and what they show; none of any other run.
     #[serde(skip)]
     pub scan: Option<Scan>,
+    /// What statements that scan did in the window; none of any other run.
+    #[serde(skip)]
+    pub statements: Option<ScanStatements>,
     /// What noise beside the sessions did to them; none where there was none.
     #[serde(skip)]
     pub noise: Option<Noise>,
@@ -338,9 +343,8 @@ pub(crate) fn find(
     let noise = noise::derive(&windows, &each);
     let fastest = |(_, a): &(usize, f64), (_, b): &(usize, f64)| a.total_cmp(b);
     let rates = windows.iter().enumerate().filter(|(_, window)| window.scans());
-    let rates: Vec<(usize, f64)> = rates
-        .filter_map(|(at, _)| Some((at, each[at].figure("read_mbps")?.estimate.value)))
-        .collect();
+    let rates: Vec<(usize, f64)> =
+        rates.filter_map(|(at, _)| Some((at, scan::rate(&each[at])?.estimate.value))).collect();
     let main = rates.iter().copied().max_by(fastest).map_or(0, |(at, _)| at);
     let verdicts = united::united(&each, main);
     let mut findings =
@@ -359,6 +363,7 @@ fn derived(window: &RunWindow, calibration: Option<&Manifest>) -> RunFindings {
     findings.transactions =
         transactions::derive(window, &findings.latencies, &findings.load_profile);
     findings.bulk_write = bulk_write::derive(window, &findings.latencies);
+    findings.statements = statements::derive(window, &findings);
     findings.summary = summary::figures(window, &findings);
     findings.efficiency = summary::efficiency(&findings.summary, calibration);
     findings

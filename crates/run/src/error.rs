@@ -79,10 +79,12 @@ pub enum RunError {
     #[error("measure {what}: {why}\nhint: {hint}")]
     Matrix { what: String, why: String, hint: &'static str },
     #[error(
-        "scan {target} past the buffer cache: clients cannot choose how this target reads\n\
-         hint: use --target instance"
+        "scan {target}: this target has no rows\n\
+         hint: use --target instance, or a database"
     )]
-    NoDirectScan { target: String },
+    NoScan { target: String },
+    #[error("scan {target} with {option}: {why}\nhint: {hint}")]
+    ScanOption { target: String, option: &'static str, why: String, hint: &'static str },
     #[error(
         "scan {size} with {parallel} sessions: each has less than the {least} that its outstanding \
          reads cover\n\

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use blockstone_base::column::{Cell, Reading};
-use blockstone_base::database::INSTANCE;
+use blockstone_base::database::{INSTANCE, SERVER};
 use blockstone_base::load::{self, LoadSpec};
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_measure::claim::ClaimError;
@@ -13,8 +13,8 @@ use blockstone_measure::hold::{self, Loaded, Progress, Stage, Window};
 use blockstone_measure::{Live, Observer, Rate, Session};
 use blockstone_record::manifest::{Group, Phase, Stop};
 use blockstone_record::{HistogramRow, LatencyClock, RecordError};
-use blockstone_target::Target;
 use blockstone_target::live::Teller;
+use blockstone_target::{ScanHow, Target};
 use blockstone_workload::noise::{Areas, Noise, NoiseOutcome};
 use blockstone_workload::{Outcome, Parameters, Population, Running, Totals};
 
@@ -23,7 +23,7 @@ use crate::latencies::{Collector, Taken};
 
 /// How long the sessions together may take to end after the stop request.
 const GRACE: Duration = Duration::from_secs(10);
-/// … and each of those that make tables, which no server lets go of early.
+/// … and each of those that make or scan tables, which no server lets go of early.
 const GRACE_OF_TABLES: Duration = Duration::from_mins(10);
 /// A warm-up takes at most this share of the window's length.
 const WARM_UP_SHARE: u64 = 2;
@@ -69,7 +69,12 @@ impl Load<'_> {
     }
 
     fn grace(&self) -> Duration {
-        if self.parameters.bulk_write { GRACE_OF_TABLES } else { GRACE }
+        let is_long = self.parameters.bulk_write || self.scans_by_statement();
+        if is_long { GRACE_OF_TABLES } else { GRACE }
+    }
+
+    fn scans_by_statement(&self) -> bool {
+        matches!(self.parameters.scan_how, Some(ScanHow::Statement { .. }))
     }
 
     fn only_scans(&self) -> bool {
@@ -298,7 +303,13 @@ impl Loaded for Held<'_, '_> {
                 if let Some(teller) = teller {
                     teller.tell(readings);
                 }
-                let counted = ["physical_reads", "physical_writes"].map(|n| counted(readings, n));
+                let mut counted =
+                    ["physical_reads", "physical_writes"].map(|n| counted(readings, n));
+                if self.load.scans_by_statement() {
+                    // A server counts what a statement reads once that has ended.
+                    let block = self.load.block.get().max(1);
+                    counted[0] = counted[0].max(returned_bytes(readings) / block);
+                }
                 (totals, taken, counted)
             })?;
         if let Some(taken) = taken {
@@ -348,6 +359,14 @@ impl Loaded for Held<'_, '_> {
 fn noise_reading(noise: &Noise) -> Reading {
     let cells = noise.totals().values().map(Cell::from).into();
     Reading { probe: load::SERIES.probe, object: BACKGROUND.to_owned(), cells }
+}
+
+/// Bytes that system calls returned to the processes of a server.
+fn returned_bytes(readings: &[Reading]) -> u64 {
+    let column = SERVER.columns.iter().position(|column| column.name == "requested_read_bytes");
+    let rows = readings.iter().filter(|reading| reading.probe == SERVER.probe);
+    let cells = rows.filter_map(|row| row.cells.get(column?));
+    cells.map(|cell| if let Cell::Value(value) = cell { *value as u64 } else { 0 }).sum()
 }
 
 fn counted(readings: &[Reading], name: &str) -> u64 {

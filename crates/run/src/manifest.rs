@@ -13,6 +13,7 @@ use blockstone_target::without_password;
 use blockstone_workload::{Parameters, Population, checksum, order_entry};
 
 use crate::prepare::Prepared;
+use crate::scan::Plan;
 
 pub fn begin(prepared: &Prepared<'_>) -> Manifest {
     Opening {
@@ -118,10 +119,10 @@ fn of_form(prepared: &Prepared<'_>, run: RunParameters) -> RunParameters {
     RunParameters {
         profile: profile.map(str::to_owned),
         transaction_pct: order_entry.then(shares),
-        scan_multiblock: plan.map(|plan| plan.multiblock.clone()),
+        scan_multiblock: plan.map(|plan| plan.multiblock.clone()).filter(|sizes| !sizes.is_empty()),
         scan_parallel: plan.map(|plan| plan.parallel.clone()),
-        scan_slots: plan.map(|plan| plan.slots),
-        scan_row_cost_ns: plan.map(|plan| plan.row_cost),
+        scan_slots: plan.and_then(Plan::slots),
+        scan_row_cost_ns: plan.and_then(|plan| plan.direct).map(|(_, row_cost)| row_cost),
         scan_bytes: plan.map(|plan| plan.bytes(prepared.spec.block)),
         noise_writers: noise.map(|noise| noise.writers),
         noise_area_bytes: noise.map(|noise| noise.area),

@@ -119,7 +119,10 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, RunError> {
     }));
     let mut spec = target_spec(settings, &parameters, &surveys, kept.is_some(), &mut files);
     let own = io_settings(settings, entry, &spec)?;
-    spec.settings.splice(0..0, own);
+    let read_size = scan.as_ref().and_then(|plan| plan.setting);
+    let read_size = read_size.map(|(name, blocks)| (name.to_owned(), blocks.to_string()));
+    // What the user gives comes later, and counts.
+    spec.settings.splice(0..0, own.into_iter().chain(read_size));
     if let Some(kept) = &kept {
         reuse::adapt(&mut spec, settings, kept)?;
     } else if entry.takes_space {
@@ -204,7 +207,14 @@ fn scan_plan(
     let most = scan::SIZE.min(Bytes(room(settings, surveys)));
     let size = settings.wanted.scan_size.unwrap_or(Scale::Bytes(most));
     let seed = settings.wanted.seed.unwrap_or(settings.seed);
-    scan::Plan::new(matrix, entry, size, settings.block, seed).map(Some)
+    let spec = TargetSpec {
+        address: registry::parts(&settings.target).1.to_owned(),
+        programs: settings.programs.clone(),
+        block: settings.block,
+        cache: settings.cache,
+        ..TargetSpec::default()
+    };
+    scan::Plan::new(matrix, entry, size, &spec, seed).map(Some)
 }
 
 impl Prepared<'_> {

@@ -1,5 +1,5 @@
-//! The direct-path matrix: its points, and the table that is loaded for them once, divided into as
-//! many parts as the point with most sessions has sessions.
+//! The matrix of scans: its points, and the table that is loaded for them once, divided into parts
+//! of which each session scans one after the other.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use blockstone_base::load::{Access, LoadSpec, Op, Pacing};
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_record::manifest::Group;
 use blockstone_target::registry::Entry;
-use blockstone_target::{DirectScan, SCAN_READ_MAX, TargetSpec};
+use blockstone_target::{DirectScan, ReadSize, SCAN_READ_MAX, ScanHow, Scans, TargetSpec};
 use blockstone_workload::{Parameters, Population, Scale};
 
 use crate::error::RunError;
@@ -26,42 +26,101 @@ const ROWS: u64 = 64;
 const ROW_COST_MAX: Nanos = Nanos::millis(10);
 /// Most reads outstanding over all sessions: each takes a thread.
 const OUTSTANDING: u64 = 4096;
+/// Reads that a session keeps outstanding past the buffer cache, by default.
+const SLOTS: u32 = 2;
+/// A part of a table that statements scan is this large, so that many of them end in a window …
+const PART: Bytes = Bytes::mib(16);
+/// … and larger than this share of the cache: PostgreSQL keeps a smaller table in it.
+const CACHE_SHARE: u64 = 4;
+/// Most parts for each session.
+const PARTS: u64 = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Blocks of a read, in the order asked for.
+    /// Blocks of a read, in the order asked for; empty where they cannot be chosen.
     pub multiblock: Vec<u32>,
     /// Sessions, in the order asked for.
     pub parallel: Vec<u32>,
-    /// Reads outstanding a session.
-    pub slots: u32,
-    /// Processor time for each row.
-    pub row_cost: Nanos,
+    /// Reads outstanding a session, and processor time for each row, past the buffer cache; none
+    /// where statements scan.
+    pub direct: Option<(u32, Nanos)>,
+    /// The setting that a private server needs for its reads.
+    pub setting: Option<(&'static str, u32)>,
+    /// Parts of the table, each in a schema of its own.
+    schemas: u32,
     /// Blocks of each part of the table.
     part: u64,
     seed: u64,
 }
 
 impl Plan {
-    /// The plan for `matrix` over a table of `size` in blocks of `block`. Fails when it names what
+    /// The plan for `matrix` over a table of `size` on a target of `spec`. Fails when it names what
     /// cannot be measured.
     pub fn new(
         matrix: &ScanMatrix,
         entry: &Entry,
         size: Scale,
-        block: Bytes,
+        spec: &TargetSpec,
         seed: u64,
     ) -> Result<Self, RunError> {
-        if !entry.direct_scans {
-            return Err(RunError::NoDirectScan { target: entry.name.to_owned() });
+        let name = || entry.name.to_owned();
+        let sessions = matrix.parallel.iter().copied().max().unwrap_or(1).max(1);
+        match (entry.scans)(spec)? {
+            Scans::Never => Err(RunError::NoScan { target: name() }),
+            Scans::Direct => Self::direct(matrix, size, spec.block, seed),
+            Scans::Statement(read_size) => {
+                let refused = |option, why: &str, hint| RunError::ScanOption {
+                    target: name(),
+                    option,
+                    why: why.to_owned(),
+                    hint,
+                };
+                if matrix.slots.is_some() {
+                    let why = "the database decides how many reads it keeps in flight";
+                    return Err(refused("--slots", why, "omit --slots, or use --target instance"));
+                }
+                if matrix.row_cost.is_some() {
+                    let why = "its rows cost what they cost, which is measured";
+                    let hint = "omit --row-cost, or use --target instance";
+                    return Err(refused("--row-cost", why, hint));
+                }
+                let (most, setting) = match read_size {
+                    ReadSize::Most { blocks, allowed_by } => (blocks, allowed_by),
+                    ReadSize::Fixed(why) if matrix.multiblock.is_some() => {
+                        let hint = "omit --multiblock, or use --target instance";
+                        return Err(refused("--multiblock", &why, hint));
+                    }
+                    ReadSize::Fixed(_) => (0, None),
+                };
+                let usual = || usual(most).filter(|&blocks| blocks > 0);
+                let multiblock = matrix.multiblock.clone().unwrap_or_else(|| usual().collect());
+                check(&multiblock, matrix, most.max(1), spec.block)?;
+                let largest = multiblock.iter().copied().max().unwrap_or(1);
+                let blocks = size.blocks(spec.block) / u64::from(sessions);
+                let share = Bytes(spec.cache.get() / CACHE_SHARE + ALIGNED.get());
+                let wanted = PART.max(share).get() / spec.block.get();
+                // Each session has as many parts, so that no two scan one.
+                let parts = (blocks / wanted.max(1)).clamp(1, PARTS);
+                let part = checked_part(blocks / parts, largest, size, sessions, spec.block)?;
+                Ok(Self {
+                    multiblock,
+                    parallel: matrix.parallel.clone(),
+                    direct: None,
+                    setting: setting.map(|setting| (setting, largest)),
+                    schemas: sessions.saturating_mul(parts as u32),
+                    part,
+                    seed,
+                })
+            }
         }
+    }
+
+    fn direct(matrix: &ScanMatrix, size: Scale, block: Bytes, seed: u64) -> Result<Self, RunError> {
         let most = (SCAN_READ_MAX.get() / block.get()).max(1) as u32;
-        let usual = || MULTIBLOCK.into_iter().filter(|&blocks| blocks < most).chain([most]);
-        let multiblock = matrix.multiblock.clone().unwrap_or_else(|| usual().collect());
-        let parallel = matrix.parallel.clone();
-        check(&multiblock, &parallel, most, block)?;
-        let slots = matrix.slots;
-        let sessions = parallel.iter().copied().max().unwrap_or(1);
+        let multiblock = matrix.multiblock.clone().unwrap_or_else(|| usual(most).collect());
+        check(&multiblock, matrix, most, block)?;
+        let slots = matrix.slots.unwrap_or(SLOTS);
+        let sessions = matrix.parallel.iter().copied().max().unwrap_or(1);
         let outstanding = u64::from(slots) * u64::from(sessions);
         if slots == 0 || outstanding > OUTSTANDING {
             return Err(RunError::Matrix {
@@ -71,18 +130,9 @@ impl Plan {
             });
         }
         let blocks = size.blocks(block) / u64::from(sessions);
-        let aligned = (ALIGNED.get() / block.get()).max(1);
-        let part = blocks / aligned * aligned;
         let largest = multiblock.iter().copied().max().unwrap_or(1);
-        let least = u64::from(largest) * u64::from(slots);
-        if part < least {
-            return Err(RunError::ScanSize {
-                size: Bytes(size.blocks(block).saturating_mul(block.get())),
-                parallel: sessions,
-                least: Bytes(least.max(aligned) * block.get()),
-            });
-        }
-        let row_cost = matrix.row_cost;
+        let part = checked_part(blocks, largest * slots, size, sessions, block)?;
+        let row_cost = matrix.row_cost.unwrap_or(Nanos(0));
         if row_cost > ROW_COST_MAX {
             return Err(RunError::Matrix {
                 what: format!("--row-cost {row_cost}"),
@@ -90,36 +140,41 @@ impl Plan {
                 hint: "counting the rows of an 8K block takes 5us to 50us",
             });
         }
-        Ok(Self { multiblock, parallel, slots, row_cost, part, seed })
+        let parallel = matrix.parallel.clone();
+        let direct = Some((slots, row_cost));
+        Ok(Self { multiblock, parallel, direct, setting: None, schemas: sessions, part, seed })
     }
 
-    /// Parts of the table, each in a schema of its own.
-    fn schemas(&self) -> u32 {
-        self.parallel.iter().copied().max().unwrap_or(1)
+    /// Reads outstanding a session, where that is chosen.
+    pub fn slots(&self) -> Option<u32> {
+        self.direct.map(|(slots, _)| slots)
     }
 
     pub fn bytes(&self, block: Bytes) -> Bytes {
-        Bytes(u64::from(self.schemas()) * self.part * block.get())
+        Bytes(u64::from(self.schemas) * self.part * block.get())
     }
 
     pub fn parameters(&self, block: Bytes) -> Parameters {
-        self.point(1, self.schemas(), block)
+        let most = self.parallel.iter().copied().max().unwrap_or(1);
+        self.point(None, most, block)
     }
 
-    fn point(&self, multiblock: u32, parallel: u32, block: Bytes) -> Parameters {
+    fn point(&self, multiblock: Option<u32>, parallel: u32, block: Bytes) -> Parameters {
+        let how = match self.direct {
+            Some((slots, row_cost)) => {
+                ScanHow::Direct(DirectScan { multiblock: multiblock.unwrap_or(1), slots, row_cost })
+            }
+            None => ScanHow::Statement { multiblock },
+        };
         Parameters {
-            population: Population::Scanning { sessions: parallel, schemas: self.schemas() },
+            population: Population::Scanning { sessions: parallel, schemas: self.schemas },
             rows: ROWS.max(ALIGNED.get() / block.get()),
             work_unit: 1,
             update_work_unit: 1,
             update_pct: 0,
             scan_pct: 100,
             scan_rows: self.part,
-            direct_scan: Some(DirectScan {
-                multiblock,
-                slots: self.slots,
-                row_cost: self.row_cost,
-            }),
+            scan_how: Some(how),
             seed: self.seed,
             ..Parameters::default()
         }
@@ -128,27 +183,33 @@ impl Plan {
     /// The points in the order in which they are measured: all read sizes of one number of sessions
     /// follow each other, so that drift affects them alike.
     pub fn points(&self, spec: &TargetSpec, target: &str) -> Vec<(Parameters, Step<'static>)> {
-        let grid = self.parallel.iter().flat_map(|&parallel| {
-            self.multiblock.iter().map(move |&multiblock| (multiblock, parallel))
-        });
-        let point = |(multiblock, parallel): (u32, u32)| {
+        let sizes: Vec<Option<u32>> = match self.multiblock.as_slice() {
+            [] => vec![None],
+            sizes => sizes.iter().copied().map(Some).collect(),
+        };
+        let grid = self
+            .parallel
+            .iter()
+            .flat_map(|&parallel| sizes.iter().map(move |&multiblock| (multiblock, parallel)));
+        let point = |(multiblock, parallel): (Option<u32>, u32)| {
             let load = LoadSpec {
                 engine: target.to_owned(),
                 op: Op::Read,
                 read_pct: None,
                 access: Access::Sequential,
-                block_bytes: u64::from(multiblock) * spec.block.get(),
+                block_bytes: u64::from(multiblock.unwrap_or(1)) * spec.block.get(),
                 workers: parallel,
-                depth_per_worker: self.slots,
+                depth_per_worker: self.slots().unwrap_or(1),
                 span_bytes: self.bytes(spec.block).get(),
                 offset_bytes: 0,
                 sync: None,
-                direct: spec.direct,
+                direct: spec.direct && self.direct.is_some(),
                 pacing: Pacing::Closed,
                 seed: self.seed,
             };
+            let size = multiblock.map_or_else(String::new, |blocks| format!("m{blocks}"));
             let step = Step {
-                label: format!("scan/m{multiblock}p{parallel}"),
+                label: format!("scan/{size}p{parallel}"),
                 group: Group::Scan,
                 load: Some(load),
                 noise: None,
@@ -159,10 +220,36 @@ impl Plan {
     }
 }
 
-fn check(multiblock: &[u32], parallel: &[u32], most: u32, block: Bytes) -> Result<(), RunError> {
+/// The usual sizes of reads, and the largest possible one.
+fn usual(most: u32) -> impl Iterator<Item = u32> {
+    MULTIBLOCK.into_iter().filter(move |&blocks| blocks < most).chain([most])
+}
+
+/// A part of `blocks`, aligned; it holds at least what a session reads at a time.
+fn checked_part(
+    blocks: u64,
+    at_a_time: u32,
+    size: Scale,
+    sessions: u32,
+    block: Bytes,
+) -> Result<u64, RunError> {
+    let aligned = (ALIGNED.get() / block.get()).max(1);
+    let part = blocks / aligned * aligned;
+    let least = u64::from(at_a_time).max(1);
+    if part < least {
+        return Err(RunError::ScanSize {
+            size: Bytes(size.blocks(block).saturating_mul(block.get())),
+            parallel: sessions,
+            least: Bytes(least.max(aligned) * block.get()),
+        });
+    }
+    Ok(part)
+}
+
+fn check(multiblock: &[u32], matrix: &ScanMatrix, most: u32, block: Bytes) -> Result<(), RunError> {
     let lists = [
         ("--multiblock", multiblock, "write it as in --multiblock 4,8,16"),
-        ("--parallel", parallel, "write it as in --parallel 1,16"),
+        ("--parallel", &matrix.parallel, "write it as in --parallel 1,16"),
     ];
     for (option, list, hint) in lists {
         let text: Vec<String> = list.iter().map(ToString::to_string).collect();
@@ -170,7 +257,8 @@ fn check(multiblock: &[u32], parallel: &[u32], most: u32, block: Bytes) -> Resul
             let (what, why) = (format!("{option} {}", text.join(",")), why.to_owned());
             Err(RunError::Matrix { what, why, hint })
         };
-        if list.is_empty() || list.contains(&0) {
+        let is_free = option == "--multiblock" && matrix.multiblock.is_none();
+        if list.is_empty() && !is_free || list.contains(&0) {
             return refuse("nothing would be read");
         }
         if list.iter().collect::<BTreeSet<_>>().len() < list.len() {
@@ -180,7 +268,10 @@ fn check(multiblock: &[u32], parallel: &[u32], most: u32, block: Bytes) -> Resul
     match multiblock.iter().find(|&&blocks| blocks > most) {
         Some(blocks) => Err(RunError::Matrix {
             what: format!("--multiblock {blocks} in blocks of {block}"),
-            why: format!("a read is at most {SCAN_READ_MAX}, which is {most} blocks"),
+            why: {
+                let bytes = Bytes(u64::from(most).saturating_mul(block.get()));
+                format!("a read is at most {bytes}, which is {most} blocks")
+            },
             hint: "use fewer blocks per read, or a smaller --block-size",
         }),
         None => Ok(()),
@@ -197,12 +288,16 @@ mod tests {
 
     fn matrix(multiblock: &[u32], parallel: &[u32], slots: u32) -> ScanMatrix {
         let multiblock = (!multiblock.is_empty()).then(|| multiblock.to_vec());
-        ScanMatrix { multiblock, parallel: parallel.to_vec(), slots, row_cost: Nanos(0) }
+        ScanMatrix { multiblock, parallel: parallel.to_vec(), slots: Some(slots), row_cost: None }
+    }
+
+    fn spec(block: Bytes) -> TargetSpec {
+        TargetSpec { block, ..TargetSpec::default() }
     }
 
     fn plan(matrix: &ScanMatrix, size: Bytes) -> Result<Plan, RunError> {
         let instance = registry::find("instance").unwrap();
-        Plan::new(matrix, instance, Scale::Bytes(size), BLOCK, 1)
+        Plan::new(matrix, instance, Scale::Bytes(size), &spec(BLOCK), 1)
     }
 
     #[test]
@@ -228,7 +323,7 @@ mod tests {
             let instance = registry::find("instance").unwrap();
             let matrix = matrix(&[], &[1], 2);
             let size = Scale::Bytes(Bytes::gib(1));
-            Plan::new(&matrix, instance, size, block, 1).unwrap().multiblock
+            Plan::new(&matrix, instance, size, &spec(block), 1).unwrap().multiblock
         };
         assert_eq!(usual(Bytes::kib(4)), [4, 8, 16, 256]);
         assert_eq!(usual(Bytes::kib(8)), [4, 8, 16, 128]);
@@ -249,14 +344,40 @@ mod tests {
             (matrix(&[4], &[1024], 8), gib, "not 8192"),
             (matrix(&[128], &[16], 2), Bytes::mib(16), "each has less than the 2 MiB"),
         ];
-        let slow = ScanMatrix { row_cost: Nanos::millis(11), ..matrix(&[4], &[1], 2) };
+        let slow = ScanMatrix { row_cost: Some(Nanos::millis(11)), ..matrix(&[4], &[1], 2) };
         let cases = cases.into_iter().chain([(slow, gib, "--row-cost 11 ms")]);
         for (matrix, size, expected) in cases {
             let error = plan(&matrix, size).unwrap_err().to_string();
             assert!(error.contains(expected) && error.contains("\nhint: "), "{error}");
         }
         let null = registry::find("null").unwrap();
-        let refused = Plan::new(&matrix(&[4], &[1], 2), null, Scale::Bytes(gib), BLOCK, 1);
-        assert!(refused.unwrap_err().to_string().contains("scan null past the buffer cache"));
+        let refused = Plan::new(&matrix(&[4], &[1], 2), null, Scale::Bytes(gib), &spec(BLOCK), 1);
+        assert!(refused.unwrap_err().to_string().contains("scan null: this target has no rows"));
+    }
+
+    #[test]
+    fn statements_scan_parts_of_their_own_and_choose_no_reads() {
+        let sqlite = registry::find("sqlite").unwrap();
+        let plan = |matrix: &ScanMatrix| {
+            Plan::new(matrix, sqlite, Scale::Bytes(Bytes::gib(1)), &spec(BLOCK), 1)
+        };
+        let free =
+            ScanMatrix { multiblock: None, parallel: vec![1, 4], slots: None, row_cost: None };
+        let points = plan(&free).unwrap().points(&spec(BLOCK), "sqlite");
+        let labels: Vec<&str> = points.iter().map(|(_, step)| step.label.as_str()).collect();
+        assert_eq!(labels, ["scan/p1", "scan/p4"]);
+        let (parameters, _) = &points[1];
+        parameters.check().unwrap();
+        assert_eq!(parameters.population.schemas() % 4, 0, "no two sessions scan one table");
+        let bytes = parameters.scan_rows * BLOCK.get();
+        assert!(bytes > Bytes::mib(32).get(), "a quarter of the cache is less: {bytes}");
+        for (matrix, option) in [
+            (ScanMatrix { slots: Some(2), ..free.clone() }, "--slots"),
+            (ScanMatrix { row_cost: Some(Nanos(9)), ..free.clone() }, "--row-cost"),
+            (ScanMatrix { multiblock: Some(vec![4]), ..free.clone() }, "--multiblock"),
+        ] {
+            let error = plan(&matrix).unwrap_err().to_string();
+            assert!(error.contains(option) && error.contains("\nhint: "), "{error}");
+        }
     }
 }

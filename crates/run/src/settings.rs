@@ -64,17 +64,16 @@ pub struct NoiseSetting {
     pub write: Bytes,
 }
 
-/// Sessions that share one scan past the buffer cache: every size of read with every number of
-/// sessions.
+/// Sessions that share one scan: every size of read with every number of sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScanMatrix {
     /// Blocks of a read; none measures the usual ones.
     pub multiblock: Option<Vec<u32>>,
     pub parallel: Vec<u32>,
-    /// Reads that each session keeps outstanding.
-    pub slots: u32,
-    /// Processor time that evaluating a row takes; there is one in a block.
-    pub row_cost: Nanos,
+    /// Reads that each session keeps outstanding, past the buffer cache; none keeps the usual.
+    pub slots: Option<u32>,
+    /// Processor time that evaluating a row takes, past the buffer cache; there is one in a block.
+    pub row_cost: Option<Nanos>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -295,7 +295,7 @@ fn matrix(scratch: &Path) -> Settings {
     settings.wanted = Wanted { scan_size: "16M".parse().ok(), ..Wanted::default() };
     settings.run_time = Nanos::millis(500);
     let (multiblock, parallel) = (Some(vec![4, 16]), vec![1, 3]);
-    settings.scan = Some(ScanMatrix { multiblock, parallel, slots: 2, row_cost: Nanos(0) });
+    settings.scan = Some(ScanMatrix { multiblock, parallel, slots: Some(2), row_cost: None });
     settings
 }
 
@@ -487,10 +487,10 @@ fn what_makes_no_sense_is_refused_and_nothing_is_written() {
         (
             |s| {
                 let parallel = vec![1];
-                let (multiblock, row_cost) = (None, Nanos(0));
-                s.scan = Some(ScanMatrix { multiblock, parallel, slots: 2, row_cost });
+                let multiblock = None;
+                s.scan = Some(ScanMatrix { multiblock, parallel, slots: None, row_cost: None });
             },
-            "scan null past the buffer cache",
+            "scan null: this target has no rows",
         ),
     ];
     for (change, expected) in cases {

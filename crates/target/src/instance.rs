@@ -26,8 +26,8 @@ use parking_lot::{Mutex, RwLock};
 use crate::family::Family;
 use crate::spec::{Kept, TargetSpec};
 use crate::target::{
-    Demand, Description, DirectScan, Executed, Latencies, Loading, Operation, Progress, Statement,
-    TableStep, Target, TargetError, TargetSession, unless,
+    Demand, Description, DirectScan, Executed, Latencies, Loading, Operation, Progress, ScanHow,
+    Statement, TableStep, Target, TargetError, TargetSession, unless,
 };
 
 /// Redo logs that are written in turn.
@@ -519,8 +519,10 @@ impl TargetSession for InstanceSession {
         }
     }
 
-    fn scan_directly(&mut self, scan: DirectScan) -> Result<(), TargetError> {
-        let DirectScan { multiblock, slots, row_cost } = scan;
+    fn arrange_scans(&mut self, how: ScanHow) -> Result<(), TargetError> {
+        let ScanHow::Direct(DirectScan { multiblock, slots, row_cost }) = how else {
+            return Err(TargetError::NoScan { how });
+        };
         self.scan = Scan::Direct { multiblock, slots, row_cost };
         Ok(())
     }

@@ -30,7 +30,7 @@ use crate::sql::{
     Chunk, Database, Member, Prepared, SCHEMA, Table, Templates, Texts, Watcher, columns,
     table_name, with,
 };
-use crate::target::{Demand, Description, TargetError};
+use crate::target::{Demand, Description, ReadSize, Scans, TargetError};
 pub use address::Address;
 use address::MARK;
 use cluster::Cluster;
@@ -95,6 +95,59 @@ pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
         Err(SqlError::unsuitable("PostgreSQL", why, "omit --block-size"))?;
     }
     server::demand(spec, &FAMILY, spec.block.get() + 64, ASIDE)
+}
+
+/// The version from which on a setting bounds the size of a read, and the largest then.
+const SIZED_SINCE: u32 = 17;
+const READ_MOST: u32 = 32;
+/// The version from which on the server itself has a bound, and the largest one.
+const SERVER_BOUND_SINCE: u32 = 18;
+const SERVER_BOUND_MOST: u32 = 128;
+
+/// What bounds the reads of a sequential scan: of a running server its settings, of a private one
+/// what its programs allow.
+pub fn scans(spec: &TargetSpec) -> Result<Scans, TargetError> {
+    let fixed = |version: u32| {
+        ReadSize::Fixed(format!(
+            "PostgreSQL {version} reads one page after the other; from {SIZED_SINCE} on \
+             io_combine_limit is the size of a read"
+        ))
+    };
+    let most = |blocks| ReadSize::Most { blocks, allowed_by: None };
+    let size = if spec.address == server::SCRATCH {
+        match Cluster::version(spec)? {
+            None => ReadSize::Fixed("the version of its programs is not known".to_owned()),
+            Some(version) if version < SIZED_SINCE => fixed(version),
+            Some(version) if version < SERVER_BOUND_SINCE => most(READ_MOST),
+            Some(_) => ReadSize::Most {
+                blocks: SERVER_BOUND_MOST,
+                allowed_by: Some("io_max_combine_limit"),
+            },
+        }
+    } else {
+        const ASK: &str = "SELECT current_setting('server_version_num')::int / 10000,
+            coalesce(current_setting('io_max_combine_limit', true), '')";
+        let address = Address::parse(&spec.address)?;
+        let mut link = address.connect()?;
+        let row = link.query_one(ASK, &[]).during("query its version")?;
+        let (version, bound): (i32, String) = (value(&row, 0)?, value(&row, 1)?);
+        match (version as u32, in_blocks(&bound)) {
+            (version, _) if version < SIZED_SINCE => fixed(version),
+            (_, Some(bound)) => most(bound),
+            (_, None) => most(READ_MOST),
+        }
+    };
+    Ok(Scans::Statement(size))
+}
+
+/// A setting in blocks, as the server shows it: `128kB` or `1MB`.
+fn in_blocks(shown: &str) -> Option<u32> {
+    let (digits, kib) = match (shown.strip_suffix("kB"), shown.strip_suffix("MB")) {
+        (Some(digits), _) => (digits, 1),
+        (None, Some(digits)) => (digits, 1024),
+        (None, None) => return None,
+    };
+    Some(digits.parse::<u32>().ok()?.checked_mul(kib)? / 8)
 }
 
 #[derive(Debug)]

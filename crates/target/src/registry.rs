@@ -9,7 +9,7 @@ use crate::spec::{Kept, TargetSpec};
 use crate::sql::host::without_password;
 use crate::sql::server;
 use crate::sql::target::SqlTarget;
-use crate::target::{Demand, Progress, Target, TargetError};
+use crate::target::{Demand, Progress, ReadSize, Scans, Target, TargetError};
 use crate::{instance, mariadb, null, postgres, sqlite};
 
 #[derive(Debug)]
@@ -21,8 +21,8 @@ pub struct Entry {
     pub family: &'static Family,
     /// Whether its rows take space in the places it is given.
     pub takes_space: bool,
-    /// Whether its sessions can scan past the buffer cache.
-    pub direct_scans: bool,
+    /// How its sessions can scan a table as a whole. May ask its server.
+    pub scans: fn(&TargetSpec) -> Result<Scans, TargetError>,
     /// Where its data are, or will be. May ask its server.
     pub storage: fn(&TargetSpec) -> Result<Storage, TargetError>,
     /// Checks a spec and says what it needs. Writes nothing.
@@ -49,7 +49,7 @@ const ORDINARY: Entry = Entry {
     doc: "",
     family: &null::FAMILY,
     takes_space: true,
-    direct_scans: false,
+    scans: |_| Ok(Scans::Never),
     storage: named,
     demand: null::demand,
     remove_left: None,
@@ -62,6 +62,7 @@ const MARIADB: Entry = Entry {
     family: &mariadb::FAMILY,
     storage: server::storage::<mariadb::Address>,
     demand: mariadb::demand,
+    scans: |_| Ok(fixed("InnoDB has no setting for the size of its reads")),
     remove_left: Some(server::remove_left::<mariadb::Address>),
     open: SqlTarget::<mariadb::Mariadb>::open,
     ..ORDINARY
@@ -73,7 +74,7 @@ pub const ALL: &[Entry] = &[
         name: "instance",
         doc: "The miniature database instance in this process.",
         family: &instance::FAMILY,
-        direct_scans: true,
+        scans: |_| Ok(Scans::Direct),
         demand: instance::demand,
         kept: Some(instance::kept),
         open: instance::open,
@@ -92,6 +93,7 @@ pub const ALL: &[Entry] = &[
         family: &sqlite::FAMILY,
         storage: sqlite::storage,
         demand: sqlite::demand,
+        scans: |_| Ok(fixed("SQLite reads one page after the other")),
         open: SqlTarget::<sqlite::Sqlite>::open,
         ..ORDINARY
     },
@@ -102,6 +104,7 @@ pub const ALL: &[Entry] = &[
         family: &postgres::FAMILY,
         storage: server::storage::<postgres::Address>,
         demand: postgres::demand,
+        scans: postgres::scans,
         remove_left: Some(server::remove_left::<postgres::Address>),
         open: SqlTarget::<postgres::Postgres>::open,
         ..ORDINARY
@@ -123,6 +126,10 @@ pub const ALL: &[Entry] = &[
 #[allow(clippy::unnecessary_wraps, reason = "others have to ask a server")]
 fn named(_: &TargetSpec) -> Result<Storage, TargetError> {
     Ok(Storage::Named)
+}
+
+fn fixed(why: &str) -> Scans {
+    Scans::Statement(ReadSize::Fixed(why.to_owned()))
 }
 
 /// The target that `text` names: its name, or its name, a colon and an address.

@@ -170,6 +170,12 @@ pub trait Link {
 
     fn drop_table(&mut self, schema: u32, table: u32) -> Result<(), Trouble>;
 
+    /// Prepares the session for scans in reads of at most `multiblock` blocks. A target is asked
+    /// for a size only where its [`Scans`](crate::Scans) say that it has a setting for that.
+    fn arrange_scans(&mut self, _multiblock: Option<u32>) -> Result<(), SqlError> {
+        Ok(())
+    }
+
     /// Hands over the counts that the session held back.
     fn hand_over_counts(&mut self) -> Result<(), SqlError> {
         Ok(())

@@ -102,6 +102,37 @@ impl TableStep {
     }
 }
 
+/// How a session scans tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScanHow {
+    /// Past the buffer cache.
+    Direct(DirectScan),
+    /// By a statement of the database, in reads of at most `multiblock` blocks, where it has a
+    /// setting for them; none leaves the reads as they are.
+    Statement { multiblock: Option<u32> },
+}
+
+/// How a target can scan tables, each as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scans {
+    /// Not at all: it has no rows.
+    Never,
+    /// Past its cache: size and number of reads are chosen.
+    Direct,
+    /// By a statement: it decides about its reads, but perhaps for their largest size.
+    Statement(ReadSize),
+}
+
+/// The largest read of a statement that scans.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadSize {
+    /// Up to so many blocks can be asked for, where the server was started with `allowed_by` of as
+    /// many.
+    Most { blocks: u32, allowed_by: Option<&'static str> },
+    /// Nothing can be asked for: why.
+    Fixed(String),
+}
+
 /// A scan past the buffer cache, with `slots` reads of `multiblock` blocks outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirectScan {
@@ -225,10 +256,10 @@ pub trait TargetSession {
     /// medium. Dropping one counts as no commit. Of a target whose spec has copies.
     fn write_table(&mut self, step: &TableStep) -> Result<Executed, TargetError>;
 
-    /// From now on the session's scans read past the buffer cache, as `alter session` arranges.
-    /// Asked of targets that say they can, see [`Entry`](crate::registry::Entry).
-    fn scan_directly(&mut self, scan: DirectScan) -> Result<(), TargetError> {
-        Err(TargetError::NoDirectScan { multiblock: scan.multiblock, slots: scan.slots })
+    /// From now on the session scans so, as `alter session` arranges. Asked of targets that say
+    /// they can, see [`Entry`](crate::registry::Entry).
+    fn arrange_scans(&mut self, how: ScanHow) -> Result<(), TargetError> {
+        Err(TargetError::NoScan { how })
     }
 
     /// Once `stop` is set, what takes long may end early, with the rows visited until then.
@@ -242,11 +273,10 @@ pub enum TargetError {
     #[error("unknown target `{name}`\nhint: known targets are {known}")]
     Unknown { name: String, known: String },
     #[error(
-        "scan past the cache, {multiblock} blocks a read and {slots} reads outstanding: this \
-         target does not support that\n\
+        "arrange scans as {how:?}: this target does not support that\n\
          hint: use --target instance, or scan through the cache with --scan-pct"
     )]
-    NoDirectScan { multiblock: u32, slots: u32 },
+    NoScan { how: ScanHow },
     #[error("load: interrupted\nhint: what was loaded is incomplete and is not used")]
     Interrupted,
     #[error(transparent)]

@@ -12,7 +12,8 @@ use blockstone_base::database;
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_target::registry::{self, ALL, Entry};
 use blockstone_target::{
-    DirectScan, Loading, Operation, Place, Statement, TableStep, Target, TargetError, TargetSpec,
+    DirectScan, Loading, Operation, Place, ScanHow, Scans, Statement, TableStep, Target,
+    TargetError, TargetSpec,
 };
 
 const SCHEMAS: u32 = 2;
@@ -102,7 +103,7 @@ macro_rules! contract {
                 samples_keep_to_their_schemas_and_never_fall
                 latencies_are_given_once
                 what_is_demanded_is_enough
-                sessions_scan_past_the_cache_exactly_where_the_registry_says_so
+                sessions_scan_as_the_registry_says
                 a_database_says_what_it_is_and_how_it_executes
                 what_is_not_measured_is_explained
             );
@@ -496,11 +497,22 @@ fn a_target_that_cannot_be_opened_leaves_nothing_behind() {
     }
 }
 
-fn sessions_scan_past_the_cache_exactly_where_the_registry_says_so(subject: &Subject) {
+fn sessions_scan_as_the_registry_says(subject: &Subject) {
     subject.with(|name, target| {
-        let can = ALL.iter().find(|entry| entry.name == name).unwrap().direct_scans;
+        let entry = ALL.iter().find(|entry| entry.name == name).unwrap();
+        let scans =
+            (entry.scans)(&TargetSpec { address: "scratch".to_owned(), ..TargetSpec::default() });
+        let scans = scans.unwrap();
+        let can = scans == Scans::Direct;
         let mut session = target.session(0).unwrap();
-        let set = session.scan_directly(DirectScan { multiblock: 4, slots: 2, row_cost: Nanos(0) });
+        let by_statement = session.arrange_scans(ScanHow::Statement { multiblock: None });
+        assert_eq!(by_statement.is_ok(), matches!(scans, Scans::Statement(_)), "{name}");
+        if by_statement.is_ok() {
+            let executed = session.execute(&Operation::Scan { schema: 0 }).unwrap();
+            assert_eq!(executed.rows, SCAN_ROWS, "{name}");
+        }
+        let direct = DirectScan { multiblock: 4, slots: 2, row_cost: Nanos(0) };
+        let set = session.arrange_scans(ScanHow::Direct(direct));
         assert_eq!(set.is_ok(), can, "{name}");
         if can {
             let before = statistic(target.as_ref(), "direct_reads");

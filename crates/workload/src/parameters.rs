@@ -6,7 +6,7 @@ use std::str::FromStr;
 use blockstone_base::database::{STATEMENTS, TABLE_STEPS, TRANSACTIONS};
 use blockstone_base::load::Pacing;
 use blockstone_base::units::{Bytes, Nanos};
-use blockstone_target::DirectScan;
+use blockstone_target::ScanHow;
 
 use crate::counters::KINDS;
 use crate::order_entry::{self, customers_and_products};
@@ -32,8 +32,8 @@ pub struct Parameters {
     /// Tables made of all rows of a schema, flushed and dropped, in place of single statements. For
     /// [`Population::Mixed`] only.
     pub bulk_write: bool,
-    /// How sessions scan past the buffer cache; none lets the target scan as it does by itself.
-    pub direct_scan: Option<DirectScan>,
+    /// How sessions scan; none lets the target scan as it does by itself.
+    pub scan_how: Option<ScanHow>,
     /// `DO_HOTSPOT`: a range of rows that is visited more often.
     pub hotspot: Option<Hotspot>,
     /// `HOT_SCHEMA_FREQUENCY`: one in this many operations goes to the first schema.
@@ -293,7 +293,7 @@ impl Default for Parameters {
             scan_rows: 128,
             order_entry: false,
             bulk_write: false,
-            direct_scan: None,
+            scan_how: None,
             hotspot: None,
             hot_schema: None,
             think: None,

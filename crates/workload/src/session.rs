@@ -158,7 +158,7 @@ pub(crate) fn run(index: u32, target: &dyn Target, parameters: &Parameters, shar
     let _ending = Ending { shared, index };
     let connected = target.session(index).and_then(|mut session| {
         session.set_stop_flag(&shared.stop);
-        parameters.direct_scan.map_or(Ok(()), |scan| session.scan_directly(scan))?;
+        parameters.scan_how.map_or(Ok(()), |how| session.arrange_scans(how))?;
         Ok(session)
     });
     let mut session = match connected {

@@ -190,7 +190,7 @@ impl Wanted {
             scan_rows: scan_size.blocks(block),
             order_entry: false,
             bulk_write: false,
-            direct_scan: None,
+            scan_how: None,
             hotspot: self.hotspot.map(|hotspot| Hotspot {
                 first: hotspot.offset.blocks(block),
                 rows: hotspot.size.blocks(block),

@@ -43,6 +43,8 @@ pub fn wait_class(event: &str) -> &'static str {
         event if event.starts_with("latch") => "Concurrency",
         "commit" | "stage/sql/Commit" => "Commit",
         NETWORK => "Network",
+        // PostgreSQL waits for a read that another process does for it, or has done.
+        "IPC/AioIoCompletion" => "User I/O",
         // Names of PostgreSQL, and of MariaDB's performance schema, begin with their class.
         event if event.starts_with("IO/") || event.starts_with("wait/io/") => "User I/O",
         event

@@ -47,9 +47,8 @@ pub const VERB: Verb = Verb {
 const RUN_TIME: Nanos = Nanos::millis(30_000);
 const RUN_TIME_OF_TWO: Nanos = Nanos::millis(15_000);
 const RUN_TIME_OF_MANY: Nanos = Nanos::millis(4_000);
-/// Default sessions that share a scan, and default reads that each keeps outstanding.
+/// Default sessions that share a scan.
 const PARALLEL: [u32; 2] = [1, 16];
-const SLOTS: u32 = 2;
 
 /// The findings of a run, also against the last calibration of the same path before it, among the
 /// recordings that the context names.
@@ -135,8 +134,8 @@ fn scan(form: &FormArgs) -> Option<ScanMatrix> {
     (form.profile == Profile::Scan).then(|| ScanMatrix {
         multiblock: form.multiblock.clone(),
         parallel: form.parallel.clone().unwrap_or_else(|| PARALLEL.to_vec()),
-        slots: form.slots.unwrap_or(SLOTS),
-        row_cost: form.row_cost.unwrap_or(Nanos(0)),
+        slots: form.slots,
+        row_cost: form.row_cost,
     })
 }
 

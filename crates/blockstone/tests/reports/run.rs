@@ -163,7 +163,7 @@ fn documents_keep_to_the_schema() {
     let noise = found(&noise(), None);
     let oltp = found(&order_entry(SHARES), None);
     let tables = found(&bulk_write(), None);
-    let others = [without_database, readers, matrix, noise, oltp, tables];
+    let others = vec![without_database, readers, matrix, noise, oltp, tables];
     for run in [healthy(), condemned(), unfinished()].into_iter().chain(others) {
         check("run", &run.document());
     }

@@ -227,6 +227,8 @@ fn check_run(case: &RunCase) -> Judgement {
     let Some(bytes) = reads.claimed.value() else {
         return Judgement::inconclusive("the target does not report what it read");
     };
+    // What a statement reads is counted when it has ended.
+    let bytes = case.findings.statements.as_ref().map_or(bytes, |scans| scans.bytes);
     let Some(charged) = reads.process.value() else {
         return Judgement::inconclusive("what the kernel charged for reads was not measured");
     };

@@ -14,8 +14,12 @@ pub(super) fn option(bytes: u64) -> String {
     }
 }
 
-/// The bytes of all schemas; none where the recording does not have them.
+/// The bytes of all schemas, or of the table that is scanned; none where the recording does not
+/// have them.
 pub(super) fn data_bytes(parameters: &RunParameters) -> Option<u64> {
+    if let Some(table) = parameters.scan_bytes {
+        return Some(table.get());
+    }
     let rows = parameters.rows_per_schema?.checked_mul(u64::from(parameters.schemas?))?;
     // One row a block.
     rows.checked_mul(parameters.block_bytes?.get())
@@ -23,6 +27,9 @@ pub(super) fn data_bytes(parameters: &RunParameters) -> Option<u64> {
 
 /// `--scale 118G for each of 2 schemas`: then all of them together have these bytes.
 pub(super) fn of_all(parameters: &RunParameters, bytes: u64) -> Option<String> {
+    if parameters.scan_bytes.is_some() {
+        return Some(format!("--scan-size {}", option(bytes)));
+    }
     let schemas = u64::from(parameters.schemas.filter(|&schemas| schemas > 0)?);
     let scale = option(bytes.div_ceil(schemas));
     Some(match schemas {

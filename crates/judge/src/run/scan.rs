@@ -13,9 +13,9 @@ use blockstone_record::manifest::{Figure, Stop};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::RunFindings;
 use super::time::SESSION;
 use super::window::RunWindow;
+use super::{RunFindings, ScanStatements};
 
 /// The wait event of reads past the cache.
 const WAIT: &str = "session/direct path read";
@@ -36,36 +36,39 @@ pub struct Scan {
 pub struct ScanPoint {
     /// Its phase.
     pub label: String,
-    /// Blocks of a read.
-    pub multiblock: u64,
-    /// Bytes of a read.
-    pub read_bytes: u64,
+    /// Blocks of a read, of a database the most; null where they cannot be chosen.
+    pub multiblock: Option<u64>,
+    /// Bytes of a read, of a database the most; null where they cannot be chosen.
+    pub read_bytes: Option<u64>,
     /// Sessions.
     pub parallel: u32,
-    /// Reads that each may keep outstanding.
-    pub slots: u32,
+    /// Reads that each may keep outstanding; null of a database, which decides by itself.
+    pub slots: Option<u32>,
     /// Length of the window.
     pub window_ns: u64,
     /// Why it closed.
     pub stop: Stop,
     /// Decimal megabytes a second.
     pub mb_per_s: Estimate,
-    /// Reads a second.
-    pub iops: Estimate,
+    /// Reads a second. This and all below up to `waits` are null of a database, which does not say
+    /// what each read took.
+    pub iops: Option<Estimate>,
     /// Reads in the window.
-    pub ios: u64,
+    pub ios: Option<u64>,
     /// Time of all reads.
-    pub io_ns: u64,
+    pub io_ns: Option<u64>,
     /// Mean of a read.
-    pub io_ns_mean: Estimate,
+    pub io_ns_mean: Option<Estimate>,
     /// Median of a read.
-    pub io_ns_p50: Estimate,
+    pub io_ns_p50: Option<Estimate>,
     /// 99 % of reads took at most this.
-    pub io_ns_p99: Estimate,
+    pub io_ns_p99: Option<Estimate>,
     /// Reads outstanding on average.
-    pub outstanding: f64,
+    pub outstanding: Option<f64>,
     /// What the wait interface reports.
-    pub waits: Waited,
+    pub waits: Option<Waited>,
+    /// What statements of a database did; null of the miniature instance.
+    pub statements: Option<ScanStatements>,
     /// Rules that condemn this point; empty when it stands.
     pub condemned_by: Vec<String>,
 }
@@ -94,8 +97,8 @@ pub struct Waited {
 /// What becomes of the same bytes when more sessions read them.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ScanEffect {
-    /// Blocks of a read.
-    pub multiblock: u64,
+    /// Blocks of a read; null where they cannot be chosen.
+    pub multiblock: Option<u64>,
     /// Sessions before.
     pub from_parallel: u32,
     /// Sessions after.
@@ -121,9 +124,9 @@ pub struct ScanSpread {
     /// studentized range: a difference is established if its lower end is above 1.
     pub ratio: Estimate,
     /// Blocks of a read of the fastest.
-    pub fastest_multiblock: u64,
+    pub fastest_multiblock: Option<u64>,
     /// Blocks of a read of the slowest.
-    pub slowest_multiblock: u64,
+    pub slowest_multiblock: Option<u64>,
 }
 
 impl ScanSpread {
@@ -147,13 +150,17 @@ impl Scan {
     /// Rates and latencies of all points, to be compared with those of another run.
     pub(super) fn figures(&self) -> impl Iterator<Item = (String, Figure)> {
         self.points.iter().flat_map(|point| {
+            let statements = point.statements.as_ref();
             let figures = [
-                ("mb_per_s", "MB/s", point.mb_per_s),
+                ("mb_per_s", "MB/s", Some(point.mb_per_s)),
                 ("io_ns_mean", "ns", point.io_ns_mean),
                 ("io_ns_p50", "ns", point.io_ns_p50),
                 ("io_ns_p99", "ns", point.io_ns_p99),
+                ("rows_per_s", "rows/s", statements.and_then(|it| it.rows_per_s)),
+                ("cpu_ns_per_row", "ns", statements.and_then(|it| it.cpu_ns_per_row)),
             ];
-            figures.map(|(name, unit, estimate)| {
+            let known = figures.into_iter().filter_map(|(name, unit, it)| Some((name, unit, it?)));
+            known.map(|(name, unit, estimate)| {
                 let figure = Figure {
                     title: point.label.clone(),
                     unit: unit.to_owned(),
@@ -179,7 +186,43 @@ pub(super) fn derive(windows: &[RunWindow], each: &[RunFindings]) -> Option<Scan
     })
 }
 
+/// The figure of a window that says how much its scan read.
+pub(super) fn rate(findings: &RunFindings) -> Option<&Figure> {
+    findings.figure("scan_read_mbps").or_else(|| findings.figure("read_mbps"))
+}
+
+/// A point of statements: their reads are not known one by one.
+fn of_statements(window: &RunWindow, findings: &RunFindings) -> Option<ScanPoint> {
+    let (load, statements) = (window.phase.load.as_ref()?, findings.statements.clone()?);
+    let parameters = window.parameters();
+    let read_bytes = parameters.scan_multiblock.map(|_| load.block_bytes);
+    let block_bytes = parameters.block_bytes?.get().max(1);
+    Some(ScanPoint {
+        label: window.phase.label.clone(),
+        multiblock: read_bytes.map(|bytes| bytes / block_bytes),
+        read_bytes,
+        parallel: load.workers,
+        slots: None,
+        window_ns: window.duration_ns(),
+        stop: window.phase.stop,
+        mb_per_s: statements.mb_per_s,
+        iops: None,
+        ios: None,
+        io_ns: None,
+        io_ns_mean: None,
+        io_ns_p50: None,
+        io_ns_p99: None,
+        outstanding: None,
+        waits: None,
+        condemned_by: rate(findings)?.condemned_by.clone(),
+        statements: Some(statements),
+    })
+}
+
 fn point(window: &RunWindow, findings: &RunFindings) -> Option<ScanPoint> {
+    if findings.statements.is_some() {
+        return of_statements(window, findings);
+    }
     let load = window.phase.load.as_ref()?;
     let rate = |column| window.rate("role", SESSION, column).ok();
     let (reads_per_s, mb_per_s) = (rate("read_ios")?, rate("read_bytes")?.scaled(1e-6));
@@ -193,22 +236,23 @@ fn point(window: &RunWindow, findings: &RunFindings) -> Option<ScanPoint> {
     let of_figure = findings.figure("read_mbps").map(|figure| figure.condemned_by.clone());
     Some(ScanPoint {
         label: window.phase.label.clone(),
-        multiblock: load.block_bytes / window.parameters().block_bytes?.get().max(1),
-        read_bytes: bytes.checked_div(ios)?,
+        multiblock: Some(load.block_bytes / window.parameters().block_bytes?.get().max(1)),
+        read_bytes: Some(bytes.checked_div(ios)?),
         parallel: load.workers,
-        slots: load.depth_per_worker,
+        slots: Some(load.depth_per_worker),
         window_ns: window.duration_ns(),
         stop: window.phase.stop,
         // Bytes are no samples: the reads are that moved them.
         mb_per_s: Estimate { samples: reads_per_s.samples, ..mb_per_s },
-        iops: reads_per_s,
-        ios,
-        io_ns,
-        io_ns_mean: Estimate { samples: ios, ..mean },
-        io_ns_p50: quantile(0.5),
-        io_ns_p99: quantile(0.99),
-        outstanding: io_ns as f64 / window.duration_ns() as f64,
-        waits: waited(window, ios, io_ns),
+        iops: Some(reads_per_s),
+        ios: Some(ios),
+        io_ns: Some(io_ns),
+        io_ns_mean: Some(Estimate { samples: ios, ..mean }),
+        io_ns_p50: Some(quantile(0.5)),
+        io_ns_p99: Some(quantile(0.99)),
+        outstanding: Some(io_ns as f64 / window.duration_ns() as f64),
+        waits: Some(waited(window, ios, io_ns)),
+        statements: None,
         condemned_by: of_figure.unwrap_or_default(),
     })
 }
@@ -234,10 +278,10 @@ fn waited(window: &RunWindow, ios: u64, io_ns: u64) -> Waited {
 
 /// The fewest against the most sessions.
 fn effects(points: &[ScanPoint]) -> Vec<ScanEffect> {
-    let mut sizes: Vec<u64> = points.iter().map(|point| point.multiblock).collect();
+    let mut sizes: Vec<Option<u64>> = points.iter().map(|point| point.multiblock).collect();
     sizes.sort_unstable();
     sizes.dedup();
-    let of = |&multiblock: &u64| {
+    let of = |&multiblock: &Option<u64>| {
         let same = points.iter().filter(move |point| point.multiblock == multiblock);
         let from = same.clone().min_by_key(|point| point.parallel)?;
         let to = same.max_by_key(|point| point.parallel)?;
@@ -245,20 +289,24 @@ fn effects(points: &[ScanPoint]) -> Vec<ScanEffect> {
             return None;
         }
         let per_byte = |amount: u64, point: &ScanPoint| {
-            amount as f64 / (point.ios as f64 * point.read_bytes as f64)
+            Some(amount as f64 / (point.ios? as f64 * point.read_bytes? as f64))
         };
         let ratio = |before: f64, after: f64| (before > 0.0).then(|| after / before);
-        let amount =
-            |of: fn(&ScanPoint) -> u64| ratio(per_byte(of(from), from), per_byte(of(to), to));
+        let amount = |of: fn(&Waited) -> u64| {
+            let per_byte = |point: &ScanPoint| per_byte(of(point.waits.as_ref()?), point);
+            ratio(per_byte(from)?, per_byte(to)?)
+        };
+        let wait_ns = |point: &ScanPoint| point.waits.as_ref()?.ns_mean;
+        let read_ns = from.io_ns_mean.zip(to.io_ns_mean);
         Some(ScanEffect {
             multiblock,
             from_parallel: from.parallel,
             to_parallel: to.parallel,
             mb_per_s: stats::ratio(&from.mb_per_s, &to.mb_per_s),
-            io_ns_mean: stats::ratio(&from.io_ns_mean, &to.io_ns_mean),
-            waits: amount(|point| point.waits.count),
-            wait_ns_mean: from.waits.ns_mean.zip(to.waits.ns_mean).and_then(|(a, b)| ratio(a, b)),
-            wait_time: amount(|point| point.waits.time_ns),
+            io_ns_mean: read_ns.and_then(|(from, to)| stats::ratio(&from, &to)),
+            waits: amount(|waits| waits.count),
+            wait_ns_mean: wait_ns(from).zip(wait_ns(to)).and_then(|(a, b)| ratio(a, b)),
+            wait_time: amount(|waits| waits.time_ns),
         })
     };
     sizes.iter().filter_map(of).collect()

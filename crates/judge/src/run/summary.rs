@@ -11,10 +11,10 @@ use super::window::RunWindow;
 use super::{BulkWrite, Efficiency, Percentiles, RunFindings, TransactionKind};
 
 /// Names of all figures, in their order; a figure that was not measured is absent.
-pub const NAMES: [&str; 38] = names(&ABOUT);
+pub const NAMES: [&str; 41] = names(&ABOUT);
 
 /// What each of them is.
-pub const ABOUT: [(&str, &str); 38] = [
+pub const ABOUT: [(&str, &str); 41] = [
     ("read_iops", "Read requests a second of the database's processes."),
     ("write_iops", "Write requests a second of the same; a mirrored write counts once."),
     ("hardware_read_iops", "Read requests a second sent to the disks."),
@@ -54,6 +54,9 @@ pub const ABOUT: [(&str, &str); 38] = [
     ("process_write_ratio", "Bytes charged as written to the database, of those of the tables."),
     ("device_write_ratio", "Bytes written to the device by all processes, of those of the tables."),
     ("redo_ratio", "Bytes of redo, of those of the tables."),
+    ("scan_read_mbps", "Decimal megabytes a second that statements that scan read."),
+    ("scan_rows_per_s", "Rows a second of these statements, one in a block."),
+    ("cpu_ns_per_row", "Processor time of the database for each of these rows."),
     ("average_active_sessions", "Database time a second: sessions inside a call on average."),
     ("db_time_remainder_ratio", "Share of database time that CPU, run queue and waits leave."),
 ];
@@ -137,6 +140,9 @@ fn figure(name: &str, window: &RunWindow, findings: &RunFindings) -> Option<Foun
             let reads = window.track("instance", "", "physical_reads").ok()?;
             ("Blocks read per transaction", "blocks", per_operation(window, &reads)?)
         }
+        "scan_read_mbps" => ("Scanned", "MB/s", findings.statements.as_ref()?.mb_per_s),
+        "scan_rows_per_s" => ("Rows", "rows/s", findings.statements.as_ref()?.rows_per_s?),
+        "cpu_ns_per_row" => ("CPU per row", "ns", findings.statements.as_ref()?.cpu_ns_per_row?),
         "average_active_sessions" => {
             ("Average active sessions", "sessions", statistic("db_time_ns")?.scaled(1e-9))
         }

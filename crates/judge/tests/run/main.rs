@@ -438,22 +438,24 @@ fn a_matrix_shows_what_a_wait_interface_does_not() {
     let labels: Vec<&str> = scan.points.iter().map(|point| point.label.as_str()).collect();
     assert_eq!(labels, ["scan/m4p1", "scan/m128p1", "scan/m4p16", "scan/m128p16"]);
     let point = &scan.points[0];
-    assert_eq!((point.multiblock, point.parallel, point.read_bytes), (4, 1, 32_768));
-    assert!(near(point.mb_per_s.value, 65.536) && near(point.io_ns_mean.value, 500_000.0));
-    assert_eq!((point.ios, point.waits.count), (20_000, 10_000));
-    assert!(near(point.waits.count_ratio, 0.5) && near(point.waits.mean_ratio.unwrap(), 0.1));
-    assert!(near(point.waits.time_ratio, 0.05) && near(point.outstanding, 1.0));
-    assert!((point.io_ns_p50.value / 5e5 - 1.0).abs() < 0.01, "{:?}", point.io_ns_p50);
+    assert_eq!((point.multiblock, point.parallel), (Some(4), 1));
+    assert_eq!(point.read_bytes, Some(32_768));
+    assert!(near(point.mb_per_s.value, 65.536) && near(point.io_ns_mean.unwrap().value, 500_000.0));
+    let waits = point.waits.as_ref().unwrap();
+    assert_eq!((point.ios, waits.count), (Some(20_000), 10_000));
+    assert!(near(waits.count_ratio, 0.5) && near(waits.mean_ratio.unwrap(), 0.1));
+    assert!(near(waits.time_ratio, 0.05) && near(point.outstanding.unwrap(), 1.0));
+    assert!((point.io_ns_p50.unwrap().value / 5e5 - 1.0).abs() < 0.01, "{:?}", point.io_ns_p50);
     // 3.2 times the bytes; waits × 2, mean wait × 50 for each byte as for each read.
     let effect = &scan.effects[0];
-    assert_eq!((effect.multiblock, effect.from_parallel, effect.to_parallel), (4, 1, 16));
+    assert_eq!((effect.multiblock, effect.from_parallel, effect.to_parallel), (Some(4), 1, 16));
     assert!(near(effect.mb_per_s.unwrap().value, 3.2) && near(effect.waits.unwrap(), 2.0));
     assert!(near(effect.wait_ns_mean.unwrap(), 50.0) && near(effect.wait_time.unwrap(), 100.0));
     assert!(near(effect.io_ns_mean.unwrap().value, 10.0));
     let [serial, parallel] = scan.spreads.as_slice() else { panic!("{:?}", scan.spreads) };
     assert!(near(serial.ratio.value, 3.2) && near(parallel.ratio.value, 1.0));
     assert!(serial.is_established() && !parallel.is_established(), "{parallel:?}");
-    assert_eq!((serial.fastest_multiblock, serial.slowest_multiblock), (128, 4));
+    assert_eq!((serial.fastest_multiblock, serial.slowest_multiblock), (Some(128), Some(4)));
     assert!(findings.figure("read_mbps").unwrap().estimate.value > 209.0, "the fastest point's");
     assert!(findings.noise.is_none() && findings.trustworthy());
 }

@@ -33,6 +33,11 @@ pub struct Cluster {
 const DIRECT_SINCE: u32 = 16;
 
 impl Cluster {
+    /// The major version of its programs; none where they do not say.
+    pub fn version(spec: &TargetSpec) -> Result<Option<u32>, SqlError> {
+        Ok(major(&Self::find(spec)?.postgres))
+    }
+
     pub fn io(io: Io, spec: &TargetSpec) -> Result<Settings, IoRefused> {
         const HINT: &str = "PostgreSQL 16 and later have debug_io_direct; --pg-bin names the \
                             directory of their programs";

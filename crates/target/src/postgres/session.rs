@@ -91,6 +91,15 @@ impl Link for Session {
         Ok(value::<i64>(&row, 0)? as u64)
     }
 
+    /// A scan begins with the first page, also where another session is scanning the table.
+    fn arrange_scans(&mut self, multiblock: Option<u32>) -> Result<(), SqlError> {
+        const ARRANGE: &str = "arrange scans";
+        self.link.batch_execute("SET synchronize_seqscans = off").during(ARRANGE)?;
+        let Some(blocks) = multiblock else { return Ok(()) };
+        let set = format!("SET io_combine_limit = {blocks}");
+        self.link.batch_execute(&set).during(ARRANGE)
+    }
+
     fn create_table(&mut self, schema: u32, table: u32) -> Result<Made, Trouble> {
         let text = copy_text(COPY, (schema, table), table_name);
         let rows = self.link.execute(text.as_str(), &[]).attempting("create a table")?;

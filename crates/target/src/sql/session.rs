@@ -13,7 +13,9 @@ use super::blocked::{Blocked, Part, Stopwatch};
 use super::content::Content;
 use super::error::SqlError;
 use super::{Link, Member, Trouble};
-use crate::target::{Executed, Operation, Statement, TableStep, TargetError, TargetSession};
+use crate::target::{
+    Executed, Operation, ScanHow, Statement, TableStep, TargetError, TargetSession,
+};
 
 /// How often a transaction is sent at most.
 const ATTEMPTS_MAX: u32 = 1000;
@@ -222,6 +224,13 @@ impl<L: Link> TargetSession for SqlSession<L> {
 
     fn write_table(&mut self, step: &TableStep) -> Result<Executed, TargetError> {
         self.call(step, |session| session.attempt_step(step))
+    }
+
+    fn arrange_scans(&mut self, how: ScanHow) -> Result<(), TargetError> {
+        match how {
+            ScanHow::Statement { multiblock } => Ok(self.link.arrange_scans(multiblock)?),
+            ScanHow::Direct(_) => Err(TargetError::NoScan { how }),
+        }
     }
 
     fn set_stop_flag(&mut self, stop: &Arc<AtomicBool>) {

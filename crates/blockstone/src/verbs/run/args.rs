@@ -82,18 +82,19 @@ pub struct FormArgs {
     /// What the sessions do
     #[arg(long, value_enum, default_value_t = Profile::Slob)]
     pub profile: Profile,
-    /// Blocks per read, for --profile scan [default: 4,8,16 and the largest possible read]
+    /// Blocks per read, for --profile scan: of the instance, and from PostgreSQL 17 on (its
+    /// `io_combine_limit`) [default: 4,8,16 and the largest possible read]
     #[arg(long, value_name = "BLOCKS", value_delimiter = ',')]
     pub multiblock: Option<Vec<u32>>,
     /// Sessions that share the scan, for --profile scan [default: 1,16]
     #[arg(long, value_name = "SESSIONS", value_delimiter = ',')]
     pub parallel: Option<Vec<u32>>,
-    /// Reads that each session keeps in flight, for --profile scan [default: 2]
+    /// Reads that each session keeps in flight, for --profile scan of the instance [default: 2]
     #[arg(long, value_name = "N")]
     pub slots: Option<u32>,
     /// Processor time that a session spends on each row of the scan, one in a block, while its
     /// reads go on: 20us is about what count(*) takes for the rows of a block of 8K; for --profile
-    /// scan [default: none]
+    /// scan of the instance [default: none]
     #[arg(long, value_name = "TIME")]
     pub row_cost: Option<Nanos>,
     /// Measure twice: without noise, then beside N writers that each loop over their own area
@@ -122,8 +123,8 @@ pub enum Profile {
     /// Make tables of existing rows (create table as select), one after the other: each is made,
     /// flushed to the medium and dropped
     BulkWrite,
-    /// Scan one table, bypassing the buffer cache, with every combination of read size and number
-    /// of sessions
+    /// Scan one table with every combination of read size and number of sessions: of the instance
+    /// past the buffer cache, of a database by a statement
     Scan,
 }
 

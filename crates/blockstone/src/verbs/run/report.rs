@@ -106,6 +106,10 @@ const GROUPS: &Groups = &[
             ("redo", "redo_ratio"),
         ],
     ),
+    (
+        "a scan",
+        &[("read", "scan_read_mbps"), ("", "scan_rows_per_s"), ("CPU/row", "cpu_ns_per_row")],
+    ),
     ("all disks", &[("reads", "hardware_read_iops"), ("writes", "hardware_write_iops")]),
     (
         "sessions",
@@ -130,7 +134,7 @@ pub struct RunDocument<'a> {
     transactions: Option<&'a Transactions>,
     /// The tables of a bulk write; null of any other run.
     bulk_write: Option<&'a BulkWrite>,
-    /// The points of a direct-path matrix, in the order in which they were measured; empty for any
+    /// The points of a matrix of scans, in the order in which they were measured; empty for any
     /// other run, as are the next two.
     scan: &'a [ScanPoint],
     /// Few against many sessions, for each size of read.

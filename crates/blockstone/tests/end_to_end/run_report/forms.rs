@@ -4,11 +4,11 @@
 use std::process::Command;
 
 use blockstone_base::Bytes;
-use blockstone_testkit::{DeviceSpec, LoopDevice, require, run};
+use blockstone_testkit::{DeviceSpec, LoopDevice, postgres_programs, require, run};
 use serde_json::Value;
 
 use super::super::bad_input::refused;
-use super::super::{Place, names, signal};
+use super::super::{Place, keeps_to_its_schema, names, signal};
 
 const MATRIX: [&str; 10] = [
     "--profile",
@@ -62,6 +62,66 @@ fn a_matrix_gives_a_point_for_every_size_and_number_of_sessions() {
     let rows = compared.json()["rows"].as_array().unwrap().clone();
     assert!(rows.iter().any(|row| row["label"] == "scan/m16p4/mb_per_s"), "{rows:#?}");
     assert!(page(&place).contains("Scans past the buffer cache"));
+}
+
+/// Of a database that scans by a statement: the points, each with what its rows cost.
+fn statements(place: &Place, target: &str, more: &[&str], labels: &[&str]) -> Value {
+    let mut command = place.command("run");
+    command.args(["--json", "--profile", "scan", "--target", target, "--scan-size", "32M"]);
+    command.args(["--cache", "2M", "--parallel", "1,2", "--run-time", "1s"]).args(more);
+    let ran = run(&mut command);
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
+    let document = ran.json();
+    keeps_to_its_schema(&document);
+    let points = document["scan"].as_array().unwrap();
+    let found: Vec<&str> = points.iter().map(|point| point["label"].as_str().unwrap()).collect();
+    assert_eq!(found, labels, "{document:#}");
+    for point in points {
+        let number = |pointer: &str| point.pointer(pointer).and_then(Value::as_f64);
+        assert!(number("/mb_per_s/value").is_some_and(|rate| rate > 0.0), "{point:#}");
+        assert!(number("/statements/rows_per_s/value").is_some_and(|rate| rate > 0.0));
+        assert!(number("/statements/cpu_ns_per_row/value").is_some_and(|ns| ns > 0.0));
+        assert_eq!((&point["slots"], &point["io_ns"]), (&Value::Null, &Value::Null));
+        let reasons = point["statements"]["unmeasured"].as_array().unwrap();
+        assert!(reasons.iter().any(|one| one["what"] == "slots"), "{point:#}");
+    }
+    assert_eq!(place.left_in_data(), Vec::<String>::new());
+    document
+}
+
+#[test]
+fn sqlite_scans_by_a_statement() {
+    let place = Place::beside();
+    let target = format!("sqlite:{}", place.data().display());
+    let document = statements(&place, &target, &[], &["scan/p1", "scan/p2"]);
+    assert_eq!(document["scan"][0]["multiblock"], Value::Null);
+    let shown = run(place.command("report").arg("last")).stdout;
+    assert!(shown.contains("Scans by a statement") && shown.contains("CPU/row"), "{shown}");
+    let compared = run(place.command("compare").args(["--json", "last", "last"]));
+    let rows = compared.json()["rows"].as_array().unwrap().clone();
+    assert!(rows.iter().any(|row| row["label"] == "scan/p2/cpu_ns_per_row"), "{rows:#?}");
+}
+
+#[test]
+fn postgres_scans_in_reads_of_the_size_that_is_asked_for_where_it_has_a_setting() {
+    require!(Postgres, PostgresVersions);
+    let place = Place::beside();
+    let data = place.data();
+    let data = data.to_str().unwrap();
+    let refused = refused(
+        &place,
+        place.command("run").args(["--profile", "scan", "--target", "postgres:scratch"]).args([
+            "--multiblock",
+            "4",
+            data,
+        ]),
+    );
+    assert!(refused.contains("with --multiblock") && refused.contains("io_combine_limit"));
+    let programs = postgres_programs(17);
+    let more = ["--multiblock", "1,16", "--pg-bin", programs.to_str().unwrap(), data];
+    let labels = ["scan/m1p1", "scan/m16p1", "scan/m1p2", "scan/m16p2"];
+    let document = statements(&place, "postgres:scratch", &more, &labels);
+    assert_eq!(document["scan"][1]["read_bytes"], 16 * 8192);
 }
 
 #[test]
@@ -127,7 +187,7 @@ fn options_of_another_form_and_numbers_that_cannot_be_are_refused() {
         (&["--profile", "scan", "--slots", "0"], "--slots 0"),
         (&["--profile", "scan", "--scan-size", "8M"], "each has less than"),
         (&["--profile", "scan", "--scan-size", "900T"], "are free"),
-        (&["--profile", "scan", "--target", "null"], "scan null past the buffer cache"),
+        (&["--profile", "scan", "--target", "null"], "scan null: this target has no rows"),
         (&["--noise", "dd"], "redo:4"),
         (&["--noise", "redo:0"], "noise of 0 writers"),
         (&["--noise", "redo:65"], "1 to 64"),
@@ -138,6 +198,12 @@ fn options_of_another_form_and_numbers_that_cannot_be_are_refused() {
     for (arguments, expected) in cases {
         let what = refused(&place, place.command("run").args(*arguments).arg(place.data()));
         assert!(what.contains(expected), "{arguments:?}: {what}");
+    }
+    for (option, value) in [("--slots", "2"), ("--row-cost", "9us"), ("--multiblock", "4")] {
+        let mut command = place.command("run");
+        command.current_dir(place.data()).args(["--profile", "scan", "--target", "sqlite:."]);
+        let what = refused(&place, command.args([option, value]));
+        assert!(what.contains(&format!("with {option}")), "{option}: {what}");
     }
 }
 

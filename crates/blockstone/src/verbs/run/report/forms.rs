@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 
 use blockstone_base::Estimate;
+use blockstone_base::column::Unmeasured;
 use blockstone_base::row;
 use blockstone_base::table::{
     Heading, Measure, Merge, Table, bytes, column, count, flow, happened, ratio, share, text, time,
 };
 use blockstone_base::units::{format_ns, three_digits};
 use blockstone_figures::compare::Outcome;
-use blockstone_judge::run::{Noise, NoiseEffect, Scan, ScanEffect, ScanPoint, ScanSpread};
+use blockstone_judge::run::{
+    Noise, NoiseEffect, Scan, ScanEffect, ScanPoint, ScanSpread, Waited,
+};
 use blockstone_report::chart::{Axis, Chart, Color, Form, Level, Point};
 use blockstone_report::format::{block_size, optional};
 use blockstone_report::{Card, Detail, Section};
@@ -24,7 +27,9 @@ fn sessions(count: u32) -> String {
 /// The most bytes a second, and with what.
 pub fn fastest(scan: &Scan) -> Option<Card> {
     let (point, mb_per_s) = scan.fastest()?;
-    let with = format!("{} blocks per read, {}", point.multiblock, sessions(point.parallel));
+    let size = point.multiblock.map(|blocks| format!("{blocks} blocks per read"));
+    let with: Vec<String> = size.into_iter().chain([sessions(point.parallel)]).collect();
+    let with = with.join(", ");
     Some(Card {
         words: format!("MB/s, the maximum, with {with}").into(),
         source: point.label.clone(),
@@ -33,12 +38,29 @@ pub fn fastest(scan: &Scan) -> Option<Card> {
     })
 }
 
-/// The direct-path matrix: what every read took, beside what a database says about the same reads.
+/// The matrix of scans: of the miniature instance what every read took, beside what a database says
+/// about the same reads; of a database what its statements read and cost.
 pub fn scan(scan: &Scan) -> [Section; 3] {
+    if scan.points.iter().any(|point| point.statements.is_some()) {
+        return of_statements(scan);
+    }
     let about = "Every read size with every number of sessions, on one table. A session keeps \
                  several reads in flight and waits only if the next one has not completed yet: \
                  the wait interface of a database therefore reports fewer waits than reads, and \
                  only the remaining part of each read.";
+    let details = [counts(scan), effects(scan), spreads(scan)];
+    [
+        Section::new("scan", "Scans past the buffer cache").about(about).with([points(scan)]),
+        Section::new("scan-in-words", "")
+            .detail(Detail::Terminal)
+            .with(scan.effects.iter().map(effect_in_words).chain([spreads_in_words(scan)])),
+        Section::page("scan-in-detail", "Scans in detail")
+            .with([throughput(scan), latencies(scan)])
+            .with(details),
+    ]
+}
+
+fn spreads_in_words(scan: &Scan) -> String {
     let spreads = scan.spreads.iter().map(|spread| {
         if !spread.is_established() {
             let sessions = sessions(spread.parallel);
@@ -47,22 +69,108 @@ pub fn scan(scan: &Scan) -> [Section; 3] {
         format!(
             "{}: {} blocks are {}× as fast as {}",
             sessions(spread.parallel),
-            spread.fastest_multiblock,
+            spread.fastest_multiblock.unwrap_or(1),
             three_digits(spread.ratio.value),
-            spread.slowest_multiblock
+            spread.slowest_multiblock.unwrap_or(1)
         )
     });
-    let spreads = spreads.collect::<Vec<_>>().join(" · ");
-    let details = [counts(scan), effects(scan), self::spreads(scan)];
+    spreads.collect::<Vec<_>>().join(" · ")
+}
+
+fn of_statements(scan: &Scan) -> [Section; 3] {
+    let about = "A statement of the database that visits every row, each in a block of its own, \
+                 with every number of sessions. Each session scans tables of its own, again and \
+                 again. The database decides how it reads.";
+    let more = |effect: &ScanEffect| {
+        let size = effect.multiblock.map(|blocks| format!("{blocks} blocks, ")).unwrap_or_default();
+        let (from, to) = (effect.from_parallel, effect.to_parallel);
+        let ratio = effect.mb_per_s.map(|ratio| three_digits(ratio.value));
+        format!("{size}{from} → {to} sessions: {}× the MB/s", optional(ratio, |ratio| ratio))
+    };
+    let spreads = Some(spreads_in_words(scan)).filter(|text| !text.is_empty());
+    let reasons = scan.points.iter().find_map(|point| point.statements.as_ref());
+    let reasons = reasons.into_iter().flat_map(|statements| &statements.unmeasured);
+    let reasons = reasons.map(|one| {
+        let (Unmeasured::Off(why)
+        | Unmeasured::NotInVersion(why)
+        | Unmeasured::NotPermitted(why)
+        | Unmeasured::NoEvidence(why)) = &one.why;
+        format!("{}: {why}", one.what)
+    });
     [
-        Section::new("scan", "Scans past the buffer cache").about(about).with([points(scan)]),
+        Section::new("scan", "Scans by a statement").about(about).with([statements(scan)]),
         Section::new("scan-in-words", "")
             .detail(Detail::Terminal)
-            .with(scan.effects.iter().map(effect_in_words).chain([spreads])),
+            .with(scan.effects.iter().map(more).chain(spreads)),
         Section::page("scan-in-detail", "Scans in detail")
-            .with([throughput(scan), latencies(scan)])
-            .with(details),
+            .with([throughput(scan)])
+            .with([waits(scan), self::spreads(scan)])
+            .with(reasons),
     ]
+}
+
+const STATEMENTS: &[Heading] = &[
+    count("multiblock", "blocks", "Most blocks per read, where the database has a setting."),
+    count("parallel", "sessions", "Sessions that scan."),
+    count("mb_per_s", "MB/s", "Decimal megabytes a second that the database read."),
+    count("rows_per_s", "rows/s", "Rows a second."),
+    time("cpu_ns_per_row", "CPU/row", "Processor time of the database for each row."),
+    share("read_wait_ratio", "waiting", "Share of the statements' time in waits for reads."),
+    flow("device_bytes_per_s", "device", "Bytes a second that the device read."),
+    bytes("device_read_bytes_mean", "a read", "Mean size of a read of the device."),
+    time("device_read_ns_mean", "takes", "Mean time of a read of the device."),
+];
+
+fn statements(scan: &Scan) -> Table {
+    let row = |point: &ScanPoint| {
+        let statements = point.statements.as_ref()?;
+        let cells = row![
+            happened(point.multiblock),
+            point.parallel,
+            point.mb_per_s,
+            statements.rows_per_s.map(|rate| rate.value),
+            statements.cpu_ns_per_row.map(|time| time.value),
+            statements.read_wait_ratio(),
+            statements.device_mb_per_s.map(|rate| rate.value * 1e6),
+            statements.device_read_bytes_mean,
+            statements.device_read_ns_mean
+        ];
+        Some(cells.condemned_by(&point.condemned_by))
+    };
+    let rows = scan.points.iter().filter_map(row);
+    let mut table = Table::new("scan", "Scans by a statement", STATEMENTS).with(rows);
+    table.notes.push(
+        "MB/s includes what the page cache answered; the device columns count the reads of all \
+         processes."
+            .to_owned(),
+    );
+    table
+}
+
+const STATEMENT_WAITS: &[Heading] = &[
+    text("point", "point", "The point of the matrix."),
+    text("event", "wait", "Its name in the database."),
+    text("class", "class", "Its class."),
+    time("time_ns", "time", "Time of all sessions in it."),
+    share("db_time_ratio", "of the time", "Share of the time of the statements."),
+];
+
+fn waits(scan: &Scan) -> Table {
+    let of = |point: &ScanPoint| {
+        let waits = point.statements.iter().flat_map(|statements| &statements.waits);
+        let row = |wait: &blockstone_judge::run::ScanWait| {
+            row![
+                point.label.as_str(),
+                wait.event.as_str(),
+                wait.class,
+                wait.time_ns,
+                wait.db_time_ratio
+            ]
+        };
+        waits.map(row).collect::<Vec<_>>()
+    };
+    let title = "What the sessions waited for";
+    Table::new("scan-waits", title, STATEMENT_WAITS).with(scan.points.iter().flat_map(of))
 }
 
 const POINTS: &[Heading] = &[
@@ -81,20 +189,20 @@ const POINTS: &[Heading] = &[
 
 fn points(scan: &Scan) -> Table {
     let row = |point: &ScanPoint| {
-        let waits = &point.waits;
-        let waits_per_s = waits.count as f64 * 1e9 / point.window_ns.max(1) as f64;
+        let waits = point.waits.as_ref();
+        let a_second = 1e9 / point.window_ns.max(1) as f64;
         let cells = row![
             point.multiblock,
             point.parallel,
             point.mb_per_s,
-            point.iops.value,
-            point.io_ns_mean.value,
-            point.io_ns_p50.without_interval(),
-            point.io_ns_p99.without_interval(),
-            waits_per_s,
-            waits.count_ratio,
-            happened(waits.ns_mean),
-            happened(waits.mean_ratio)
+            point.iops.map(|it| it.value),
+            point.io_ns_mean.map(|it| it.value),
+            point.io_ns_p50.map(Estimate::without_interval),
+            point.io_ns_p99.map(Estimate::without_interval),
+            waits.map(|waits| waits.count as f64 * a_second),
+            waits.map(|waits| waits.count_ratio),
+            happened(waits.and_then(|waits| waits.ns_mean)),
+            happened(waits.and_then(|waits| waits.mean_ratio))
         ];
         cells.condemned_by(&point.condemned_by)
     };
@@ -122,7 +230,8 @@ const COUNTS: &[Heading] = &[
 
 fn counts(scan: &Scan) -> Table {
     let row = |point: &ScanPoint| {
-        let (waits, p99) = (&point.waits, happened(point.waits.ns_p99));
+        let waits = point.waits.as_ref();
+        let p99 = happened(waits.and_then(|waits: &Waited| waits.ns_p99));
         let reads = (point.iops, point.ios, point.outstanding);
         let cells = row![
             point.multiblock,
@@ -130,9 +239,9 @@ fn counts(scan: &Scan) -> Table {
             reads.0,
             reads.1,
             reads.2,
-            waits.count,
+            waits.map(|waits| waits.count),
             p99,
-            waits.time_ratio
+            waits.map(|waits| waits.time_ratio)
         ];
         cells.condemned_by(&point.condemned_by)
     };
@@ -175,7 +284,7 @@ fn effect_in_words(effect: &ScanEffect) -> String {
     format!(
         "{} blocks, {} → {} sessions, same bytes: {} the MB/s, a read takes {}; reported: {} the \
          waits, mean wait {}, wait time {}",
-        effect.multiblock,
+        effect.multiblock.unwrap_or(1),
         effect.from_parallel,
         effect.to_parallel,
         times(effect.mb_per_s.map(|ratio| ratio.value)),
@@ -219,7 +328,7 @@ fn layered(mut chart: Chart, scan: &Scan, prefix: &str, dashed: bool, drawn: Dra
         let points = points.into_iter().filter_map(|point| {
             let y = drawn(point)?;
             Some(Point {
-                x: point.multiblock as f64,
+                x: point.multiblock.unwrap_or(1) as f64,
                 y: Some(y.value),
                 interval: (y.low < y.high).then_some((y.low, y.high)),
                 condemned: !point.condemned_by.is_empty(),
@@ -247,10 +356,10 @@ fn latencies(scan: &Scan) -> Chart {
         "Mean of every read (solid), and the mean wait that a database reports of the same reads \
          (dashed).",
     );
-    let chart = layered(chart, scan, "reads, ", false, |point| Some(point.io_ns_mean));
+    let chart = layered(chart, scan, "reads, ", false, |point| point.io_ns_mean);
     layered(chart, scan, "waits, ", true, |point| {
-        let value = point.waits.ns_mean?;
-        Some(Estimate { value, low: value, high: value, ..point.io_ns_mean })
+        let value = point.waits.as_ref()?.ns_mean?;
+        Some(Estimate { value, low: value, high: value, ..point.io_ns_mean? })
     })
 }
 
