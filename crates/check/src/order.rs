@@ -1,0 +1,184 @@
+//! Whether several writers of one file wait for each other.
+//!
+//! File systems take a lock of the file around direct writes, and decide by what is written
+//! whether several may share it. Rates do not show that: they also depend on the device and on the
+//! neighbours. So the time that writers wait for this very lock is counted inside the kernel,
+//! beside the same writers with files of their own.
+
+mod classify;
+mod load;
+mod scratch;
+mod witness;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use blockstone_base::identity::PathKind;
+use blockstone_base::order::{Cell, Mode, OrderFindings};
+use blockstone_measure::{Observer, claim};
+use blockstone_sys::cached;
+use blockstone_sys::survey;
+
+use crate::CheckError;
+use classify::{Seen, classify, name_of};
+use load::{Totals, run};
+use scratch::{Files, Sharing};
+use witness::Witness;
+
+/// How much is tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    pub writers: u32,
+    /// Of each mode with one file, and with files of their own, in a round.
+    pub time: Duration,
+    /// Each tries every mode both ways.
+    pub rounds: u32,
+    /// Nothing starts after this time.
+    pub limit: Duration,
+}
+
+impl Plan {
+    /// What takes seconds.
+    pub const QUICK: Self = Self {
+        writers: 4,
+        time: Duration::from_millis(60),
+        rounds: 1,
+        limit: Duration::from_millis(2_500),
+    };
+}
+
+/// Tries every mode on scratch files in a directory; on anything else nothing, and says why. `id`
+/// names the scratch files. Fails when the path cannot be used; what the kernel refuses is a
+/// finding.
+pub fn of_path(
+    path: &Path,
+    id: u64,
+    plan: &Plan,
+    observer: &mut dyn Observer,
+) -> Result<OrderFindings, CheckError> {
+    let target = survey::target(Path::new("/"), path)?;
+    let (kind, options) =
+        target.file_system.map_or_else(Default::default, |found| (found.kind, found.options));
+    let mut findings = OrderFindings {
+        subject: path.display().to_string(),
+        file_system: kind,
+        mount_options: options,
+        writers: plan.writers,
+        kernel: blockstone_base::Capability::Full,
+        not_tried: None,
+        cells: Vec::new(),
+        unfinished: false,
+        signal: None,
+    };
+    if target.kind != PathKind::Directory {
+        findings.not_tried = Some("files and devices are not written to".to_owned());
+        return Ok(findings);
+    }
+    claim::directory(path)?;
+    let place = scratch::Place { path: Path::new(&target.path), id };
+    scratch::remove_orphans(place.path);
+    if scratch::is_in_memory(&place, cached::is_in_memory)? {
+        findings.not_tried = Some("the file system keeps its files in memory".to_owned());
+        return Ok(findings);
+    }
+    let mut witness = Witness::start();
+    let mut trials: Vec<Trial> = Mode::ALL.iter().map(|&mode| Trial::new(mode)).collect();
+    findings.unfinished = !rounds(&place, plan, &mut trials, &mut witness, observer)?;
+    findings.cells = trials.iter().filter_map(|trial| trial.cell(plan, &mut witness)).collect();
+    findings.kernel = witness.capability();
+    findings.signal = observer.interrupted().map(str::to_owned);
+    Ok(findings)
+}
+
+/// Whether there was time for all.
+fn rounds(
+    place: &scratch::Place<'_>,
+    plan: &Plan,
+    trials: &mut [Trial],
+    witness: &mut Witness,
+    observer: &mut dyn Observer,
+) -> Result<bool, CheckError> {
+    let until = Instant::now() + plan.limit;
+    for round in 0..plan.rounds {
+        for trial in &mut *trials {
+            observer.phase(trial.mode.name());
+            // The other order in every second round.
+            let mut sides = [Sharing::OneFile, Sharing::OwnFiles];
+            sides.rotate_left(round as usize % 2);
+            for sharing in sides {
+                if observer.interrupted().is_some() {
+                    return Ok(true);
+                }
+                if Instant::now() > until {
+                    return Ok(false);
+                }
+                trial.side(place, plan, sharing, witness)?;
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// One mode, and what came of it so far.
+#[derive(Debug)]
+struct Trial {
+    mode: Mode,
+    one_file: Totals,
+    own_files: Totals,
+    waited_at: Vec<u64>,
+}
+
+impl Trial {
+    fn new(mode: Mode) -> Self {
+        let (one_file, own_files) = (Totals::default(), Totals::default());
+        Self { mode, one_file, own_files, waited_at: Vec::new() }
+    }
+
+    fn side(
+        &mut self,
+        place: &scratch::Place<'_>,
+        plan: &Plan,
+        sharing: Sharing,
+        witness: &mut Witness,
+    ) -> Result<(), CheckError> {
+        let files = Files::prepared(place, self.mode, sharing, plan.writers)?;
+        let Some(files) = files else { return Ok(()) };
+        witness.watch(&files.watched());
+        let mut seen = run(&files, self.mode, plan)?;
+        seen.waits = witness.waits(self.mode != Mode::Readers);
+        if sharing == Sharing::OneFile && self.waited_at.is_empty() {
+            self.waited_at = witness.first_stack();
+        }
+        witness.forget();
+        match sharing {
+            Sharing::OneFile => self.one_file.add(&seen),
+            Sharing::OwnFiles => self.own_files.add(&seen),
+        }
+        Ok(())
+    }
+
+    /// None where this file system does not have such files, or there was no time.
+    fn cell(&self, plan: &Plan, witness: &mut Witness) -> Option<Cell> {
+        if !self.one_file.is_tried() || !self.own_files.is_tried() {
+            return None;
+        }
+        let (one_file, own_files) = (self.one_file.side(), self.own_files.side());
+        let error = self.one_file.error.or(self.own_files.error);
+        let seen = Seen {
+            writers: plan.writers,
+            is_of_readers: self.mode == Mode::Readers,
+            error,
+            one_file,
+            own_files,
+            dropped: witness.dropped(),
+            unseen: witness.why().to_owned(),
+        };
+        let (class, evidence) = classify(&seen);
+        let waited_in = match class {
+            blockstone_base::order::Class::Serialises => witness.names(&self.waited_at),
+            _ => Vec::new(),
+        };
+        let error = error.map(name_of);
+        Some(Cell { mode: self.mode, class, evidence, error, one_file, own_files, waited_in })
+    }
+}

@@ -1,0 +1,192 @@
+//! From what was seen of a mode to its class. It rests on the share of time, never on rates.
+
+use std::io;
+
+use blockstone_base::order::{Class, Side};
+use rustix::io::Errno;
+
+/// Of the most that threads can wait for each other: from here on they serialise.
+const SERIALISES_FROM: f64 = 0.30;
+/// Up to here they scale.
+const SCALES_UP_TO: f64 = 0.15;
+/// Waits with files of their own must be at most this share of those with one.
+const CONTROL_UP_TO: f64 = 1.0 / 3.0;
+/// Without the kernel's count, in times a thread waits for each request: one wait is for the
+/// device, a second and third are for a lock.
+const SWITCHES_ABOVE: f64 = 2.0;
+const CONTROL_SWITCHES: f64 = 1.3;
+/// Fewer decide nothing.
+const LEAST_REQUESTS: u64 = 16;
+const EINVAL: i32 = 22;
+const EOPNOTSUPP: i32 = 95;
+
+/// What was seen of a mode.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub writers: u32,
+    /// Whether the threads read, beside one writer.
+    pub is_of_readers: bool,
+    pub error: Option<i32>,
+    pub one_file: Side,
+    pub own_files: Side,
+    /// Waits that were not counted.
+    pub dropped: u64,
+    /// Why nothing was counted.
+    pub unseen: String,
+}
+
+/// The class, and what it rests on.
+pub fn classify(seen: &Seen) -> (Class, String) {
+    let requests = seen.one_file.requests.min(seen.own_files.requests);
+    if requests < LEAST_REQUESTS {
+        return match seen.error {
+            Some(errno @ (EINVAL | EOPNOTSUPP)) if requests == 0 => {
+                (Class::Refused, name_of(errno))
+            }
+            Some(errno) => (Class::Unknown, format!("it failed: {}", name_of(errno))),
+            None => (Class::Unknown, format!("only {requests} requests in this time")),
+        };
+    }
+    let (class, mut evidence) =
+        match (seen.one_file.lock_time_share, seen.own_files.lock_time_share) {
+            (Some(one), Some(own)) => by_shares(seen, one, own),
+            _ => by_switches(seen),
+        };
+    if let Some(errno) = seen.error {
+        evidence = format!("{evidence}; then {}", name_of(errno));
+    }
+    (class, evidence)
+}
+
+/// The most that threads can wait for each other, as a share of their time: all but one wait.
+fn most(seen: &Seen) -> f64 {
+    if seen.is_of_readers { 0.75 } else { 1.0 - 1.0 / f64::from(seen.writers.max(1)) }
+}
+
+fn by_shares(seen: &Seen, one: f64, own: f64) -> (Class, String) {
+    let (who, others) = if seen.is_of_readers {
+        ("readers", "with the writer in another file")
+    } else {
+        ("writers", "with files of their own")
+    };
+    let evidence = format!(
+        "{who} wait {} of their time for the lock of the file, {} {others}",
+        percent(one),
+        percent(own)
+    );
+    if seen.dropped > 0 {
+        return (Class::Unknown, format!("{evidence}, but {} waits were lost", seen.dropped));
+    }
+    if most(seen) == 0.0 {
+        return (Class::Unknown, "one writer has none to wait for".to_owned());
+    }
+    if one <= SCALES_UP_TO * most(seen) {
+        (Class::Scales, evidence)
+    } else if one < SERIALISES_FROM * most(seen) {
+        (Class::Unknown, format!("{evidence}: neither little nor much"))
+    } else if own > one * CONTROL_UP_TO {
+        (Class::Unknown, format!("{evidence}: it is not the sharing of the file"))
+    } else {
+        (Class::Serialises, evidence)
+    }
+}
+
+fn by_switches(seen: &Seen) -> (Class, String) {
+    let (one, own) = (seen.one_file.switches_per_request, seen.own_files.switches_per_request);
+    let evidence =
+        format!("a request waits {one:.2} times, {own:.2} times with files of their own");
+    if one > SWITCHES_ABOVE && own <= CONTROL_SWITCHES {
+        (Class::Serialises, evidence)
+    } else {
+        let why = format!("{evidence}, which does not decide; in the kernel: {}", seen.unseen);
+        (Class::Unknown, why)
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// `EINVAL`, or the text of a rarer one.
+pub fn name_of(errno: i32) -> String {
+    let known = [
+        (Errno::INVAL, "EINVAL"),
+        (Errno::OPNOTSUPP, "EOPNOTSUPP"),
+        (Errno::IO, "EIO"),
+        (Errno::NOSPC, "ENOSPC"),
+    ];
+    let found = known.iter().find(|(known, _)| known.raw_os_error() == errno);
+    found.map_or_else(
+        || io::Error::from_raw_os_error(errno).to_string(),
+        |(_, name)| (*name).to_owned(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn side(share: Option<f64>, switches: f64) -> Side {
+        Side {
+            requests: 1000,
+            iops: 1000.0,
+            lock_time_share: share,
+            waits_per_request: share,
+            switches_per_request: switches,
+        }
+    }
+
+    fn seen(one: Side, own: Side) -> Seen {
+        Seen {
+            writers: 4,
+            is_of_readers: false,
+            error: None,
+            one_file: one,
+            own_files: own,
+            dropped: 0,
+            unseen: "CAP_BPF is missing".to_owned(),
+        }
+    }
+
+    #[track_caller]
+    fn is(seen: &Seen, class: Class, said: &str) {
+        let (found, evidence) = classify(seen);
+        assert_eq!(found, class, "{evidence}");
+        assert!(evidence.contains(said), "{evidence}");
+    }
+
+    #[test]
+    fn shares_decide_with_their_control_and_rates_do_not() {
+        let shares = |one, own| seen(side(Some(one), 3.2), side(Some(own), 1.0));
+        is(&shares(0.71, 0.0), Class::Serialises, "71.0 %");
+        is(&shares(0.0, 0.0), Class::Scales, "0.0 %");
+        is(&shares(0.091, 0.0), Class::Scales, "9.1 %");
+        is(&shares(0.18, 0.0), Class::Unknown, "neither");
+        is(&shares(0.71, 0.6), Class::Unknown, "not the sharing");
+        let slow = Side { iops: 10.0, ..side(Some(0.0), 1.0) };
+        is(&seen(slow, side(Some(0.0), 1.0)), Class::Scales, "");
+        is(&Seen { dropped: 3, ..shares(0.0, 0.0) }, Class::Unknown, "3 waits were lost");
+        // Two writers can wait half of their time.
+        is(&Seen { writers: 2, ..shares(0.2, 0.0) }, Class::Serialises, "");
+        is(&Seen { writers: 1, ..shares(0.0, 0.0) }, Class::Unknown, "none to wait for");
+        is(&Seen { is_of_readers: true, ..shares(0.6, 0.0) }, Class::Serialises, "readers wait");
+        is(&Seen { error: Some(28), ..shares(0.6, 0.0) }, Class::Serialises, "then ENOSPC");
+    }
+
+    #[test]
+    fn switches_show_waits_and_never_that_there_are_none() {
+        let switches = |one, own| seen(side(None, one), side(None, own));
+        is(&switches(3.2, 1.1), Class::Serialises, "3.20 times");
+        is(&switches(3.2, 1.7), Class::Unknown, "does not decide");
+        is(&switches(1.0, 1.0), Class::Unknown, "CAP_BPF");
+    }
+
+    #[test]
+    fn what_is_refused_or_too_little_is_no_class() {
+        let none = Side { requests: 0, ..side(Some(0.0), 0.0) };
+        is(&Seen { error: Some(22), ..seen(none, none) }, Class::Refused, "EINVAL");
+        is(&Seen { error: Some(28), ..seen(none, none) }, Class::Unknown, "ENOSPC");
+        let few = Side { requests: 5, ..side(Some(0.9), 0.0) };
+        is(&seen(few, few), Class::Unknown, "only 5 requests");
+    }
+}

@@ -1,0 +1,204 @@
+//! Threads that write, or read, at the same time.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use blockstone_base::order::{Mode, Side};
+use blockstone_base::rng;
+use blockstone_sys::buffer::Slot;
+use blockstone_sys::file::{BlockFile, FileError};
+use blockstone_sys::usage::CpuUsage;
+
+use super::Plan;
+use super::scratch::{BLOCK, FILLED, Files, goes_round};
+use super::witness::Waited;
+use crate::CheckError;
+
+const SECTOR: usize = 512;
+/// Of each thread, unless that takes too long.
+const LEAST_REQUESTS: u64 = 8;
+/// So many times as long as planned.
+const PATIENCE: u32 = 5;
+
+/// What threads did, in one run or in several.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Totals {
+    pub requests: u64,
+    /// Of all threads together.
+    pub thread_ns: u64,
+    /// From the first to the last.
+    pub elapsed_ns: u64,
+    pub switches: u64,
+    pub error: Option<i32>,
+    /// None where the kernel was not asked.
+    pub waits: Option<Waited>,
+    runs: u32,
+}
+
+impl Totals {
+    pub fn is_tried(&self) -> bool {
+        self.runs > 0
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        self.waits = match (self.runs, self.waits, other.waits) {
+            (0, _, waits) => waits,
+            (_, Some(a), Some(b)) => Some(Waited { waits: a.waits + b.waits, ns: a.ns + b.ns }),
+            _ => None,
+        };
+        self.requests += other.requests;
+        self.thread_ns += other.thread_ns;
+        self.elapsed_ns += other.elapsed_ns;
+        self.switches += other.switches;
+        self.error = self.error.or(other.error);
+        self.runs += 1;
+    }
+
+    pub fn side(&self) -> Side {
+        let by = |amount: u64, of: u64| if of == 0 { 0.0 } else { amount as f64 / of as f64 };
+        Side {
+            requests: self.requests,
+            iops: by(self.requests, self.elapsed_ns) * 1e9,
+            lock_time_share: self.waits.map(|waited| by(waited.ns, self.thread_ns)),
+            waits_per_request: self.waits.map(|waited| by(waited.waits, self.requests)),
+            switches_per_request: by(self.switches, self.requests),
+        }
+    }
+
+    fn of_thread(&mut self, done: &Done) {
+        self.requests += done.requests;
+        self.thread_ns += done.ns;
+        self.elapsed_ns = self.elapsed_ns.max(done.ns);
+        self.switches += done.switches;
+        self.error = self.error.or(done.error);
+    }
+}
+
+/// What one thread did.
+#[derive(Debug, Default)]
+struct Done {
+    requests: u64,
+    ns: u64,
+    switches: u64,
+    error: Option<i32>,
+}
+
+/// One thread to be.
+#[derive(Clone, Copy, Debug)]
+struct Worker<'a> {
+    file: &'a BlockFile,
+    mode: Mode,
+    /// The number of the next request to the file.
+    next: &'a AtomicU64,
+    /// Requests that fit in the file.
+    requests: u64,
+    time: Duration,
+}
+
+/// Runs one side of a mode. What the kernel refuses is in the totals.
+pub fn run(files: &Files, mode: Mode, plan: &Plan) -> Result<Totals, CheckError> {
+    let mut totals = Totals::default();
+    let next: Vec<AtomicU64> = files.files.iter().map(|_| AtomicU64::new(0)).collect();
+    let mut workers = Vec::new();
+    for number in 0..plan.writers as usize {
+        let at = number % files.files.len();
+        let ready = &files.files[at];
+        match &ready.direct {
+            Ok(file) => {
+                let (next, requests) = (&next[at], ready.requests);
+                workers.push(Worker { file, mode, next, requests, time: plan.time });
+            }
+            Err(error) => {
+                totals.error = totals.error.or(errno_of(error));
+                return Ok(totals);
+            }
+        }
+    }
+    let mut buffers = Vec::new();
+    for number in 0..=workers.len() as u64 {
+        let mut buffer = Slot::new(2 * BLOCK)?;
+        rng::fill(number, &mut buffer);
+        buffers.push(buffer);
+    }
+    let filler = buffers.pop().filter(|_| mode == Mode::Readers);
+    let (ended, start) = (AtomicBool::new(false), Barrier::new(workers.len()));
+    thread::scope(|scope| {
+        if let Some(buffer) = &filler {
+            scope.spawn(|| fill(files, buffer, &ended));
+        }
+        let mut threads = Vec::new();
+        for (worker, buffer) in workers.iter().zip(&mut buffers) {
+            threads.push(scope.spawn(|| {
+                start.wait();
+                worker.work(buffer)
+            }));
+        }
+        for thread in threads {
+            if let Ok(done) = thread.join() {
+                totals.of_thread(&done);
+            }
+        }
+        ended.store(true, Ordering::Relaxed);
+    });
+    Ok(totals)
+}
+
+impl Worker<'_> {
+    fn work(&self, buffer: &mut [u8]) -> Done {
+        let mut done = Done::default();
+        let before = CpuUsage::of_thread().switches_voluntary;
+        let start = Instant::now();
+        loop {
+            let elapsed = start.elapsed();
+            let is_enough = done.requests >= LEAST_REQUESTS || elapsed >= self.time * PATIENCE;
+            if elapsed >= self.time && is_enough {
+                break;
+            }
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if number >= self.requests && !goes_round(self.mode) {
+                break;
+            }
+            if let Err(errno) = self.request(number % self.requests, buffer) {
+                done.error = Some(errno);
+                break;
+            }
+            done.requests += 1;
+        }
+        done.ns = start.elapsed().as_nanos() as u64;
+        done.switches = CpuUsage::of_thread().switches_voluntary - before;
+        done
+    }
+
+    fn request(&self, number: u64, buffer: &mut [u8]) -> Result<usize, i32> {
+        let (file, at) = (self.file, number * BLOCK as u64);
+        match self.mode {
+            Mode::Readers => file.read_at(at, &mut buffer[..BLOCK]),
+            Mode::SubBlock => file.write_at(at + SECTOR as u64, &buffer[..SECTOR]),
+            Mode::Straddle => file.write_at(at * 2, &buffer[..2 * BLOCK]),
+            _ => file.write_at(at, &buffer[..BLOCK]),
+        }
+    }
+}
+
+/// Fills a hole beside readers, until they are done.
+fn fill(files: &Files, buffer: &[u8], ended: &AtomicBool) {
+    let (file, from) = files.filled();
+    let Ok(direct) = &file.direct else { return };
+    for number in 0..FILLED {
+        let at = (from + number) * BLOCK as u64;
+        if ended.load(Ordering::Relaxed) || direct.write_at(at, &buffer[..BLOCK]).is_err() {
+            return;
+        }
+    }
+}
+
+fn errno_of(error: &FileError) -> Option<i32> {
+    match error {
+        FileError::Open { source, .. }
+        | FileError::Create { source, .. }
+        | FileError::Io { source, .. } => source.raw_os_error(),
+        FileError::Locked { .. } => None,
+    }
+}

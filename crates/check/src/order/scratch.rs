@@ -1,0 +1,197 @@
+//! Scratch files without a name: they are gone when they are closed, also by a kill.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use blockstone_base::order::Mode;
+use blockstone_base::rng;
+use blockstone_measure::scratch;
+use blockstone_sys::buffer::Slot;
+use blockstone_sys::file::{Access, BlockFile, FileError};
+
+use crate::CheckError;
+
+pub const BLOCK: usize = 4096;
+/// Blocks that are written before, for all writers together: they go round in them.
+const WRITTEN: u64 = 1024;
+/// Blocks that are not, each of which is written to once.
+const FRESH: u64 = 4096;
+
+/// Where files are made.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    pub path: &'a Path,
+    pub id: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// All threads use one file.
+    OneFile,
+    /// Each has a file of its own; or readers have one and the writer beside them another.
+    OwnFiles,
+}
+
+#[derive(Debug)]
+pub struct ScratchFile {
+    /// Through the page cache, to prepare it.
+    buffered: BlockFile,
+    /// The descriptor under test, or why it cannot be opened.
+    pub direct: Result<BlockFile, FileError>,
+    plain: File,
+    /// Requests that fit in it.
+    pub requests: u64,
+}
+
+/// The files of one side of a mode.
+#[derive(Debug)]
+pub struct Files {
+    /// One for all, or one for each.
+    pub files: Vec<ScratchFile>,
+    /// A file that one writer fills beside readers of the others; none where it is the first.
+    pub beside: Option<ScratchFile>,
+}
+
+impl Files {
+    /// None where the file system does not have such files.
+    pub fn prepared(
+        place: &Place<'_>,
+        mode: Mode,
+        sharing: Sharing,
+        writers: u32,
+    ) -> Result<Option<Self>, CheckError> {
+        let one = sharing == Sharing::OneFile;
+        if mode == Mode::Readers {
+            let mut file = ScratchFile::create(place)?;
+            file.write(0..WRITTEN)?;
+            file.requests = WRITTEN;
+            let beside = if one {
+                file.resize(WRITTEN + FRESH)?;
+                None
+            } else {
+                Some(ScratchFile::prepared(place, Mode::Hole, FRESH)?).flatten()
+            };
+            file.settle()?;
+            return Ok(Some(Self { files: vec![file], beside }));
+        }
+        let (count, blocks) = if one { (1, 1) } else { (writers, u64::from(writers)) };
+        let blocks = if goes_round(mode) { WRITTEN } else { FRESH } / blocks;
+        let mut files = Vec::new();
+        for _ in 0..count {
+            let Some(file) = ScratchFile::prepared(place, mode, blocks)? else { return Ok(None) };
+            files.push(file);
+        }
+        Ok(Some(Self { files, beside: None }))
+    }
+
+    /// Those whose locks are looked at.
+    pub fn watched(&self) -> Vec<&File> {
+        self.files.iter().map(|file| &file.plain).collect()
+    }
+
+    /// The file that one writer fills beside readers, and where its hole begins.
+    pub fn filled(&self) -> (&ScratchFile, u64) {
+        match &self.beside {
+            Some(file) => (file, 0),
+            None => (&self.files[0], WRITTEN),
+        }
+    }
+}
+
+/// Whether requests may go to the same blocks again.
+pub fn goes_round(mode: Mode) -> bool {
+    matches!(mode, Mode::Overwrite | Mode::SubBlock | Mode::Readers)
+}
+
+/// Requests that a writer beside readers may send.
+pub const FILLED: u64 = FRESH;
+
+impl ScratchFile {
+    /// A file of so many blocks; none where the file system does not have such a file.
+    fn prepared(place: &Place<'_>, mode: Mode, blocks: u64) -> Result<Option<Self>, CheckError> {
+        let mut file = Self::create(place)?;
+        file.requests = blocks;
+        match mode {
+            Mode::Overwrite | Mode::SubBlock | Mode::Readers => file.write(0..blocks)?,
+            Mode::Append => {}
+            Mode::Hole => file.resize(blocks)?,
+            Mode::Unwritten | Mode::Straddle => {
+                let bytes = blocks * BLOCK as u64;
+                file.buffered.reserve(bytes)?;
+                if file.buffered.size_bytes()? < bytes {
+                    return Ok(None);
+                }
+                if mode == Mode::Straddle {
+                    file.buffered.fsync().map_err(|errno| file.failed(errno))?;
+                    // Fewer, because each takes the file system some work to tell apart.
+                    let blocks = blocks / 4;
+                    file.write((0..blocks).filter(|block| block % 2 == 1))?;
+                    file.requests = blocks / 2;
+                }
+            }
+        }
+        file.settle()?;
+        Ok(Some(file))
+    }
+
+    fn create(place: &Place<'_>) -> Result<Self, CheckError> {
+        let path = place.path.join(scratch::name(place.id, "order"));
+        let buffered = BlockFile::create_new(&path, false)?;
+        // From here until its name is gone, the next check finds it if this one is killed.
+        let made = buffered.lock_exclusive().and_then(|()| {
+            let direct = BlockFile::open(&path, Access::ReadWrite, true);
+            let plain = File::open(&path).map_err(|source| buffered.error("open", source))?;
+            Ok((direct, plain))
+        });
+        let removed = std::fs::remove_file(&path);
+        let (direct, plain) = made?;
+        removed.map_err(|source| buffered.error("remove", source))?;
+        Ok(Self { buffered, direct, plain, requests: 0 })
+    }
+
+    /// Writes these blocks.
+    fn write(&self, blocks: impl IntoIterator<Item = u64>) -> Result<(), CheckError> {
+        let mut data = Slot::new(BLOCK)?;
+        for block in blocks {
+            rng::fill(block, &mut data);
+            match self.buffered.write_at(block * BLOCK as u64, &data) {
+                Ok(BLOCK) => {}
+                Ok(_) => return Err(self.failed(NO_SPACE).into()),
+                Err(errno) => return Err(self.failed(errno).into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn resize(&self, blocks: u64) -> Result<(), CheckError> {
+        Ok(self.buffered.set_size(blocks * BLOCK as u64)?)
+    }
+
+    /// What was prepared is on the device, and not in the page cache.
+    fn settle(&self) -> Result<(), CheckError> {
+        self.buffered.fsync().map_err(|errno| self.failed(errno))?;
+        // Where there is no cache to drop from, this fails, and that is no fault.
+        let _ = self.buffered.drop_cached();
+        Ok(())
+    }
+
+    fn failed(&self, errno: i32) -> FileError {
+        self.buffered.error("write", io::Error::from_raw_os_error(errno))
+    }
+}
+
+const NO_SPACE: i32 = 28;
+
+/// Whether `look` says so of a file there.
+pub fn is_in_memory(
+    place: &Place<'_>,
+    look: impl Fn(&File) -> io::Result<bool>,
+) -> Result<bool, CheckError> {
+    Ok(look(&ScratchFile::create(place)?.plain).unwrap_or(false))
+}
+
+/// Removes what killed checks left in the moment before their files lost their names.
+pub fn remove_orphans(dir: &Path) {
+    scratch::remove_orphans(dir, &[]);
+}

@@ -1,0 +1,133 @@
+//! What the kernel is asked about: how long this process waits for the locks of its files.
+
+use std::fs::File;
+use std::path::Path;
+
+use blockstone_base::Capability;
+use blockstone_sys::bpf::order::LockTracer;
+use blockstone_sys::bpf::{self, BpfError};
+use blockstone_sys::perf::KernelSymbols;
+
+/// Waits for locks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waited {
+    pub waits: u64,
+    pub ns: u64,
+}
+
+#[derive(Debug)]
+pub struct Witness {
+    tracer: Option<LockTracer>,
+    why: String,
+    watched: usize,
+    symbols: Option<KernelSymbols>,
+}
+
+/// Functions that are shown of a stack.
+const NAMES: usize = 4;
+
+impl Witness {
+    pub fn start() -> Self {
+        let started = match bpf::capability(Path::new("/")) {
+            Capability::Full => LockTracer::start().map_err(|error| in_one_line(&error)),
+            Capability::Degraded { why } => Err(why),
+        };
+        let (tracer, why) = match started {
+            Ok(tracer) => (Some(tracer), String::new()),
+            Err(why) => (None, why),
+        };
+        Self { tracer, why, watched: 0, symbols: None }
+    }
+
+    pub fn capability(&self) -> Capability {
+        match &self.tracer {
+            Some(_) => Capability::Full,
+            None => Capability::degraded(self.why.clone()),
+        }
+    }
+
+    /// Why it is not there.
+    pub fn why(&self) -> &str {
+        &self.why
+    }
+
+    /// From now on counts waits for the locks of these files. A witness that misses one is none.
+    pub fn watch(&mut self, files: &[&File]) {
+        for file in files {
+            let Ok(file) = file.try_clone() else { return self.lose("no descriptor is left") };
+            if self.ask(|tracer| tracer.watch(file)).is_some() {
+                self.watched += 1;
+            }
+        }
+    }
+
+    /// Waits for the locks of all watched files: all, or those to share a lock.
+    pub fn waits(&mut self, exclusive: bool) -> Option<Waited> {
+        let mut sum = Waited::default();
+        for number in 0..self.watched {
+            let waits = self.ask(|tracer| tracer.waits(number))?;
+            sum.waits += waits.shared;
+            sum.ns += waits.shared_ns;
+            if exclusive {
+                sum.waits += waits.exclusive;
+                sum.ns += waits.exclusive_ns;
+            }
+        }
+        self.tracer.is_some().then_some(sum)
+    }
+
+    pub fn forget(&mut self) {
+        self.watched = 0;
+        self.ask(LockTracer::forget);
+    }
+
+    /// Where the first thread waited: addresses in the kernel.
+    pub fn first_stack(&mut self) -> Vec<u64> {
+        self.ask(|tracer| tracer.first_stack()).unwrap_or_default()
+    }
+
+    /// The functions at these addresses, from the one that takes the lock outwards; none where the
+    /// kernel hides its addresses.
+    pub fn names(&mut self, stack: &[u64]) -> Vec<String> {
+        if stack.is_empty() {
+            return Vec::new();
+        }
+        if self.symbols.is_none() {
+            self.symbols = KernelSymbols::read(Path::new("/")).ok();
+        }
+        let Some(symbols) = &self.symbols else { return Vec::new() };
+        let names: Vec<String> = stack
+            .iter()
+            .filter_map(|&address| Some(symbols.at(address)?.name.to_owned()))
+            .collect();
+        let taking = names.iter().position(|name| name.starts_with("down_")).unwrap_or(0);
+        names.into_iter().skip(taking).take(NAMES).collect()
+    }
+
+    /// Waits that were not counted.
+    pub fn dropped(&self) -> u64 {
+        self.tracer.as_ref().map_or(0, LockTracer::dropped)
+    }
+
+    fn ask<T>(
+        &mut self,
+        question: impl FnOnce(&mut LockTracer) -> Result<T, BpfError>,
+    ) -> Option<T> {
+        match question(self.tracer.as_mut()?) {
+            Ok(answer) => Some(answer),
+            Err(error) => {
+                self.lose(&in_one_line(&error));
+                None
+            }
+        }
+    }
+
+    fn lose(&mut self, why: &str) {
+        why.clone_into(&mut self.why);
+        self.tracer = None;
+    }
+}
+
+fn in_one_line(error: &BpfError) -> String {
+    error.to_string().replace("\nhint: ", "; ")
+}

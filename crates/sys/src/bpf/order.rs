@@ -1,0 +1,223 @@
+//! How long threads of this process wait for the locks of some files: the `i_rwsem` of their
+//! inodes, which file systems take around reads and writes. docs/bpf.md has the definitions.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use super::io::Aligned;
+use super::load::Loaded;
+use super::table::{Plain, Table};
+use super::{BpfError, on, open};
+use crate::proc::under;
+
+/// Files that can be watched at once.
+pub const FILES_MAX: usize = 64;
+const FRAMES: usize = 16;
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    namespace_device: u64,
+    namespace_inode: u64,
+    tgid: u32,
+    fd: i32,
+    /// The number of the file that is being introduced, from 1; zero when none is.
+    index: u32,
+    zero: u32,
+}
+
+// SAFETY: its fields fill 32 bytes without a gap, and any bytes are numbers.
+unsafe impl Plain for Settings {}
+
+/// Waits for the lock of one file, cumulative.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// To share it with others.
+    pub shared: u64,
+    pub shared_ns: u64,
+    /// To have it alone.
+    pub exclusive: u64,
+    pub exclusive_ns: u64,
+}
+
+// SAFETY: u64 throughout, and any bytes are numbers.
+unsafe impl Plain for Waits {}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct Stack {
+    taken: u64,
+    frames: [u64; FRAMES],
+}
+
+// SAFETY: u64 throughout, and any bytes are numbers.
+unsafe impl Plain for Stack {}
+
+const EMPTY: Stack = Stack { taken: 0, frames: [0; FRAMES] };
+
+static OBJECT: &[u8] = &Aligned(*include_bytes!("../../bpf/order.bpf.o")).0;
+
+/// What must be there for a wait to find its end is attached first.
+const PROGRAMS: [&str; 3] = ["contention_end", "contention_begin", "sys_enter"];
+
+/// Counts as long as it lives, of the files that it holds open.
+#[derive(Debug)]
+pub struct LockTracer {
+    settings: Table<u32, Settings>,
+    locks: Table<u64, u32>,
+    waits: Table<u32, Waits>,
+    stack: Table<u32, Stack>,
+    dropped: Table<u32, u64>,
+    owner: Settings,
+    files: Vec<File>,
+    _loaded: Loaded,
+}
+
+impl LockTracer {
+    /// Watches the threads of this process. Fails when the kernel does not take the programs, or
+    /// when its locks cannot be told apart.
+    pub fn start() -> Result<Self, BpfError> {
+        let missing = |error: io::Error| BpfError::Missing { why: error.to_string() };
+        if is_real_time(Path::new("/")) {
+            let why = "the locks of a real-time kernel have other addresses".to_owned();
+            return Err(BpfError::Missing { why });
+        }
+        let namespace = std::fs::metadata("/proc/self/ns/pid").map_err(missing)?;
+        let (major, minor) =
+            (rustix::fs::major(namespace.dev()), rustix::fs::minor(namespace.dev()));
+        let mut loaded = Loaded::new(OBJECT)?;
+        loaded.attach(&PROGRAMS)?;
+        let tracer = Self {
+            settings: open(&loaded, "settings")?,
+            locks: open(&loaded, "locks")?,
+            waits: open(&loaded, "waits")?,
+            stack: open(&loaded, "stack")?,
+            dropped: open(&loaded, "dropped")?,
+            owner: Settings {
+                // The kernel's own form, not that of stat(2): linux/kdev_t.h.
+                namespace_device: u64::from(major) << 20 | u64::from(minor),
+                namespace_inode: namespace.ino(),
+                tgid: std::process::id(),
+                fd: -1,
+                index: 0,
+                zero: 0,
+            },
+            files: Vec::new(),
+            _loaded: loaded,
+        };
+        tracer.set(&tracer.owner)?;
+        Ok(tracer)
+    }
+
+    /// From now on counts waits for the lock of this file too; returns its number. Fails when there
+    /// are too many, or when the kernel's program did not see it.
+    pub fn watch(&mut self, file: File) -> Result<usize, BpfError> {
+        let number = self.files.len();
+        if number == FILES_MAX {
+            let why = format!("{FILES_MAX} files are watched already");
+            return Err(BpfError::Missing { why });
+        }
+        self.waits.set(&(number as u32), &Waits::default()).map_err(on("write", "waits"))?;
+        let settings = Settings { fd: file.as_raw_fd(), index: number as u32 + 1, ..self.owner };
+        self.set(&settings)?;
+        // The program at the entry of this call takes the file's identity from the descriptor.
+        let _ = rustix::fs::seek(&file, rustix::fs::SeekFrom::Current(0));
+        let left = self.settings.get(&0).map_err(on("read", "settings"))?;
+        let seen = left.is_some_and(|left| left.index == 0);
+        self.set(&self.owner)?;
+        if !seen {
+            let why = "the program at lseek(2) did not see a file of this process".to_owned();
+            return Err(BpfError::Missing { why });
+        }
+        self.files.push(file);
+        Ok(number)
+    }
+
+    /// Waits for the lock of one file.
+    pub fn waits(&self, number: usize) -> Result<Waits, BpfError> {
+        let waits = self.waits.get(&(number as u32)).map_err(on("read", "waits"))?;
+        Ok(waits.unwrap_or_default())
+    }
+
+    /// Forgets all files and what was counted of them.
+    pub fn forget(&mut self) -> Result<(), BpfError> {
+        let mut locks = Vec::new();
+        self.locks.each(|lock, _| locks.push(*lock)).map_err(on("read", "locks"))?;
+        for lock in locks {
+            self.locks.remove(&lock).map_err(on("write", "locks"))?;
+        }
+        self.files.clear();
+        self.stack.set(&0, &EMPTY).map_err(on("write", "stack"))
+    }
+
+    /// Where in the kernel the first thread was that waited since the files were forgotten: its
+    /// addresses, innermost first.
+    pub fn first_stack(&self) -> Result<Vec<u64>, BpfError> {
+        let stack = self.stack.get(&0).map_err(on("read", "stack"))?.unwrap_or(EMPTY);
+        Ok(stack.frames.into_iter().take_while(|&frame| frame != 0).collect())
+    }
+
+    /// Waits that are not counted, because a table had no room.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.get(&0).ok().flatten().unwrap_or(0)
+    }
+
+    fn set(&self, settings: &Settings) -> Result<(), BpfError> {
+        self.settings.set(&0, settings).map_err(on("write", "settings"))
+    }
+}
+
+/// Whether the kernel was built with `PREEMPT_RT`.
+fn is_real_time(root: &Path) -> bool {
+    let version = std::fs::read_to_string(under(root, "/proc/version"));
+    version.is_ok_and(|version| version.contains("PREEMPT_RT"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+    use std::thread;
+
+    use blockstone_testkit::{ScratchDir, require};
+
+    use super::*;
+
+    /// Each write through the page cache has the lock alone, and copies a mebibyte meanwhile.
+    fn write(file: &File, times: usize) {
+        let data = vec![7; 1 << 20];
+        for _ in 0..times {
+            file.write_all_at(&data, 0).unwrap();
+        }
+    }
+
+    #[test]
+    fn waits_for_the_lock_of_a_watched_file_are_counted() {
+        require!(Bpf);
+        let scratch = ScratchDir::on_disk().unwrap();
+        let files = ["one", "two"].map(|name| File::create(scratch.path().join(name)).unwrap());
+        let mut tracer = LockTracer::start().unwrap();
+        for (number, file) in files.iter().enumerate() {
+            assert_eq!(tracer.watch(file.try_clone().unwrap()).unwrap(), number);
+        }
+        let waited = || {
+            thread::scope(|scope| {
+                (0..6).for_each(|_| drop(scope.spawn(|| write(&files[0], 50))));
+            });
+            tracer.waits(0).unwrap().exclusive > 0
+        };
+        assert!((0..20).any(|_| waited()), "six writers never waited for each other");
+        let waits = tracer.waits(0).unwrap();
+        assert!(waits.exclusive_ns > 0 && waits.shared == 0, "{waits:?}");
+        assert!(!tracer.first_stack().unwrap().is_empty());
+        assert_eq!(tracer.waits(1).unwrap(), Waits::default(), "it is not written to");
+        assert_eq!(tracer.dropped(), 0);
+        tracer.forget().unwrap();
+        assert!(tracer.first_stack().unwrap().is_empty());
+        assert_eq!(tracer.watch(files[0].try_clone().unwrap()).unwrap(), 0);
+        assert_eq!(tracer.waits(0).unwrap(), Waits::default());
+    }
+}
