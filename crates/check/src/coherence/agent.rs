@@ -1,0 +1,445 @@
+//! A rank: does what rank 0 asks of it, on its own path.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use blockstone_base::coherence::{ReadMode, WriteMode};
+use blockstone_base::identity::PathKind;
+use blockstone_base::rng::Rng;
+use blockstone_measure::scratch;
+use blockstone_sys::buffer::{ArenaError, Slot};
+use blockstone_sys::clock::now_ns;
+use blockstone_sys::file::{Access, BlockFile, FileError};
+use blockstone_sys::range_lock::{self, RangeLock};
+use rustix::fs::{Advice, FlockOperation};
+use rustix::io::Errno;
+
+use super::ask::{
+    Act, Answer, Ask, BLOCKS, FILE_BYTES, FREE_RUN_MAX, FreeRun, Look, NAMES, RECORD_BYTES,
+    RECORDS_MAX, Reply, STRIDE_BYTES, Step,
+};
+use super::stamp::{self, BLOCK_BYTES, Content, SECTOR_BYTES};
+
+/// Names of a directory that are looked through.
+const LISTED_MAX: usize = 50_000;
+const LOCK_WAIT_MAX: Duration = Duration::from_secs(5);
+const FREE_RUN_LONGEST: Duration = Duration::from_secs(10);
+const EIO: i32 = Errno::IO.raw_os_error();
+/// Between two attempts to take a lock.
+const AGAIN: Duration = Duration::from_micros(100);
+
+#[derive(Debug)]
+pub struct Agent {
+    path: PathBuf,
+    kind: PathKind,
+    /// What keeps others from a device.
+    _claim: Option<BlockFile>,
+    can_write: bool,
+    id: u64,
+    held: Option<BlockFile>,
+    direct: Option<Result<BlockFile, i32>>,
+    memory: Slot,
+    /// The file, if this rank made it.
+    made: Option<(PathBuf, BlockFile)>,
+    /// Names that this rank made, with what keeps others from removing them.
+    names: BTreeMap<u32, File>,
+}
+
+type Done = Result<Answer, i32>;
+
+impl Agent {
+    pub fn new(
+        path: PathBuf,
+        kind: PathKind,
+        can_write: bool,
+        claim: Option<BlockFile>,
+    ) -> Result<Self, ArenaError> {
+        let memory = Slot::new(BLOCK_BYTES)?;
+        Ok(Self {
+            path,
+            kind,
+            _claim: claim,
+            can_write,
+            id: 0,
+            held: None,
+            direct: None,
+            memory,
+            made: None,
+            names: BTreeMap::new(),
+        })
+    }
+
+    pub fn answer(&mut self, ask: &Ask) -> Reply {
+        let start_ns = now_ns();
+        let done = self.act(ask);
+        let end_ns = now_ns();
+        let answer = done.unwrap_or_else(Answer::Failed);
+        Reply { start_ns, end_ns, answer }
+    }
+
+    fn act(&mut self, ask: &Ask) -> Done {
+        match *ask {
+            Ask::Time => Ok(Answer::CanWrite(self.can_write)),
+            Ask::Start { id } => {
+                self.clean();
+                self.id = id;
+                Ok(Answer::Done)
+            }
+            Ask::Create => self.create(),
+            Ask::Open => self.open(),
+            Ask::Write { mode, block, version } if block < BLOCKS => {
+                stamp::write(
+                    self.id,
+                    stamp::sectors_before(block.into()),
+                    version,
+                    &mut self.memory,
+                );
+                self.write(mode, offset_of(block), BLOCK_BYTES)
+            }
+            Ask::WriteSector { mode, block, sector, version } if is_sector(block, sector) => {
+                let number = stamp::sectors_before(block.into()) + u64::from(sector);
+                let data = &mut self.memory[..SECTOR_BYTES];
+                stamp::write(self.id, number, version, data);
+                let offset = offset_of(block) + u64::from(sector) * SECTOR_BYTES as u64;
+                self.write(mode, offset, SECTOR_BYTES)
+            }
+            Ask::Read { mode, block } if block < BLOCKS => {
+                self.read(mode, block)?;
+                let first = stamp::sectors_before(block.into());
+                Ok(Answer::Content(stamp::read(self.id, first, &self.memory)))
+            }
+            Ask::ReadSector { mode, block, sector } if is_sector(block, sector) => {
+                self.read(mode, block)?;
+                let number = stamp::sectors_before(block.into()) + u64::from(sector);
+                let at = sector as usize * SECTOR_BYTES;
+                let data = &self.memory[at..at + SECTOR_BYTES];
+                Ok(Answer::Content(stamp::read(self.id, number, data)))
+            }
+            Ask::Drop { block } if block < BLOCKS => {
+                let file = self.held()?;
+                let _ = file.fdatasync();
+                file.drop_cached_part(offset_of(block), BLOCK_BYTES as u64);
+                Ok(Answer::Done)
+            }
+            Ask::FreeRun(run) if is_bounded(&run) => self.free_run(&run),
+            Ask::Lock { lock, wait_ms } => {
+                let wait = Duration::from_millis(wait_ms.into()).min(LOCK_WAIT_MAX);
+                self.lock(lock, wait).map(Answer::Locked)
+            }
+            Ask::Count { rounds, block } if block < BLOCKS && rounds <= FREE_RUN_MAX => {
+                self.count(rounds, block)
+            }
+            Ask::Name { name, act } if name < NAMES && self.kind == PathKind::Directory => {
+                self.name(name, act)
+            }
+            Ask::End(_) => {
+                self.clean();
+                Ok(Answer::Done)
+            }
+            _ => Ok(Answer::Refused),
+        }
+    }
+
+    fn file_path(&self) -> PathBuf {
+        match self.kind {
+            PathKind::Directory => self.path.join(scratch::name(self.id, "coherence")),
+            PathKind::File | PathKind::BlockDevice => self.path.clone(),
+        }
+    }
+
+    fn name_path(&self, name: u32) -> PathBuf {
+        self.path.join(scratch::name(self.id, &format!("coherence-{name}")))
+    }
+
+    fn create(&mut self) -> Done {
+        if self.kind != PathKind::Directory {
+            return Ok(Answer::Done);
+        }
+        let path = self.file_path();
+        let file = BlockFile::create_new(&path, false).map_err(|error| errno_of(&error))?;
+        // Where locks are not known, nothing removes it either.
+        let _ = file.lock_exclusive();
+        let made = file.set_size(FILE_BYTES).and_then(|()| {
+            file.fsync().map_err(|errno| file.error("flush", io::Error::from_raw_os_error(errno)))
+        });
+        self.made = Some((path, file));
+        made.map_err(|error| errno_of(&error))?;
+        if let Ok(dir) = File::open(&self.path) {
+            let _ = dir.sync_all();
+        }
+        Ok(Answer::Done)
+    }
+
+    fn open(&mut self) -> Done {
+        let path = self.file_path();
+        let access = if self.can_write { Access::ReadWrite } else { Access::Read };
+        let open = |direct| {
+            let file = BlockFile::open(&path, access, direct).map_err(|error| errno_of(&error))?;
+            let _ = rustix::fs::fadvise(&file, 0, None, Advice::Random);
+            Ok(file)
+        };
+        self.held = Some(open(false)?);
+        self.direct = Some(open(true));
+        Ok(Answer::Done)
+    }
+
+    fn held(&self) -> Result<&BlockFile, i32> {
+        opened(self.held.as_ref())
+    }
+
+    /// Writes so many bytes of its memory.
+    fn write(&self, mode: WriteMode, offset: u64, bytes: usize) -> Done {
+        let data = &self.memory[..bytes];
+        let written = match mode {
+            WriteMode::Buffered => self.held()?.write_at(offset, data)?,
+            WriteMode::Fdatasync => {
+                let file = self.held()?;
+                let written = file.write_at(offset, data)?;
+                file.fdatasync()?;
+                written
+            }
+            WriteMode::Dsync => self.held()?.write_dsync_at(offset, data)?,
+            WriteMode::Direct => direct(self.direct.as_ref())?.write_at(offset, data)?,
+        };
+        if written == bytes { Ok(Answer::Done) } else { Err(EIO) }
+    }
+
+    /// Reads a block to its memory.
+    fn read(&mut self, mode: ReadMode, block: u32) -> Result<(), i32> {
+        let offset = offset_of(block);
+        let path = self.file_path();
+        let memory = &mut self.memory;
+        let read = match mode {
+            ReadMode::Held => opened(self.held.as_ref())?.read_at(offset, memory),
+            ReadMode::Direct => direct(self.direct.as_ref())?.read_at(offset, memory),
+            ReadMode::Reopened => {
+                let file = BlockFile::open(&path, Access::Read, false);
+                let file = file.map_err(|error| errno_of(&error))?;
+                let _ = rustix::fs::fadvise(&file, 0, None, Advice::Random);
+                file.read_at(offset, memory)
+            }
+        };
+        // What is not read is zeros, as in a file that is too short.
+        let read = read?;
+        self.memory[read..].fill(0);
+        Ok(())
+    }
+
+    fn free_run(&mut self, run: &FreeRun) -> Done {
+        let longest = Duration::from_millis(run.milliseconds.into()).min(FREE_RUN_LONGEST);
+        let until = Instant::now() + longest;
+        let mut rng = Rng::new(run.seed, run.rank.into());
+        let mut steps = Vec::new();
+        for number in 0..u64::from(run.operations) {
+            if Instant::now() > until {
+                break;
+            }
+            let block = run.first_block + rng.below(run.blocks.into()) as u32;
+            let write = run.write.filter(|_| rng.below(2) == 0);
+            let version = run.first_version.saturating_add(number);
+            let first = stamp::sectors_before(block.into());
+            let start_ns;
+            let version = if let Some(mode) = write {
+                stamp::write(self.id, first, version, &mut self.memory);
+                start_ns = now_ns();
+                self.write(mode, offset_of(block), BLOCK_BYTES)?;
+                Some(version)
+            } else {
+                start_ns = now_ns();
+                self.read(run.read, block)?;
+                None
+            };
+            let end_ns = now_ns();
+            let is_write = version.is_some();
+            let version = version.or_else(|| match stamp::read(self.id, first, &self.memory) {
+                Content::Whole(version) => Some(version),
+                Content::Mixed(..) | Content::Foreign => None,
+            });
+            steps.push(Step { is_write, block, version, start_ns, end_ns });
+        }
+        Ok(Answer::History(steps))
+    }
+
+    fn lock(&self, lock: bool, wait: Duration) -> Result<bool, i32> {
+        let until = Instant::now() + wait;
+        let kind = if lock { RangeLock::Exclusive } else { RangeLock::None };
+        loop {
+            let taken = range_lock::set(self.held()?, kind, 0, 8)
+                .map_err(|error| error.raw_os_error().unwrap_or(EIO))?;
+            if taken || Instant::now() >= until {
+                return Ok(taken);
+            }
+            thread::sleep(AGAIN);
+        }
+    }
+
+    fn count(&mut self, rounds: u32, block: u32) -> Done {
+        let first = stamp::sectors_before(block.into());
+        for _ in 0..rounds {
+            if !self.lock(true, LOCK_WAIT_MAX)? {
+                return Err(Errno::TIMEDOUT.raw_os_error());
+            }
+            let counted = self.read(ReadMode::Held, block).and_then(|()| {
+                let Content::Whole(number) = stamp::read(self.id, first, &self.memory) else {
+                    return Err(EIO);
+                };
+                stamp::write(self.id, first, number.wrapping_add(1), &mut self.memory);
+                self.write(WriteMode::Buffered, offset_of(block), BLOCK_BYTES)
+            });
+            self.lock(false, Duration::ZERO)?;
+            counted?;
+        }
+        Ok(Answer::Done)
+    }
+
+    fn name(&mut self, name: u32, act: Act) -> Done {
+        let path = self.name_path(name);
+        let done = |result: io::Result<()>| result.map(|()| Answer::Done);
+        let result = match act {
+            Act::Create => {
+                let mut options = OpenOptions::new();
+                options.read(true).write(true).create_new(true).mode(0o600);
+                options.open(&path).map(|file| {
+                    let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
+                    self.names.insert(name, file);
+                    Answer::Done
+                })
+            }
+            Act::Remove => done(std::fs::remove_file(&path)).inspect(|_| {
+                self.names.remove(&name);
+            }),
+            Act::RenameTo(other) if other < NAMES => {
+                done(std::fs::rename(&path, self.name_path(other))).inspect(|_| {
+                    if let Some(file) = self.names.remove(&name) {
+                        self.names.insert(other, file);
+                    }
+                })
+            }
+            Act::Extend(bytes) if bytes <= FILE_BYTES => done(
+                OpenOptions::new().write(true).open(&path).and_then(|file| file.set_len(bytes)),
+            ),
+            Act::Chmod(mode) => {
+                let mode = Permissions::from_mode(mode & 0o700);
+                done(std::fs::set_permissions(&path, mode))
+            }
+            Act::Append { tag, records } if records <= RECORDS_MAX => {
+                OpenOptions::new().append(true).open(&path).and_then(|mut file| {
+                    for _ in 0..records {
+                        file.write_all(&[tag; RECORD_BYTES])?;
+                    }
+                    Ok(Answer::Done)
+                })
+            }
+            Act::CountRecords => File::open(&path).and_then(|file| count_records(&file)),
+            Act::Look => match std::fs::symlink_metadata(&path) {
+                Ok(found) => {
+                    Ok(Answer::Look(Some(Look { bytes: found.len(), mode: found.mode() & 0o777 })))
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Answer::Look(None)),
+                Err(error) => Err(error),
+            },
+            Act::List => std::fs::read_dir(&self.path).map(|entries| {
+                let mut entries = entries.take(LISTED_MAX).flatten();
+                let wanted = path.file_name();
+                Answer::Listed(entries.any(|entry| Some(entry.file_name().as_os_str()) == wanted))
+            }),
+            _ => Ok(Answer::Refused),
+        };
+        result.map_err(|error| error.raw_os_error().unwrap_or(EIO))
+    }
+
+    /// Removes what this rank made, and the trace of the check on a device.
+    fn clean(&mut self) {
+        if self.kind == PathKind::BlockDevice && self.can_write && self.held.is_some() {
+            self.blank();
+        }
+        for (name, _file) in std::mem::take(&mut self.names) {
+            let _ = std::fs::remove_file(self.name_path(name));
+        }
+        if let Some((path, _file)) = self.made.take() {
+            let _ = std::fs::remove_file(path);
+        }
+        (self.held, self.direct) = (None, None);
+    }
+
+    /// Writes zeros over what the check wrote to a device, which counted as empty before.
+    fn blank(&mut self) {
+        self.memory.fill(0);
+        for block in 0..BLOCKS {
+            let mode = if matches!(self.direct, Some(Ok(_))) {
+                WriteMode::Direct
+            } else {
+                WriteMode::Buffered
+            };
+            let _ = self.write(mode, offset_of(block), BLOCK_BYTES);
+        }
+        if let Ok(file) = self.held() {
+            let _ = file.fdatasync();
+            let _ = file.drop_cached();
+        }
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        self.clean();
+    }
+}
+
+fn opened(file: Option<&BlockFile>) -> Result<&BlockFile, i32> {
+    file.ok_or(Errno::BADF.raw_os_error())
+}
+
+fn direct(file: Option<&Result<BlockFile, i32>>) -> Result<&BlockFile, i32> {
+    match file {
+        Some(Ok(file)) => Ok(file),
+        Some(Err(errno)) => Err(*errno),
+        None => Err(Errno::BADF.raw_os_error()),
+    }
+}
+
+fn offset_of(block: u32) -> u64 {
+    u64::from(block) * STRIDE_BYTES
+}
+
+fn is_sector(block: u32, sector: u32) -> bool {
+    block < BLOCKS && (sector as usize) < BLOCK_BYTES / SECTOR_BYTES
+}
+
+fn is_bounded(run: &FreeRun) -> bool {
+    let last = run.first_block.checked_add(run.blocks);
+    run.blocks > 0 && last.is_some_and(|it| it <= BLOCKS) && run.operations <= FREE_RUN_MAX
+}
+
+/// Records of tag 1, of tag 2, and what is neither.
+fn count_records(file: &File) -> io::Result<Answer> {
+    let mut content = Vec::new();
+    let most = 4 * u64::from(RECORDS_MAX) * RECORD_BYTES as u64;
+    file.take(most).read_to_end(&mut content)?;
+    let mut counts = [0, 0, 0];
+    for record in content.chunks(RECORD_BYTES) {
+        let is_all = |tag: u8| record.len() == RECORD_BYTES && record.iter().all(|&it| it == tag);
+        counts[if is_all(1) {
+            0
+        } else if is_all(2) {
+            1
+        } else {
+            2
+        }] += 1;
+    }
+    Ok(Answer::Records(counts[0], counts[1], counts[2]))
+}
+
+pub fn errno_of(error: &FileError) -> i32 {
+    match error {
+        FileError::Open { source, .. }
+        | FileError::Create { source, .. }
+        | FileError::Io { source, .. } => source.raw_os_error().unwrap_or(EIO),
+        FileError::Locked { .. } => Errno::WOULDBLOCK.raw_os_error(),
+    }
+}
