@@ -25,6 +25,8 @@ pub enum WriteCache {
     Honest,
     /// Nothing, and says that it did.
     Lying,
+    /// Nothing, because each write was written back before it returned.
+    Through,
 }
 
 impl WriteCache {
@@ -32,6 +34,7 @@ impl WriteCache {
         match self {
             Self::Honest => "cache=writeback",
             Self::Lying => "cache=unsafe",
+            Self::Through => "cache=writethrough",
         }
     }
 }
@@ -54,13 +57,18 @@ struct Powered {
 impl VolatileDevice {
     /// A device of `size` with an honest cache that holds zeros, under power.
     pub fn create(size: Bytes) -> Result<Self, TestkitError> {
+        Self::with_cache(size, WriteCache::Honest)
+    }
+
+    /// A device of `size` with such a cache that holds zeros, under power.
+    pub fn with_cache(size: Bytes, cache: WriteCache) -> Result<Self, TestkitError> {
         let lease = Lease::acquire(Path::new(DISK_ROOT))?;
         for (name, bytes) in [(lease::BACKING, size.get()), (lease::SERVED, 0)] {
             let path = lease.dir().join(name);
             let made = File::create(&path).and_then(|file| file.set_len(bytes));
             made.map_err(TestkitError::file("create", &path))?;
         }
-        let mut device = Self { cache: WriteCache::Honest, powered: None, lease };
+        let mut device = Self { cache, powered: None, lease };
         device.power_on()?;
         Ok(device)
     }
@@ -79,7 +87,6 @@ impl VolatileDevice {
         leave();
         let served = self.lease.dir().join(lease::SERVED);
         retry(|| tool("losetup", &["--detach".as_ref(), powered.device.as_os_str()]).map(drop))?;
-        // Detaching waits for the last user of the device.
         // Detaching takes effect when its last user is gone.
         wait_until(|| Ok(lease::loops_over(&served)?.is_empty()), &powered.device)?;
         retry(|| tool("umount", &[served.as_os_str()]).map(drop))?;

@@ -1,0 +1,31 @@
+//! Whether a flush makes data durable.
+//!
+//! Without a cut, [`examine`] follows the chain of devices and times flushes by what was written
+//! before them: a flush that takes the longer the more it is moves data out of a volatile cache. If
+//! its time does not depend on that, nothing was volatile or the flush did nothing; no test inside
+//! the machine tells these apart.
+//!
+//! With a cut, [`write`] writes stamped blocks and tells a witness on another machine of each as
+//! soon as it was acknowledged. After the cut, [`verify`] compares what is there with what the
+//! witness knows. Writers that flush nothing are the controls: a cut that loses nothing of theirs
+//! proves nothing.
+
+mod chain;
+mod client;
+mod examine;
+mod fates;
+mod found;
+mod layout;
+mod ledger;
+mod medium;
+mod slope;
+mod stamp;
+mod verify;
+mod wire;
+mod witness;
+mod write;
+
+pub use examine::{Effort, examine};
+pub use verify::verify;
+pub use witness::{Cycles, Serving, serve};
+pub use write::{Writing, write};

@@ -1,0 +1,274 @@
+//! The side of the writers: what they had acknowledged is sent to the witness in the order in which
+//! it happened, without waiting for each answer.
+
+use std::collections::VecDeque;
+use std::io::{self, BufReader, Write};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use blockstone_base::durability::{Description, Testimony};
+
+use super::layout::WINDOW;
+use super::wire::{self, Frame, Kind, TEXT_MAX, invalid};
+use crate::CheckError;
+
+const CONNECT: Duration = Duration::from_secs(5);
+const ANSWER: Duration = Duration::from_secs(20);
+/// How often a writer that has nothing to say says that it is there.
+const IDLE: Duration = Duration::from_secs(5);
+
+/// A connection to the witness.
+#[derive(Debug)]
+pub struct Client {
+    address: String,
+    stream: TcpStream,
+}
+
+impl Client {
+    pub fn connect(address: &str) -> Result<Self, CheckError> {
+        let failed = |source| CheckError::Witness {
+            address: address.to_owned(),
+            source,
+            hint: "start one on another machine: blockstone check durability --serve 0.0.0.0:7464",
+        };
+        let mut last = io::Error::from(io::ErrorKind::NotFound);
+        for candidate in address.to_socket_addrs().map_err(failed)? {
+            match TcpStream::connect_timeout(&candidate, CONNECT) {
+                Ok(stream) => {
+                    stream.set_nodelay(true).map_err(failed)?;
+                    stream.set_read_timeout(Some(ANSWER)).map_err(failed)?;
+                    stream.set_write_timeout(Some(ANSWER)).map_err(failed)?;
+                    return Ok(Self { address: address.to_owned(), stream });
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(failed(last))
+    }
+
+    /// What it knows of a run, or of its last if `run` is 0; none where it knows none.
+    pub fn ask(&mut self, run: u64) -> Result<Option<Testimony>, CheckError> {
+        self.send(&Frame::new(Kind::Ask, run, 0).bytes())?;
+        let answer = self.answer()?;
+        if answer.kind == Kind::Durable {
+            return Ok(None);
+        }
+        let text = wire::read_text(&mut self.stream, &answer, TEXT_MAX);
+        let parsed = text.and_then(|text| {
+            let parsed: Testimony =
+                serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
+            let is_complete = parsed.points.len() == parsed.description.streams.len();
+            is_complete.then_some(parsed).ok_or_else(|| invalid("a testimony with a gap"))
+        });
+        parsed.map(Some).map_err(|error| self.failed(error))
+    }
+
+    /// Tells how the verification of a run ended.
+    pub fn outcome(&mut self, run: u64, bits: u64) -> Result<(), CheckError> {
+        self.send(&Frame::new(Kind::Outcome, run, bits).bytes())?;
+        self.answer().map(drop)
+    }
+
+    /// Announces a run; from now on its points can be sent.
+    pub fn begin(mut self, run: u64, description: &Description) -> Result<Link, CheckError> {
+        let text = serde_json::to_string(description).map_err(|error| self.failed(error.into()))?;
+        self.send(&wire::with_text(Kind::Begin, run, &text))?;
+        self.answer()?;
+        Link::start(self, description.streams.len())
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> Result<(), CheckError> {
+        self.stream.write_all(bytes).map_err(|error| self.failed(error))
+    }
+
+    fn answer(&mut self) -> Result<Frame, CheckError> {
+        answer(&mut self.stream).map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, source: io::Error) -> CheckError {
+        let hint = "is it a witness of this version, and does it still run?";
+        CheckError::Witness { address: self.address.clone(), source, hint }
+    }
+}
+
+/// The next frame of the witness that is no refusal.
+fn answer(from: &mut impl io::Read) -> io::Result<Frame> {
+    let gone = || io::Error::new(io::ErrorKind::UnexpectedEof, "it closed the connection");
+    let frame = wire::read_frame(from)?.ok_or_else(gone)?;
+    match frame.kind {
+        Kind::Refused => {
+            let why = wire::read_text(from, &frame, TEXT_MAX)?;
+            Err(io::Error::other(format!("it refuses: {}", printable(&why))))
+        }
+        Kind::Durable | Kind::Testimony => Ok(frame),
+        _ => Err(invalid("an answer that no witness gives")),
+    }
+}
+
+/// Its text goes to a terminal.
+fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(200).collect()
+}
+
+/// Sends points while writers write.
+#[derive(Debug)]
+pub struct Link {
+    shared: Arc<Shared>,
+    stream: TcpStream,
+    threads: Vec<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Not sent yet.
+    queue: Vec<Frame>,
+    /// Streams of the points that were sent and not confirmed, in their order.
+    sent: VecDeque<u32>,
+    /// The last confirmed sequence of each stream.
+    confirmed: Vec<u64>,
+    confirmed_points: u64,
+    failed: Option<String>,
+    ended: bool,
+}
+
+impl Link {
+    fn start(client: Client, streams: usize) -> Result<Self, CheckError> {
+        let state = State { confirmed: vec![0; streams], ..State::default() };
+        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        let copy = || client.stream.try_clone().map_err(|error| client.failed(error));
+        let (sending, receiving) = (copy()?, copy()?);
+        let mut threads = Vec::new();
+        let theirs = Arc::clone(&shared);
+        threads.push(thread::spawn(move || theirs.fail_with(send(&theirs, sending))));
+        let theirs = Arc::clone(&shared);
+        threads.push(thread::spawn(move || theirs.fail_with(receive(&theirs, receiving))));
+        Ok(Self { shared, stream: client.stream, threads })
+    }
+
+    pub fn handle(&self) -> Points {
+        Points { shared: Arc::clone(&self.shared) }
+    }
+
+    /// Why nothing more reaches the witness.
+    pub fn failed(&self) -> Option<String> {
+        self.shared.lock().failed.clone()
+    }
+
+    /// Waits until all that was sent is confirmed, for a while.
+    pub fn finish(self, patience: Duration) {
+        let until = Instant::now() + patience;
+        let mut state = self.shared.lock();
+        while state.failed.is_none() && (!state.queue.is_empty() || !state.sent.is_empty()) {
+            let Some(left) = until.checked_duration_since(Instant::now()) else { break };
+            state = self.shared.wait(state, left.max(Duration::from_millis(1)));
+        }
+        state.ended = true;
+        drop(state);
+        self.shared.changed.notify_all();
+        // Either side may have gone.
+        let _ = self.stream.shutdown(Shutdown::Both);
+        for thread in self.threads {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What a writer has of the link.
+#[derive(Clone, Debug)]
+pub struct Points {
+    shared: Arc<Shared>,
+}
+
+impl Points {
+    /// Waits until a write with this sequence may start. False when nothing may start any more.
+    pub fn may_start(&self, stream: u16, sequence: u64, go_on: &dyn Fn() -> bool) -> bool {
+        const LOOK: Duration = Duration::from_millis(100);
+        let mut state = self.shared.lock();
+        loop {
+            if state.failed.is_some() || state.ended || !go_on() {
+                return false;
+            }
+            if sequence <= state.confirmed[usize::from(stream)] + WINDOW {
+                return true;
+            }
+            state = self.shared.wait(state, LOOK);
+        }
+    }
+
+    /// The last confirmed sequence of each stream.
+    pub fn confirmed(&self) -> Vec<u64> {
+        self.shared.lock().confirmed.clone()
+    }
+
+    pub fn acknowledged(&self, stream: u16, sequence: u64, hash: u64) {
+        let stream = u32::from(stream);
+        self.shared.lock().queue.push(Frame { kind: Kind::Point, stream, a: sequence, b: hash });
+        self.shared.changed.notify_all();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>, time: Duration) -> MutexGuard<'a, State> {
+        let waited = self.changed.wait_timeout(state, time);
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    fn fail_with(&self, ended: io::Result<()>) {
+        let mut state = self.lock();
+        if let (Err(error), false) = (ended, state.ended) {
+            state.failed.get_or_insert(error.to_string());
+        }
+        self.changed.notify_all();
+    }
+}
+
+fn send(shared: &Shared, mut to: TcpStream) -> io::Result<()> {
+    loop {
+        let mut state = shared.lock();
+        let until = Instant::now() + IDLE;
+        while state.queue.is_empty() && !state.ended && state.failed.is_none() {
+            let Some(left) = until.checked_duration_since(Instant::now()) else { break };
+            state = shared.wait(state, left.max(Duration::from_millis(1)));
+        }
+        if state.failed.is_some() || (state.ended && state.queue.is_empty()) {
+            return Ok(());
+        }
+        let frames = std::mem::take(&mut state.queue);
+        state.sent.extend(frames.iter().map(|frame| frame.stream));
+        drop(state);
+        let mut bytes: Vec<u8> = frames.iter().flat_map(Frame::bytes).collect();
+        if bytes.is_empty() {
+            bytes.extend(Frame::new(Kind::Idle, 0, 0).bytes());
+        }
+        to.write_all(&bytes)?;
+    }
+}
+
+fn receive(shared: &Shared, from: TcpStream) -> io::Result<()> {
+    let mut from = BufReader::new(from);
+    loop {
+        let frame = answer(&mut from)?;
+        let mut state = shared.lock();
+        while state.confirmed_points < frame.a {
+            let Some(stream) = state.sent.pop_front() else {
+                return Err(invalid("it confirms what was not sent"));
+            };
+            state.confirmed[stream as usize] += 1;
+            state.confirmed_points += 1;
+        }
+        drop(state);
+        shared.changed.notify_all();
+    }
+}

@@ -1,0 +1,112 @@
+//! What is left of a block, told by its sectors.
+
+use super::stamp::{self, SECTOR, Sector, Stamp};
+
+/// What lies where a block belongs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// No file, a file that ends before it, or zeros.
+    Nothing,
+    /// All of the block with this sequence and hash.
+    Whole { sequence: u64, hash: u64 },
+    /// Sectors of several blocks that belong here.
+    Mixed(Mix),
+    /// Some sectors belong elsewhere.
+    Foreign { sectors: u64 },
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mix {
+    /// Sectors by the sequence of their block, ascending.
+    pub sequences: Vec<(u64, u64)>,
+    pub zeros: u64,
+    pub damaged: u64,
+}
+
+/// Looks at the bytes where the block of `expected` belongs, whatever sequence it has there; fewer
+/// bytes than a block are an end of the file within it.
+pub fn content(bytes: &[u8], block_bytes: usize, expected: &Stamp) -> Content {
+    let mut mix = Mix::default();
+    let mut foreign = 0;
+    for (number, sector) in bytes.chunks(SECTOR).enumerate() {
+        match stamp::read(sector) {
+            Sector::Zeros => mix.zeros += 1,
+            Sector::Damaged => mix.damaged += 1,
+            Sector::Stamped(found, at) => {
+                let here = Stamp { sequence: found.sequence, ..*expected };
+                if found == here && at == number as u64 {
+                    mix.add(found.sequence);
+                } else {
+                    foreign += 1;
+                }
+            }
+        }
+    }
+    let sectors = block_bytes.div_ceil(SECTOR) as u64;
+    mix.zeros += sectors.saturating_sub(bytes.len().div_ceil(SECTOR) as u64);
+    if foreign > 0 {
+        return Content::Foreign { sectors: foreign };
+    }
+    match mix.sequences[..] {
+        [] if mix.damaged == 0 => Content::Nothing,
+        [(sequence, count)] if count == sectors => {
+            Content::Whole { sequence, hash: stamp::hash(bytes) }
+        }
+        _ => Content::Mixed(mix),
+    }
+}
+
+impl Mix {
+    fn add(&mut self, sequence: u64) {
+        match self.sequences.binary_search_by_key(&sequence, |known| known.0) {
+            Ok(at) => self.sequences[at].1 += 1,
+            Err(at) => self.sequences.insert(at, (sequence, 1)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(sequence: u64) -> Vec<u8> {
+        let mut block = vec![0; 4096];
+        stamp(sequence).fill(&mut block);
+        block
+    }
+
+    fn stamp(sequence: u64) -> Stamp {
+        Stamp { run: 7, stream: 3, sequence, offset_bytes: 8192 }
+    }
+
+    fn read(bytes: &[u8]) -> Content {
+        content(bytes, 4096, &stamp(0))
+    }
+
+    #[test]
+    fn whole_torn_foreign_and_missing_blocks_are_told_apart() {
+        let whole = block(5);
+        let hash = stamp::hash(&whole);
+        assert_eq!(read(&whole), Content::Whole { sequence: 5, hash });
+        assert_eq!(read(&[]), Content::Nothing);
+        assert_eq!(read(&[0; 4096]), Content::Nothing);
+        let mut torn = block(5);
+        torn[..1024].copy_from_slice(&block(133)[..1024]);
+        let sequences = vec![(5, 6), (133, 2)];
+        let mix = Mix { sequences, ..Mix::default() };
+        assert_eq!(read(&torn), Content::Mixed(mix.clone()));
+        assert_eq!(read(&whole[..1024]), {
+            Content::Mixed(Mix { sequences: vec![(5, 2)], zeros: 6, damaged: 0 })
+        });
+        torn[600] ^= 1;
+        let sequences = vec![(5, 6), (133, 1)];
+        assert_eq!(read(&torn), Content::Mixed(Mix { sequences, zeros: 0, damaged: 1 }));
+        // The block of another place, writer or run; and sectors that changed places.
+        let mut other = vec![0; 4096];
+        Stamp { offset_bytes: 0, ..stamp(5) }.fill(&mut other);
+        assert_eq!(read(&other), Content::Foreign { sectors: 8 });
+        let mut swapped = whole.clone();
+        swapped.swap_with_slice(&mut [&whole[512..1024], &whole[..512], &whole[1024..]].concat());
+        assert_eq!(read(&swapped), Content::Foreign { sectors: 2 });
+    }
+}

@@ -1,0 +1,275 @@
+//! What a witness knows: runs and their acknowledged writes, as its log has them. A log is the
+//! frames that were received, in their order; whatever follows the first that makes no sense is
+//! dropped, as the end of a write that was cut off.
+
+use std::collections::VecDeque;
+use std::io::{self, Read};
+
+use blockstone_base::durability::{Cuts, Description, Points, Testimony, Witnessed};
+
+use super::layout::{HORIZON, WINDOW};
+use super::wire::{self, DESCRIPTION_MAX, FRAME, Frame, Kind, invalid};
+
+/// Runs that are kept in memory; of older ones only the log knows.
+const RUNS_MAX: usize = 256;
+const STREAMS_MAX: usize = 64;
+/// The newest points of a stream that are kept.
+const POINTS_KEPT: usize = (HORIZON + WINDOW) as usize;
+
+/// Bits of [`Kind::Outcome`].
+pub const CONCLUSIVE: u64 = 1;
+pub const LOST: u64 = 2;
+
+#[derive(Debug, Default)]
+pub struct Ledger {
+    runs: VecDeque<Run>,
+    /// The run that points of a log are of.
+    current: u64,
+}
+
+#[derive(Debug)]
+pub struct Run {
+    pub id: u64,
+    pub description: Description,
+    pub points: u64,
+    streams: Vec<Progress>,
+    pub outcome: Option<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Progress {
+    last: u64,
+    newest: VecDeque<(u64, u64)>,
+}
+
+impl Ledger {
+    /// Reads a log to its end, or to the first frame that makes no sense. Returns how many of its
+    /// bytes are good. Fails only when it cannot be read.
+    pub fn replay(log: &mut impl Read) -> io::Result<(Self, u64)> {
+        let (mut ledger, mut good) = (Self::default(), 0);
+        loop {
+            match ledger.replay_one(log) {
+                Ok(0) => return Ok((ledger, good)),
+                Ok(bytes) => good += bytes,
+                Err(error) if is_damage(&error) => return Ok((ledger, good)),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Takes the next frame of a log; how many bytes it and its text have, 0 at the end.
+    fn replay_one(&mut self, log: &mut impl Read) -> io::Result<u64> {
+        let Some(frame) = wire::read_frame(log)? else { return Ok(0) };
+        let bytes = FRAME as u64;
+        match frame.kind {
+            Kind::Begin => {
+                let text = wire::read_text(log, &frame, DESCRIPTION_MAX)?;
+                self.begin(frame.a, &text)?;
+                return Ok(bytes + frame.b);
+            }
+            Kind::Of => self.current = frame.a,
+            Kind::Point => self.point(self.current, &frame)?,
+            Kind::Outcome => self.outcome(&frame)?,
+            _ => return Err(invalid("a frame that is in no log")),
+        }
+        Ok(bytes)
+    }
+
+    /// A run begins.
+    pub fn begin(&mut self, id: u64, text: &str) -> io::Result<()> {
+        let description: Description =
+            serde_json::from_str(text).map_err(|error| invalid(error.to_string()))?;
+        if id == 0 || self.find(id).is_some() {
+            return Err(invalid("this run is known already"));
+        }
+        if description.streams.is_empty() || description.streams.len() > STREAMS_MAX {
+            return Err(invalid(format!("a run has 1 to {STREAMS_MAX} writers")));
+        }
+        let streams = description.streams.iter().map(|_| Progress::default()).collect();
+        let run = Run { id, description, points: 0, streams, outcome: None };
+        self.runs.push_back(run);
+        if self.runs.len() > RUNS_MAX {
+            self.runs.pop_front();
+        }
+        self.current = id;
+        Ok(())
+    }
+
+    /// A write of this run was acknowledged. Each stream counts without a gap.
+    pub fn point(&mut self, run: u64, frame: &Frame) -> io::Result<()> {
+        let run = self.find_mut(run).ok_or_else(|| invalid("a point of no run"))?;
+        let stream = run.streams.get_mut(frame.stream as usize);
+        let stream = stream.ok_or_else(|| invalid("a point of no writer"))?;
+        if frame.a != stream.last + 1 {
+            return Err(invalid("a point that does not follow the one before"));
+        }
+        stream.last = frame.a;
+        stream.newest.push_back((frame.a, frame.b));
+        if stream.newest.len() > POINTS_KEPT {
+            stream.newest.pop_front();
+        }
+        run.points += 1;
+        Ok(())
+    }
+
+    /// A run was verified; the first outcome counts.
+    pub fn outcome(&mut self, frame: &Frame) -> io::Result<()> {
+        let run = self.find_mut(frame.a).ok_or_else(|| invalid("an outcome of no run"))?;
+        run.outcome.get_or_insert(frame.b);
+        Ok(())
+    }
+
+    pub fn last(&self) -> Option<&Run> {
+        self.runs.back()
+    }
+
+    /// What is known of a run, or of the last.
+    pub fn testimony(&self, id: u64) -> Option<Testimony> {
+        let run = if id == 0 { self.last() } else { self.find(id) }?;
+        let points = |stream: &Progress| Points {
+            last: stream.last,
+            newest: stream.newest.iter().copied().collect(),
+        };
+        Some(Testimony {
+            run: run.id,
+            description: run.description.clone(),
+            points: run.streams.iter().map(points).collect(),
+            cuts: self.cuts_of(run),
+        })
+    }
+
+    /// The outcomes of all runs of the same path on the same host.
+    fn cuts_of(&self, run: &Run) -> Cuts {
+        let is_same = |other: &&Run| {
+            let (a, b) = (&other.description, &run.description);
+            (&a.host, &a.path) == (&b.host, &b.path)
+        };
+        let mut cuts = Cuts::default();
+        for outcome in self.runs.iter().filter(is_same).filter_map(|other| other.outcome) {
+            cuts.conclusive += u64::from(outcome & CONCLUSIVE != 0);
+            cuts.with_loss += u64::from(outcome & CONCLUSIVE != 0 && outcome & LOST != 0);
+            cuts.inconclusive += u64::from(outcome & CONCLUSIVE == 0);
+        }
+        cuts
+    }
+
+    /// All runs in memory, one line a path.
+    pub fn witnessed(&self) -> Vec<Witnessed> {
+        let mut all: Vec<Witnessed> = Vec::new();
+        for run in &self.runs {
+            let known = all.iter_mut().find(|known| {
+                let (a, b) = (&known.description, &run.description);
+                (&a.host, &a.path) == (&b.host, &b.path)
+            });
+            match known {
+                Some(known) => known.acknowledged += run.points,
+                None => all.push(Witnessed {
+                    description: run.description.clone(),
+                    acknowledged: run.points,
+                    cuts: self.cuts_of(run),
+                }),
+            }
+        }
+        all
+    }
+
+    pub fn find(&self, id: u64) -> Option<&Run> {
+        self.runs.iter().find(|run| run.id == id)
+    }
+
+    fn find_mut(&mut self, id: u64) -> Option<&mut Run> {
+        self.runs.iter_mut().rev().find(|run| run.id == id)
+    }
+}
+
+fn is_damage(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::durability::{Method, Pattern, Stream};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn text(path: &str) -> String {
+        let stream = Stream { method: Method::Fsync, pattern: Pattern::Append };
+        let (host, path) = ("db1".to_owned(), path.to_owned());
+        let streams = vec![stream; 2];
+        let description = Description { host, path, device_bytes: None, streams };
+        serde_json::to_string(&description).unwrap()
+    }
+
+    fn point(stream: u32, a: u64) -> Frame {
+        Frame { kind: Kind::Point, stream, a, b: a * 3 }
+    }
+
+    /// A log of two runs whose points are mixed.
+    fn log() -> Vec<u8> {
+        let mut log = wire::with_text(Kind::Begin, 5, &text("/a"));
+        log.extend(wire::with_text(Kind::Begin, 6, &text("/b")));
+        for sequence in 1..=200 {
+            for run in [5, 6] {
+                log.extend(Frame::new(Kind::Of, run, 0).bytes());
+                log.extend(point((run - 5) as u32, sequence).bytes());
+            }
+        }
+        log.extend(Frame::new(Kind::Outcome, 5, CONCLUSIVE | LOST).bytes());
+        log
+    }
+
+    #[test]
+    fn a_log_is_read_back() {
+        let log = log();
+        let (ledger, good) = Ledger::replay(&mut &log[..]).unwrap();
+        assert_eq!(good, log.len() as u64);
+        let testimony = ledger.testimony(0).unwrap();
+        assert_eq!((testimony.run, testimony.cuts), (6, Cuts::default()));
+        assert_eq!(testimony.points.iter().map(|it| it.last).collect::<Vec<_>>(), [0, 200]);
+        let newest = &testimony.points[1].newest;
+        assert_eq!((newest.len(), newest.last()), (POINTS_KEPT, Some(&(200, 600))));
+        let other = ledger.testimony(5).unwrap();
+        assert_eq!(other.cuts, Cuts { conclusive: 1, with_loss: 1, inconclusive: 0 });
+        assert!(ledger.testimony(7).is_none());
+        let length = serde_json::to_string(&other).unwrap().len() as u64;
+        assert!(length < wire::TEXT_MAX, "{length}");
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let mut ledger = Ledger::default();
+        ledger.begin(5, &text("/a")).unwrap();
+        assert!(ledger.begin(5, &text("/a")).is_err() && ledger.begin(0, &text("/a")).is_err());
+        assert!(ledger.begin(6, "{}").is_err());
+        assert!(ledger.point(5, &point(2, 1)).is_err(), "no such writer");
+        assert!(ledger.point(6, &point(0, 1)).is_err(), "no such run");
+        assert!(ledger.point(5, &point(0, 2)).is_err(), "a gap");
+        ledger.point(5, &point(0, 1)).unwrap();
+        assert!(ledger.point(5, &point(0, 1)).is_err(), "again");
+        assert!(ledger.outcome(&Frame::new(Kind::Outcome, 9, 0)).is_err());
+        for id in 10..1_000 {
+            ledger.begin(id, &text("/a")).unwrap();
+        }
+        assert_eq!(ledger.runs.len(), RUNS_MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn a_log_may_end_or_be_damaged_anywhere(at in 0_usize..26_000, by in 0_u8..=255) {
+            let mut log = log();
+            let at = at % log.len();
+            if by == 0 {
+                log.truncate(at);
+            } else {
+                log[at] ^= by;
+            }
+            let (ledger, good) = Ledger::replay(&mut &log[..]).unwrap();
+            prop_assert!(good <= log.len() as u64);
+            // What is good is read again as it was.
+            let (again, all) = Ledger::replay(&mut &log[..good as usize]).unwrap();
+            prop_assert_eq!(all, good);
+            prop_assert_eq!(again.testimony(0), ledger.testimony(0));
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What a cut left, against what the witness knows.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use blockstone_base::durability::{
+    DurabilityFindings, Points, Stage, Stream, StreamFindings, Testimony,
+};
+use blockstone_measure::Observer;
+
+use super::chain::Chain;
+use super::client::Client;
+use super::examine::of_chain;
+use super::fates::{self, Known, Observed};
+use super::found::{self, Content};
+use super::layout::{self, WINDOW};
+use super::ledger::{CONCLUSIVE, LOST};
+use super::medium::{Medium, StreamReader, stamp_of};
+use crate::CheckError;
+
+/// Compares what is on `path` with what the witness knows, tells it the outcome, and removes what
+/// was written to a directory. Fails when the witness cannot be reached, or nothing on the path
+/// can be of a run that it knows.
+pub fn verify(
+    path: &Path,
+    witness: &str,
+    observer: &mut dyn Observer,
+) -> Result<DurabilityFindings, CheckError> {
+    let chain = Chain::of(Path::new("/"), path)?;
+    let medium = Medium::of(Path::new(&chain.target.path), chain.is_device());
+    let mut client = Client::connect(witness)?;
+    let found = medium.run()?;
+    let testimony = client.ask(found.unwrap_or(0))?;
+    let testimony = match (found, testimony) {
+        (_, Some(testimony)) if found.is_some() || is_same(&testimony, &chain) => testimony,
+        (Some(_), _) => return Err(CheckError::UnknownRun { path: path.to_owned() }),
+        (None, _) => return Err(CheckError::NoTrace { path: path.to_owned() }),
+    };
+    observer.phase("verify");
+    let mut notes = Vec::new();
+    if found.is_none() {
+        notes.push(format!(
+            "Not even the mark of the run was there, which was flushed before it: what follows is \
+             compared with the last run that the witness knows, which wrote to {}.",
+            testimony.description.path
+        ));
+    }
+    let mut streams = Vec::new();
+    let mut unreadable = None;
+    for (number, (stream, points)) in
+        (0..).zip(testimony.description.streams.iter().zip(&testimony.points))
+    {
+        if observer.interrupted().is_some() {
+            break;
+        }
+        let reader = StreamReader::new(&medium, number)?;
+        let one = One { run: testimony.run, number, stream: *stream, points };
+        streams.push(one.judge(reader, &mut unreadable));
+    }
+    notes.extend(unreadable.map(|why| format!("Some blocks could not be read: {why}.")));
+    let conclusive = fates::classify(&mut streams);
+    let mut findings = of_chain(Stage::Verified, path, chain);
+    findings.signal = observer.interrupted().map(str::to_owned);
+    if findings.signal.is_none() {
+        let lost = streams.iter().any(StreamFindings::is_broken);
+        // A loss is one whatever the controls say.
+        let bits = if lost { CONCLUSIVE | LOST } else { u64::from(conclusive) * CONCLUSIVE };
+        client.outcome(testimony.run, bits)?;
+        findings.cuts = client.ask(testimony.run)?.map(|it| it.cuts).unwrap_or_default();
+        if let Err(error) = medium.remove() {
+            notes.push(format!("What was written could not be removed: {error}."));
+        }
+    }
+    findings.streams = streams;
+    findings.notes = notes;
+    Ok(findings)
+}
+
+/// Whether a device without a mark can be the one of this run.
+fn is_same(testimony: &Testimony, chain: &Chain) -> bool {
+    let bytes = testimony.description.device_bytes;
+    bytes.is_some() && bytes == chain.is_device().then_some(chain.target.free_bytes)
+}
+
+struct One<'a> {
+    run: u64,
+    number: u16,
+    stream: Stream,
+    points: &'a Points,
+}
+
+impl One<'_> {
+    fn judge(
+        &self,
+        mut reader: StreamReader<'_>,
+        unreadable: &mut Option<String>,
+    ) -> StreamFindings {
+        let hashes: BTreeMap<u64, u64> = self.points.newest.iter().copied().collect();
+        let (pattern, last) = (self.stream.pattern, self.points.last);
+        let observe = |sequence: u64| {
+            let place = layout::place(self.number, pattern, sequence);
+            let stamp = stamp_of(self.run, self.number, &place, sequence);
+            let content = match reader.read(&place) {
+                Ok(bytes) => found::content(bytes, place.bytes as usize, &stamp),
+                Err(error) => {
+                    let text = error.to_string();
+                    unreadable.get_or_insert(text.lines().next().unwrap_or_default().to_owned());
+                    Content::Nothing
+                }
+            };
+            Observed { sequence, hash: hashes.get(&sequence).copied(), content }
+        };
+        let blocks: Vec<Observed> =
+            (layout::first_checked(pattern, last)..=last).map(observe).collect();
+        let known = Known { last, started: last.saturating_add(WINDOW + 1) };
+        fates::judge(self.stream, known, &blocks)
+    }
+}

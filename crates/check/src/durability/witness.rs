@@ -1,0 +1,495 @@
+//! The witness: it listens, keeps what writers had acknowledged in a log that it flushes before it
+//! confirms anything, and answers what it knows after a cut.
+//!
+//! Whoever connects may be hostile: connections, texts, runs and the log are bounded, and whoever
+//! says nothing is dropped. Nobody is asked who they are: a witness belongs into a network that is
+//! trusted.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::ops::ControlFlow;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use blockstone_base::durability::{DurabilityFindings, Stage};
+use blockstone_base::rng::Rng;
+use blockstone_measure::Observer;
+use rustix::fs::OFlags;
+
+use super::ledger::Ledger;
+use super::wire::{self, DESCRIPTION_MAX, FRAME, Frame, Kind, invalid};
+use crate::CheckError;
+
+/// The first bytes of a log.
+const LOG_START: &[u8; FRAME] = b"blockstone witness log 1\n\0\0\0\0\0\0\0";
+/// The longest log: 128 million points.
+const LOG_MAX: u64 = 4 << 30;
+const CONNECTIONS_MAX: usize = 16;
+/// After this silence a connection ends; writers are heard every five seconds.
+const SILENCE: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_millis(50);
+/// Points that are taken together.
+const BATCH: usize = 4096;
+
+/// How a witness serves.
+#[derive(Clone, Debug)]
+pub struct Serving<'a> {
+    /// Where it listens.
+    pub address: &'a str,
+    pub log: &'a Path,
+    pub cycles: Option<Cycles>,
+    pub seed: u64,
+}
+
+/// Cuts that the witness makes.
+#[derive(Clone, Debug)]
+pub struct Cycles {
+    pub count: u64,
+    /// A command for the shell that cuts the power of the writing machine and turns it on again.
+    pub cut: String,
+}
+
+/// How long writers write before a cut.
+const BEFORE_CUT: (Duration, Duration) = (Duration::from_secs(3), Duration::from_secs(13));
+/// How long a machine may take to start and to verify.
+const RETURN: Duration = Duration::from_mins(15);
+
+/// Serves until it is interrupted, or all cycles are done.
+pub fn serve(
+    serving: &Serving<'_>,
+    observer: &mut dyn Observer,
+) -> Result<DurabilityFindings, CheckError> {
+    let listen = |source| CheckError::Listen { address: serving.address.to_owned(), source };
+    let listener = TcpListener::bind(serving.address).map_err(listen)?;
+    listener.set_nonblocking(true).map_err(listen)?;
+    let address = listener.local_addr().map_err(listen)?.to_string();
+    let log = |source| CheckError::Log { path: serving.log.to_owned(), source };
+    let book = Book::open(serving.log).map_err(log)?;
+    observer.note(&format!("witness: listens at {address}, keeps {}", serving.log.display()));
+    let shared = Shared { book: Mutex::new(book), connections: Mutex::default() };
+    let mut cutter = serving.cycles.as_ref().map(|cycles| Cutter::new(cycles, serving.seed));
+    let mut notes = Vec::new();
+    thread::scope(|scope| {
+        for number in 0_u64.. {
+            if observer.interrupted().is_some() {
+                break;
+            }
+            if let Some(cutter) = &mut cutter
+                && let ControlFlow::Break(why) = cutter.step(&shared, observer)
+            {
+                notes.extend(why);
+                break;
+            }
+            match listener.accept() {
+                Ok((stream, _)) => {
+                    if let Some(stream) = shared.admit(number, stream) {
+                        let shared = &shared;
+                        scope.spawn(move || {
+                            let _ = attend(shared, stream);
+                            shared.leave(number);
+                        });
+                    }
+                }
+                Err(_) => thread::sleep(LOOK),
+            }
+        }
+        shared.dismiss();
+    });
+    let ledger = &shared.book().ledger;
+    let cuts = ledger.last().and_then(|run| ledger.testimony(run.id)).map(|it| it.cuts);
+    Ok(DurabilityFindings {
+        stage: Stage::Witnessed,
+        subject: address,
+        file_system: String::new(),
+        mount_options: String::new(),
+        barrier_off: None,
+        hypervisor: None,
+        layers: Vec::new(),
+        flushing: None,
+        streams: Vec::new(),
+        cuts: cuts.unwrap_or_default(),
+        witnessed: ledger.witnessed(),
+        notes,
+        signal: observer.interrupted().map(str::to_owned),
+    })
+}
+
+#[derive(Debug)]
+struct Shared {
+    book: Mutex<Book>,
+    /// To end them; by their number.
+    connections: Mutex<Vec<(u64, TcpStream)>>,
+}
+
+impl Shared {
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn connections(&self) -> MutexGuard<'_, Vec<(u64, TcpStream)>> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a connection in, unless there are too many.
+    fn admit(&self, number: u64, mut stream: TcpStream) -> Option<TcpStream> {
+        let mut connections = self.connections();
+        stream.set_nonblocking(false).ok()?;
+        stream.set_nodelay(true).ok()?;
+        stream.set_read_timeout(Some(SILENCE)).ok()?;
+        stream.set_write_timeout(Some(SILENCE)).ok()?;
+        if connections.len() >= CONNECTIONS_MAX {
+            let _ = stream.write_all(&wire::with_text(Kind::Refused, 0, "too many connections"));
+            return None;
+        }
+        connections.push((number, stream.try_clone().ok()?));
+        Some(stream)
+    }
+
+    fn leave(&self, number: u64) {
+        self.connections().retain(|(known, _)| *known != number);
+    }
+
+    fn dismiss(&self) {
+        for (_, stream) in self.connections().iter() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// Serves one connection to its end.
+fn attend(shared: &Shared, stream: TcpStream) -> io::Result<()> {
+    let mut to = stream.try_clone()?;
+    let mut from = BufReader::with_capacity(BATCH * FRAME, stream);
+    match converse(shared, &mut from, &mut to) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            to.write_all(&wire::with_text(Kind::Refused, 0, &error.to_string()))?;
+            Err(error)
+        }
+        ended => ended,
+    }
+}
+
+fn converse(
+    shared: &Shared,
+    from: &mut BufReader<TcpStream>,
+    to: &mut TcpStream,
+) -> io::Result<()> {
+    let (mut run, mut points) = (0, 0);
+    while let Some(frame) = wire::read_frame(from)? {
+        match frame.kind {
+            Kind::Begin => {
+                let text = wire::read_text(from, &frame, DESCRIPTION_MAX)?;
+                shared.book().begin(frame.a, &text)?;
+                run = frame.a;
+            }
+            Kind::Point => {
+                let mut frames = vec![frame];
+                while from.buffer().len() >= FRAME && frames.len() < BATCH {
+                    // What is not a point ends the batch, and is next.
+                    let Some(next) = next_point(from) else { break };
+                    frames.push(next);
+                }
+                shared.book().points(run, &frames)?;
+                points += frames.len() as u64;
+            }
+            Kind::Idle => {}
+            Kind::Ask => {
+                let testimony = shared.book().ledger.testimony(frame.a);
+                if let Some(testimony) = testimony {
+                    let text = serde_json::to_string(&testimony)?;
+                    to.write_all(&wire::with_text(Kind::Testimony, testimony.run, &text))?;
+                    continue;
+                }
+            }
+            Kind::Outcome => shared.book().outcome(&frame)?,
+            _ => return Err(invalid("a frame that only a witness sends")),
+        }
+        to.write_all(&Frame::new(Kind::Durable, points, 0).bytes())?;
+    }
+    Ok(())
+}
+
+/// The next frame, if it has arrived whole and is a point.
+fn next_point(from: &mut BufReader<TcpStream>) -> Option<Frame> {
+    let bytes = from.buffer().first_chunk::<FRAME>()?;
+    let frame = Frame::parse(bytes).filter(|frame| frame.kind == Kind::Point)?;
+    from.consume(FRAME);
+    Some(frame)
+}
+
+/// What is known, and the log that keeps it.
+#[derive(Debug)]
+struct Book {
+    ledger: Ledger,
+    log: File,
+    bytes: u64,
+    /// The run of the last points in the log.
+    current: u64,
+}
+
+impl Book {
+    fn open(path: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).mode(0o600);
+        options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32);
+        let mut log = options.open(path)?;
+        if !log.metadata()?.is_file() {
+            return Err(invalid("it is no regular file"));
+        }
+        log.try_lock().map_err(|_| io::Error::other("another witness has it"))?;
+        let mut start = [0; FRAME];
+        let ledger = match log.metadata()?.len() {
+            0 => {
+                log.write_all(LOG_START)?;
+                log.sync_all()?;
+                sync_directory_of(path)?;
+                Ledger::default()
+            }
+            _ if log.read_exact(&mut start).is_ok() && start == *LOG_START => {
+                let (ledger, good) = Ledger::replay(&mut BufReader::new(&log))?;
+                log.set_len(FRAME as u64 + good)?;
+                ledger
+            }
+            _ => return Err(invalid("it is no log of a witness")),
+        };
+        let bytes = log.seek(SeekFrom::End(0))?;
+        Ok(Self { ledger, log, bytes, current: 0 })
+    }
+
+    fn begin(&mut self, run: u64, text: &str) -> io::Result<()> {
+        self.ledger.begin(run, text)?;
+        self.current = run;
+        self.keep(&wire::with_text(Kind::Begin, run, text))
+    }
+
+    fn points(&mut self, run: u64, frames: &[Frame]) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity((frames.len() + 1) * FRAME);
+        if self.current != run {
+            bytes.extend(Frame::new(Kind::Of, run, 0).bytes());
+        }
+        for frame in frames {
+            self.ledger.point(run, frame)?;
+            bytes.extend(frame.bytes());
+        }
+        self.current = run;
+        self.keep(&bytes)
+    }
+
+    fn outcome(&mut self, frame: &Frame) -> io::Result<()> {
+        self.ledger.outcome(frame)?;
+        self.keep(&frame.bytes())
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.bytes + bytes.len() as u64 > LOG_MAX {
+            return Err(invalid("the log is full; start the witness with another --log"));
+        }
+        self.log.write_all(bytes)?;
+        self.bytes += bytes.len() as u64;
+        self.log.sync_data()
+    }
+}
+
+fn sync_directory_of(path: &Path) -> io::Result<()> {
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+    File::open(above.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// Makes one cut after the other: while a run is under way, and again after it was verified.
+#[derive(Debug)]
+struct Cutter<'a> {
+    cycles: &'a Cycles,
+    rng: Rng,
+    done: u64,
+    /// The last run whose power was cut.
+    last: u64,
+    state: Cutting,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Cutting {
+    /// For a run to begin.
+    Waiting,
+    At(u64, Instant),
+    /// For the run to be verified.
+    Returning(u64, Instant),
+}
+
+impl<'a> Cutter<'a> {
+    fn new(cycles: &'a Cycles, seed: u64) -> Self {
+        let state = Cutting::Waiting;
+        Self { cycles, rng: Rng::new(seed, 0), done: 0, last: 0, state }
+    }
+
+    /// Does what is due. Breaks when all is done, with the reason where it failed.
+    fn step(
+        &mut self,
+        shared: &Shared,
+        observer: &mut dyn Observer,
+    ) -> ControlFlow<Option<String>> {
+        let now = Instant::now();
+        match self.state {
+            Cutting::Waiting => {
+                let book = shared.book();
+                let run = book.ledger.last().filter(|run| run.points > 0 && run.outcome.is_none());
+                if let Some(run) = run.filter(|run| run.id != self.last) {
+                    let (least, most) = BEFORE_CUT;
+                    let more = most.saturating_sub(least).mul_f64(self.rng.unit());
+                    self.state = Cutting::At(run.id, now + least + more);
+                }
+            }
+            Cutting::At(run, at) if now >= at => {
+                observer.note(&format!("cut {} of {}", self.done + 1, self.cycles.count));
+                let mut shell = Command::new("sh");
+                let shell = shell.arg("-c").arg(&self.cycles.cut).stdin(Stdio::null());
+                match shell.stdout(Stdio::null()).status() {
+                    Ok(status) if status.success() => {}
+                    Ok(status) => {
+                        return ControlFlow::Break(Some(format!("The cut failed: {status}.")));
+                    }
+                    Err(error) => {
+                        return ControlFlow::Break(Some(format!("The cut failed: {error}.")));
+                    }
+                }
+                self.last = run;
+                self.state = Cutting::Returning(run, now + RETURN);
+            }
+            Cutting::Returning(run, until) => {
+                if shared.book().ledger.find(run).is_none_or(|run| run.outcome.is_some()) {
+                    self.done += 1;
+                    self.state = Cutting::Waiting;
+                    if self.done >= self.cycles.count {
+                        return ControlFlow::Break(None);
+                    }
+                    return ControlFlow::Continue(());
+                }
+                if now > until {
+                    let why = "The machine did not come back to verify within 15 minutes.";
+                    return ControlFlow::Break(Some(why.to_owned()));
+                }
+            }
+            Cutting::At(..) => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::durability::{Description, Method, Pattern, Stream};
+
+    use super::super::client::Client;
+    use super::super::ledger::CONCLUSIVE;
+    use super::*;
+
+    /// Serves until it is dropped.
+    struct Served {
+        address: String,
+        stop: std::sync::Arc<std::sync::atomic::AtomicBool>,
+        thread: Option<thread::JoinHandle<DurabilityFindings>>,
+    }
+
+    struct Stopping {
+        stop: std::sync::Arc<std::sync::atomic::AtomicBool>,
+        notes: std::sync::mpsc::Sender<String>,
+    }
+
+    impl Observer for Stopping {
+        fn note(&mut self, text: &str) {
+            let _ = self.notes.send(text.to_owned());
+        }
+
+        fn interrupted(&self) -> Option<&'static str> {
+            self.stop.load(std::sync::atomic::Ordering::Relaxed).then_some("INT")
+        }
+    }
+
+    impl Served {
+        fn start(log: &Path) -> Self {
+            let stop = std::sync::Arc::<std::sync::atomic::AtomicBool>::default();
+            let (notes, said) = std::sync::mpsc::channel();
+            let mut observer = Stopping { stop: std::sync::Arc::clone(&stop), notes };
+            let log = log.to_owned();
+            let thread = thread::spawn(move || {
+                let serving = Serving { address: "127.0.0.1:0", log: &log, cycles: None, seed: 1 };
+                serve(&serving, &mut observer).unwrap()
+            });
+            let note = said.recv().unwrap();
+            let address = note.split(' ').nth(3).unwrap().trim_end_matches(',').to_owned();
+            Self { address, stop, thread: Some(thread) }
+        }
+
+        fn end(mut self) -> DurabilityFindings {
+            self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            self.thread.take().unwrap().join().unwrap()
+        }
+    }
+
+    fn description() -> Description {
+        let stream = Stream { method: Method::Fsync, pattern: Pattern::Append };
+        let (host, path) = ("db1".to_owned(), "/data".to_owned());
+        Description { host, path, device_bytes: None, streams: vec![stream; 2] }
+    }
+
+    #[test]
+    fn what_was_confirmed_is_known_after_a_restart() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("log");
+        let served = Served::start(&log);
+        let mut client = Client::connect(&served.address).unwrap();
+        assert!(client.ask(0).unwrap().is_none());
+        let link = client.begin(9, &description()).unwrap();
+        let points = link.handle();
+        for sequence in 1..=100 {
+            for stream in 0..2 {
+                assert!(points.may_start(stream, sequence, &|| true));
+                points.acknowledged(stream, sequence, sequence * 7);
+            }
+        }
+        link.finish(Duration::from_secs(20));
+        let findings = served.end();
+        assert_eq!(findings.witnessed[0].acknowledged, 200);
+        // The end of a write that was cut off.
+        OpenOptions::new().append(true).open(&log).unwrap().write_all(b"cut off").unwrap();
+
+        let served = Served::start(&log);
+        let mut client = Client::connect(&served.address).unwrap();
+        let known = client.ask(9).unwrap().unwrap();
+        assert_eq!((known.points[0].last, known.points[1].last), (100, 100));
+        assert_eq!(known.points[1].newest.last(), Some(&(100, 700)));
+        client.outcome(9, CONCLUSIVE).unwrap();
+        assert_eq!(client.ask(0).unwrap().unwrap().cuts.conclusive, 1);
+        let again = Client::connect(&served.address).unwrap().begin(9, &description());
+        assert!(again.unwrap_err().to_string().contains("known already"));
+        served.end();
+    }
+
+    #[test]
+    fn whoever_makes_no_sense_is_dropped_and_no_other_file_is_touched() {
+        let dir = tempfile::tempdir().unwrap();
+        let served = Served::start(&dir.path().join("log"));
+        for bytes in [&[7; 64][..], &Frame::new(Kind::Point, 1, 1).bytes()] {
+            let mut stream = TcpStream::connect(&served.address).unwrap();
+            stream.write_all(bytes).unwrap();
+            let mut answer = Vec::new();
+            let _ = stream.read_to_end(&mut answer);
+            assert_eq!(answer.get(..1), Some(&Frame::new(Kind::Refused, 0, 0).bytes()[..1]));
+        }
+        let silent: Vec<_> =
+            (0..40).map(|_| TcpStream::connect(&served.address).unwrap()).collect();
+        drop(silent);
+        served.end();
+        let other = dir.path().join("other");
+        std::fs::write(&other, "of the user, and longer than a frame of a log").unwrap();
+        assert!(Book::open(&other).unwrap_err().to_string().contains("no log of a witness"));
+        assert_eq!(std::fs::read(&other).unwrap().len(), 45);
+        let held = Book::open(&dir.path().join("log")).unwrap();
+        assert!(Book::open(&dir.path().join("log")).is_err(), "it is in use");
+        drop(held);
+    }
+}

@@ -1,0 +1,258 @@
+//! Writers that go on until the power is cut, and tell the witness what they had acknowledged.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use blockstone_base::durability::{
+    Class, Description, DurabilityFindings, Method, Pattern, Stage, Stream, StreamFindings,
+};
+use blockstone_base::identity::PathKind;
+use blockstone_base::units::Bytes;
+use blockstone_measure::Observer;
+use blockstone_measure::claim::{self, ClaimError, Device};
+use blockstone_sys::file::{BlockFile, FileError};
+
+use super::chain::Chain;
+use super::client::{Client, Points};
+use super::examine::of_chain;
+use super::layout;
+use super::medium::{Medium, StreamWriter};
+use crate::CheckError;
+
+/// What is written, where, and for how long at most.
+#[derive(Clone, Debug)]
+pub struct Writing<'a> {
+    pub path: &'a Path,
+    /// Whether it is a device that may be overwritten.
+    pub destroy: bool,
+    /// Address of the witness.
+    pub witness: &'a str,
+    pub methods: &'a [Method],
+    pub patterns: &'a [Pattern],
+    pub duration: Duration,
+    /// Names the run.
+    pub id: u64,
+}
+
+/// Writers look this often whether they shall end.
+const LOOK: Duration = Duration::from_millis(100);
+/// Between the writes of a control: it waits for nothing, and would take the processors, and fill
+/// the log of the witness.
+const CONTROL_PAUSE: Duration = Duration::from_millis(1);
+/// For how long a writer may wait for its device after the end.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// For how long the witness may take to confirm the last points.
+const LAST_POINTS: Duration = Duration::from_secs(10);
+
+/// Writes until the time is over, a signal ends it, the witness is gone, or every write fails: what
+/// a power cut does is the end of all of these. What was written stays, for a verification, unless
+/// a signal ended it. Fails when the path cannot be used or the witness not be reached.
+pub fn write(
+    writing: &Writing<'_>,
+    observer: &mut dyn Observer,
+) -> Result<DurabilityFindings, CheckError> {
+    let chain = Chain::of(Path::new("/"), writing.path)?;
+    let patterns: &[Pattern] =
+        if chain.is_device() { &[Pattern::Overwrite] } else { writing.patterns };
+    let streams = layout::streams(writing.methods, patterns);
+    // Held against mounts and the like for as long as it is written to.
+    let _held = hold(writing, &chain, streams.len())?;
+    let medium = Medium::of(Path::new(&chain.target.path), chain.is_device());
+    let mut client = Client::connect(writing.witness)?;
+    // A witness that does not answer is known before anything is written.
+    client.ask(0)?;
+    observer.phase("prepare");
+    medium.begin(writing.id)?;
+    match run(writing, &medium, &chain, (client, streams), observer) {
+        Ok(findings) => {
+            let mut findings = DurabilityFindings {
+                signal: observer.interrupted().map(str::to_owned),
+                ..findings
+            };
+            if findings.signal.is_some() {
+                remove(&medium, &mut findings.notes);
+            } else {
+                findings.notes.push(format!(
+                    "The blocks stay where they are for the verification after the cut: \
+                     blockstone check durability --verify --witness {} {}",
+                    writing.witness,
+                    writing.path.display()
+                ));
+            }
+            Ok(findings)
+        }
+        Err(error) => {
+            let _ = medium.remove();
+            Err(error)
+        }
+    }
+}
+
+fn remove(medium: &Medium, notes: &mut Vec<String>) {
+    if let Err(error) = medium.remove() {
+        notes.push(format!("What was written could not be removed: {error}."));
+    }
+}
+
+/// Refuses what cannot be written to, and claims a device.
+fn hold(
+    writing: &Writing<'_>,
+    chain: &Chain,
+    streams: usize,
+) -> Result<Option<BlockFile>, CheckError> {
+    let path = Path::new(&chain.target.path);
+    match chain.target.kind {
+        PathKind::File => Err(CheckError::NotWritten { path: writing.path.to_owned() }),
+        PathKind::Directory => {
+            claim::directory(path)?;
+            Ok(None)
+        }
+        PathKind::BlockDevice => {
+            let device = Device { path, destroy: writing.destroy, instead: None };
+            device.claim(|path| {
+                let medium = Medium::Device(path.to_owned());
+                Ok(medium.run().is_ok_and(|run| run.is_some()))
+            })?;
+            let file = BlockFile::open_device(path, false)?;
+            let (size, least) = (file.size_bytes()?, layout::device_bytes(streams));
+            if size < least {
+                let hint = "use fewer --methods, or a larger device".to_owned();
+                let (least, size) = (Bytes(least), Bytes(size));
+                return Err(
+                    ClaimError::TooSmall { path: path.to_owned(), least, size, hint }.into()
+                );
+            }
+            Ok(Some(file))
+        }
+    }
+}
+
+/// What all writers share.
+struct Shared {
+    points: Points,
+    ended: AtomicBool,
+    working: AtomicUsize,
+    /// Streams that ended with an error.
+    failures: Mutex<Vec<(Stream, FileError)>>,
+}
+
+fn run(
+    writing: &Writing<'_>,
+    medium: &Medium,
+    chain: &Chain,
+    (client, streams): (Client, Vec<Stream>),
+    observer: &mut dyn Observer,
+) -> Result<DurabilityFindings, CheckError> {
+    let (mut writers, mut refused) = (Vec::new(), Vec::new());
+    for stream in streams {
+        if observer.interrupted().is_some() {
+            break;
+        }
+        let number = writers.len() as u16;
+        match StreamWriter::prepare(medium, writing.id, (number, stream)) {
+            Ok(writer) => writers.push((stream, writer)),
+            // No direct I/O here: the number goes to the next stream.
+            Err(CheckError::File(FileError::Open { source, direct: true, .. })) => {
+                refused.push(format!("{} was not tried: {source}.", stream.case()));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    medium.settle()?;
+    let description = Description {
+        host: chain.hostname.clone(),
+        path: chain.target.path.clone(),
+        device_bytes: chain.is_device().then_some(chain.target.free_bytes),
+        streams: writers.iter().map(|(stream, _)| *stream).collect(),
+    };
+    let link = client.begin(writing.id, &description)?;
+    observer.phase("write until the power is cut");
+    let shared = Arc::new(Shared {
+        points: link.handle(),
+        ended: AtomicBool::new(false),
+        working: AtomicUsize::new(writers.len()),
+        failures: Mutex::default(),
+    });
+    for (number, (stream, writer)) in (0..).zip(writers) {
+        let shared = Arc::clone(&shared);
+        // Not scoped: a writer whose device never answers must not keep this from ending.
+        thread::spawn(move || {
+            work(&shared, (number, stream), writer);
+            shared.working.fetch_sub(1, Ordering::Relaxed);
+        });
+    }
+    let until = Instant::now() + writing.duration;
+    let is_working = || shared.working.load(Ordering::Relaxed) > 0;
+    while is_working()
+        && Instant::now() < until
+        && observer.interrupted().is_none()
+        && link.failed().is_none()
+    {
+        thread::sleep(LOOK);
+    }
+    shared.ended.store(true, Ordering::Relaxed);
+    let until = Instant::now() + PATIENCE;
+    while is_working() && Instant::now() < until {
+        thread::sleep(LOOK);
+    }
+    let mut findings = of_chain(Stage::Written, writing.path, chain.clone());
+    if is_working() {
+        let writers = shared.working.load(Ordering::Relaxed);
+        findings.notes.push(format!("{writers} writers still wait for the device."));
+    }
+    let failed = link.failed();
+    let handle = link.handle();
+    link.finish(LAST_POINTS);
+    let confirmed = handle.confirmed();
+    findings.notes.extend(refused);
+    findings.notes.extend(failed.map(|why| format!("The witness went away: {why}.")));
+    findings.notes.extend(failures(&shared));
+    let pairs = description.streams.iter().zip(confirmed);
+    findings.streams = pairs.map(|(&stream, count)| not_verified(stream, count)).collect();
+    Ok(findings)
+}
+
+fn not_verified(stream: Stream, acknowledged: u64) -> StreamFindings {
+    StreamFindings {
+        stream,
+        class: Class::Unknown,
+        evidence: format!("{acknowledged} acknowledged, and not verified after a cut"),
+        acknowledged,
+        checked: 0,
+        lost: 0,
+        torn: 0,
+        misplaced: 0,
+        reordered: 0,
+        torn_in_flight: 0,
+    }
+}
+
+fn failures(shared: &Shared) -> Option<String> {
+    let failures = shared.failures.lock().unwrap_or_else(PoisonError::into_inner);
+    let (stream, error) = failures.first()?;
+    let what = error.to_string().lines().next().unwrap_or_default().to_owned();
+    Some(format!("{} writers ended with an error: {}: {what}.", failures.len(), stream.case()))
+}
+
+fn work(shared: &Shared, (number, stream): (u16, Stream), mut writer: StreamWriter) {
+    let go_on = || !shared.ended.load(Ordering::Relaxed);
+    for sequence in 1.. {
+        if !shared.points.may_start(number, sequence, &go_on) {
+            return;
+        }
+        if stream.method.is_control() {
+            thread::sleep(CONTROL_PAUSE);
+        }
+        match writer.write(sequence) {
+            Ok(hash) => shared.points.acknowledged(number, sequence, hash),
+            Err(error) => {
+                let mut failures = shared.failures.lock().unwrap_or_else(PoisonError::into_inner);
+                failures.push((stream, error));
+                return;
+            }
+        }
+    }
+}
