@@ -1,0 +1,408 @@
+//! What operations on names and inodes cost, by shape and by the number of files, and where their
+//! answers came from.
+//!
+//! A directory grows from size to size; at each, every operation is timed on a part of its files.
+//! Names follow from numbers, and all lies in one scratch directory, held by its descriptor.
+
+mod classify;
+mod cold;
+mod layout;
+mod ranks;
+mod work;
+
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::time::Duration;
+
+use blockstone_base::identity::PathKind;
+use blockstone_base::metadata::{CacheGrowth, Cell, Growth, MetadataFindings, Operation, Shape};
+use blockstone_measure::{Observer, claim, scratch};
+use blockstone_sys::scratch::ScratchDir;
+use blockstone_sys::{slab, survey};
+use rustix::io::Errno;
+
+use crate::CheckError;
+use crate::direct::name_of;
+use layout::{Dirs, Kind};
+use ranks::{Device, Outcome, Ranks, Task};
+
+pub use cold::Caches;
+
+/// What is to be tried.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub shapes: Vec<Shape>,
+    /// Numbers of files, ascending: all for the first shape, the last for the others.
+    pub sizes: Vec<u64>,
+    pub ranks: u32,
+    /// Written to each file that is made durable.
+    pub content_bytes: u64,
+    /// Dropped before reading operations are tried a second time.
+    pub drop: Option<Caches>,
+    /// For one operation.
+    pub limit: Duration,
+}
+
+impl Settings {
+    /// What takes at most four seconds and harms nobody.
+    pub fn quick() -> Self {
+        Self {
+            shapes: vec![Shape::One],
+            sizes: vec![2_000],
+            ranks: 2,
+            content_bytes: 4096,
+            drop: None,
+            limit: Duration::from_millis(150),
+        }
+    }
+}
+
+pub const RANKS_MAX: u32 = 256;
+/// Names have this many digits for each rank.
+pub const FILES_MAX: u64 = 100_000_000;
+
+/// Files that operations which change something are tried on, of all ranks.
+const CHANGED: u64 = 10_000;
+/// For filling a directory up to the next size.
+const FILL_LIMIT: Duration = Duration::from_mins(5);
+/// At least, on any file system, of an inode with its entry.
+const FILE_BYTES: u64 = 600;
+/// Files that must be made for their memory to be told from what others do.
+const LEAST_COUNTED: u64 = 1_000;
+/// Objects of a cache for each file that make it one of the caches that grow with files.
+const OBJECTS_PER_FILE: f64 = 0.5;
+
+/// Operations that are tried again after caches were dropped.
+const READS: [Operation; 5] = [
+    Operation::Readdir,
+    Operation::Stat,
+    Operation::OpenClose,
+    Operation::AccessNegative,
+    Operation::ReaddirStat,
+];
+const CHANGES: [Operation; 3] = [Operation::Rename, Operation::Setattr, Operation::Xattr];
+
+/// Tries all operations in a scratch directory in `path`, which `id` names. Fails when the path
+/// cannot be used; what the kernel refuses is a finding.
+pub fn of_path(
+    path: &Path,
+    id: u64,
+    settings: &Settings,
+    observer: &mut dyn Observer,
+) -> Result<MetadataFindings, CheckError> {
+    let target = survey::target(Path::new("/"), path)?;
+    if target.kind != PathKind::Directory {
+        return Err(CheckError::NoDirectory { path: path.to_owned() });
+    }
+    claim::directory(path)?;
+    has_room(path, settings)?;
+    let kind = target.file_system.map(|found| found.kind).unwrap_or_default();
+    let dir = Path::new(&target.path);
+    scratch::remove_orphans(dir, &[]);
+    let mut check = Check {
+        path,
+        in_memory: matches!(kind.as_str(), "tmpfs" | "ramfs" | "devtmpfs"),
+        elsewhere: classify::elsewhere(&kind),
+        settings,
+        scratch: Scratch::make(dir, id).map_err(|source| failed(path, source))?,
+        device: Device::open(target.devices.first().map(|device| device.name.clone())),
+        observer,
+        cells: Vec::new(),
+        memory: Vec::new(),
+        memory_unseen: String::new(),
+        unfinished: false,
+    };
+    let tried = check.all();
+    let removed = check.scratch.remove();
+    tried?;
+    removed.map_err(|source| failed(path, source))?;
+    Ok(MetadataFindings {
+        subject: path.display().to_string(),
+        file_system: kind,
+        device: check.device.name,
+        ranks: settings.ranks,
+        growth: growth(&check.cells),
+        cells: check.cells,
+        memory: check.memory,
+        memory_unseen: check.memory_unseen,
+        unfinished: check.unfinished,
+        signal: check.observer.interrupted().map(str::to_owned),
+    })
+}
+
+fn failed(path: &Path, source: std::io::Error) -> CheckError {
+    let hint = "free some space and inodes, choose another directory, or use fewer --files";
+    CheckError::Scratch { dir: path.to_owned(), source, hint }
+}
+
+/// Refuses more files than there are inodes or bytes for.
+fn has_room(path: &Path, settings: &Settings) -> Result<(), CheckError> {
+    let files = settings.sizes.last().copied().unwrap_or_default();
+    let Ok(found) = rustix::fs::statvfs(path) else { return Ok(()) };
+    // Without a number, as btrfs has none, there is no limit.
+    let few_inodes = found.f_files > 0 && found.f_favail < files + files / 64;
+    let few_bytes = found.f_bavail.saturating_mul(found.f_frsize) < files * FILE_BYTES;
+    if few_inodes || few_bytes {
+        let what = if few_inodes { "inodes" } else { "bytes" };
+        return Err(CheckError::NoRoom { path: path.to_owned(), files, what });
+    }
+    Ok(())
+}
+
+/// The scratch directory, which goes with this value.
+#[derive(Debug)]
+struct Scratch(Option<ScratchDir>);
+
+impl Scratch {
+    fn make(dir: &Path, id: u64) -> std::io::Result<Self> {
+        let path = dir.join(scratch::name(id, "metadata"));
+        Ok(Self(Some(ScratchDir::create(&path, None)?)))
+    }
+
+    fn remove(&mut self) -> std::io::Result<()> {
+        self.0.take().map_or(Ok(()), |dir| dir.remove())
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = self.remove();
+    }
+}
+
+struct Check<'a> {
+    path: &'a Path,
+    in_memory: bool,
+    elsewhere: Option<&'static str>,
+    settings: &'a Settings,
+    scratch: Scratch,
+    device: Device,
+    observer: &'a mut dyn Observer,
+    cells: Vec<Cell>,
+    memory: Vec<CacheGrowth>,
+    memory_unseen: String,
+    unfinished: bool,
+}
+
+/// One shape with one number of files.
+#[derive(Clone, Copy)]
+struct Size<'a> {
+    ranks: Ranks<'a>,
+    shape: Shape,
+    files: u64,
+    /// Of each rank.
+    each: u64,
+}
+
+impl Size<'_> {
+    /// Numbers of the files of a rank that are changed: the last, so that the others are numbered
+    /// without a gap when these are gone.
+    fn changed(&self) -> std::ops::Range<u64> {
+        let some = (CHANGED / u64::from(self.ranks.count)).clamp(1, (self.each / 2).max(1));
+        self.each - some..self.each
+    }
+}
+
+impl Check<'_> {
+    fn all(&mut self) -> Result<(), CheckError> {
+        let settings = self.settings;
+        let content = vec![0x5a; settings.content_bytes as usize];
+        for (number, &shape) in settings.shapes.iter().enumerate() {
+            let Some(scratch) = &self.scratch.0 else { return Ok(()) };
+            let dirs = Dirs::make(scratch.as_fd(), shape, settings.ranks)
+                .map_err(|source| failed(self.path, source))?;
+            let ranks = Ranks { count: settings.ranks, dirs: &dirs, content: &content };
+            let sizes = if number == 0 { &settings.sizes[..] } else { last(&settings.sizes) };
+            let mut filled = 0;
+            for &files in sizes {
+                let each = files.div_ceil(settings.ranks.into());
+                let size = Size { ranks, shape, files, each };
+                if !self.fill(&size, filled)? || !self.at(&size)? {
+                    break;
+                }
+                filled = size.changed().start;
+            }
+            self.clear(&ranks, filled);
+            if self.is_over() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        self.unfinished || self.observer.interrupted().is_some()
+    }
+
+    /// Makes the files from `filled` on; whether all are there.
+    fn fill(&mut self, size: &Size, filled: u64) -> Result<bool, CheckError> {
+        self.observer.phase("create");
+        let measured = size.changed().start.max(filled);
+        let before = slab::slabs(Path::new("/"));
+        for numbers in [filled..measured, measured..size.each] {
+            let wanted = numbers.end - numbers.start;
+            let is_measured = numbers.end == size.each;
+            let task = Task::new(Operation::Create, numbers, FILL_LIMIT);
+            let outcome = size.ranks.run(&task, &mut self.device, self.observer);
+            if let Some(error) = outcome.error {
+                return Err(failed(self.path, error.into()));
+            }
+            if outcome.operations.iter().any(|made| *made < wanted) {
+                self.unfinished |= self.observer.interrupted().is_none();
+                return Ok(false);
+            }
+            if is_measured {
+                self.take(size, Operation::Create, false, outcome);
+            }
+        }
+        let made = (size.each - filled) * u64::from(size.ranks.count);
+        self.count_memory(before, made);
+        Ok(true)
+    }
+
+    /// What the kernel's caches grew by.
+    fn count_memory(&mut self, before: std::io::Result<Slabs>, made: u64) {
+        if made < LEAST_COUNTED {
+            return;
+        }
+        let (before, after) = match (before, slab::slabs(Path::new("/"))) {
+            (Ok(before), Ok(after)) => (before, after),
+            (Err(error), _) | (_, Err(error)) => {
+                self.memory_unseen = format!("/proc/slabinfo cannot be read: {error}");
+                return;
+            }
+        };
+        let grown = after.into_iter().filter_map(|(cache, now)| {
+            let then = before.get(&cache).map_or(0, |slab| slab.objects);
+            let objects = now.objects.saturating_sub(then) as f64 / made as f64;
+            let bytes_per_file = objects * now.object_bytes;
+            (objects >= OBJECTS_PER_FILE).then_some(CacheGrowth { cache, bytes_per_file })
+        });
+        self.memory = grown.collect();
+        self.memory.sort_by(|a, b| b.bytes_per_file.total_cmp(&a.bytes_per_file));
+    }
+
+    /// All operations but creation; whether there was time for all.
+    fn at(&mut self, size: &Size) -> Result<bool, CheckError> {
+        if let Some(caches) = self.settings.drop {
+            for operation in READS {
+                let dir = size.ranks.dirs.root(0);
+                cold::drop_caches(dir, self.device.name.as_deref(), caches)
+                    .map_err(|source| CheckError::Drop { source })?;
+                self.tried(size, operation, 0..size.each, true);
+                if self.is_over() {
+                    return Ok(false);
+                }
+            }
+        }
+        for operation in READS {
+            self.tried(size, operation, 0..size.each, false);
+        }
+        for operation in CHANGES {
+            self.tried(size, operation, size.changed(), false);
+        }
+        for (operation, undone, kind) in [
+            (Operation::Link, Operation::Unlink, Kind::Linked),
+            (Operation::CreateFsync, Operation::Unlink, Kind::Synced),
+            (Operation::Mkdir, Operation::Rmdir, Kind::Directory),
+        ] {
+            let made = self.tried(size, operation, size.changed(), false);
+            let task = Task { kind, limits: made, ..Task::new(undone, size.changed(), FILL_LIMIT) };
+            let outcome = size.ranks.run(&task, &mut self.device, self.observer);
+            if undone == Operation::Rmdir {
+                self.take(size, undone, false, outcome);
+            }
+        }
+        if self.is_over() {
+            return Ok(false);
+        }
+        self.observer.phase("unlink");
+        let task = Task::new(Operation::Unlink, size.changed(), FILL_LIMIT);
+        let outcome = size.ranks.run(&task, &mut self.device, self.observer);
+        if let Some(error) = outcome.error {
+            return Err(failed(self.path, error.into()));
+        }
+        self.take(size, Operation::Unlink, false, outcome);
+        Ok(!self.is_over())
+    }
+
+    /// Tries one operation; how often each rank did it.
+    fn tried(
+        &mut self,
+        size: &Size,
+        operation: Operation,
+        numbers: std::ops::Range<u64>,
+        cold: bool,
+    ) -> Vec<u64> {
+        if self.observer.interrupted().is_some() {
+            return vec![0; size.ranks.count as usize];
+        }
+        self.observer.phase(operation.name());
+        let task = Task::new(operation, numbers, self.settings.limit);
+        let outcome = size.ranks.run(&task, &mut self.device, self.observer);
+        let made = outcome.operations.clone();
+        self.take(size, operation, cold, outcome);
+        made
+    }
+
+    /// Makes a cell of an outcome.
+    fn take(&mut self, size: &Size, operation: Operation, cold: bool, outcome: Outcome) {
+        let operations = outcome.total();
+        let error = outcome.error.map(|error: Errno| name_of(error.raw_os_error()));
+        let seen = classify::Seen {
+            operation,
+            operations,
+            error: error.as_deref(),
+            in_memory: self.in_memory,
+            elsewhere: self.elsewhere,
+            bytes_read: outcome.bytes_read,
+            moved: outcome.moved,
+        };
+        let (class, evidence) = classify::classify(&seen);
+        self.cells.push(Cell {
+            operation,
+            shape: size.shape,
+            files: size.files,
+            cold,
+            class,
+            evidence,
+            operations,
+            error,
+            ops_per_s: outcome.ops_per_s,
+            latency: outcome.latency,
+            cpu_ns_per_op: outcome.cpu_ns as f64 / operations.max(1) as f64,
+            bytes_read: outcome.bytes_read,
+            moved: outcome.moved,
+        });
+    }
+
+    /// Removes the files that are left by their names, all ranks at once and without a list of
+    /// them. What goes wrong goes wrong again, and is reported, when the whole is removed.
+    fn clear(&mut self, ranks: &Ranks<'_>, filled: u64) {
+        if filled > 0 && self.observer.interrupted().is_none() {
+            self.observer.phase("remove");
+            let task = Task::new(Operation::Unlink, 0..filled, FILL_LIMIT);
+            ranks.run(&task, &mut self.device, self.observer);
+        }
+    }
+}
+
+type Slabs = std::collections::BTreeMap<String, slab::Slab>;
+
+fn last(sizes: &[u64]) -> &[u64] {
+    &sizes[sizes.len().saturating_sub(1)..]
+}
+
+/// How the cost of each operation grows in one directory.
+fn growth(cells: &[Cell]) -> Vec<Growth> {
+    let of = |operation: Operation| {
+        let of_it = |cell: &&Cell| {
+            let is_of_it = cell.operation == operation && cell.shape == Shape::One;
+            is_of_it && !cell.cold && cell.operations > 0
+        };
+        let point = |cell: &Cell| (cell.files, cell.cpu_ns_per_op);
+        let points: Vec<(u64, f64)> = cells.iter().filter(of_it).map(point).collect();
+        (points.len() > 1).then(|| Growth::of(operation, points))
+    };
+    Operation::ALL.iter().filter_map(|&operation| of(operation)).collect()
+}

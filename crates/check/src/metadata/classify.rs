@@ -1,0 +1,113 @@
+//! Where answers came from, by what was counted.
+
+use blockstone_base::metadata::{Class, Moved, Operation};
+
+/// The least that an answer from storage takes: an entry of a directory has at least as many bytes,
+/// an inode ten times as many.
+const LEAST_BYTES: f64 = 16.0;
+/// So many operations for a durable one that the device wrote once: a group of ranks shares a
+/// journal commit.
+const SHARED: u64 = 64;
+
+/// What was seen of operations.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    pub operation: Operation,
+    pub operations: u64,
+    pub error: Option<&'a str>,
+    /// The file system keeps its files in memory.
+    pub in_memory: bool,
+    /// Why reads of this file system are not charged to the process that causes them, where that
+    /// is so.
+    pub elsewhere: Option<&'a str>,
+    pub bytes_read: Option<u64>,
+    pub moved: Option<Moved>,
+}
+
+pub fn classify(seen: &Seen<'_>) -> (Class, String) {
+    if seen.operations == 0 {
+        let error = seen.error.unwrap_or("there was no time for it");
+        return (Class::Unknown, format!("none succeeded: {error}"));
+    }
+    if seen.in_memory {
+        return (Class::Cached, "the file system keeps its files in memory".to_owned());
+    }
+    if let Some(why) = seen.elsewhere {
+        return (Class::Unknown, why.to_owned());
+    }
+    if seen.operation.is_durable() { durable(seen) } else { read(seen) }
+}
+
+/// A durable operation returns when the device has it.
+fn durable(seen: &Seen<'_>) -> (Class, String) {
+    let Some(moved) = seen.moved else {
+        return (Class::Unknown, "the writes of the device are not seen".to_owned());
+    };
+    let evidence = format!(
+        "{} writes and {} flushes of the device for {} operations",
+        moved.writes, moved.flushes, seen.operations
+    );
+    let class = match moved.writes {
+        0 => Class::Cached,
+        writes if writes * SHARED >= seen.operations => Class::Storage,
+        _ => Class::Unknown,
+    };
+    (class, evidence)
+}
+
+fn read(seen: &Seen<'_>) -> (Class, String) {
+    let Some(bytes) = seen.bytes_read else {
+        return (Class::Unknown, "what was read is not counted".to_owned());
+    };
+    let each = bytes as f64 / seen.operations as f64;
+    let evidence = format!("{bytes} bytes read for {} operations, {each:.0} each", seen.operations);
+    let class = if bytes == 0 || !seen.operation.reads() && each < LEAST_BYTES {
+        Class::Cached
+    } else if each >= LEAST_BYTES {
+        Class::Storage
+    } else {
+        Class::Unknown
+    };
+    (class, evidence)
+}
+
+/// Why reads of a file system of this type are not charged to who causes them.
+pub fn elsewhere(kind: &str) -> Option<&'static str> {
+    const SERVED: [&str; 11] = [
+        "nfs", "nfs4", "cifs", "smb3", "virtiofs", "9p", "ceph", "afs", "lustre", "gpfs", "vboxsf",
+    ];
+    if SERVED.contains(&kind) || kind.starts_with("fuse") {
+        return Some("a server answers: what it, or this machine, caches is not seen here");
+    }
+    (kind == "zfs").then_some("ZFS has caches of its own, and reads in threads of its own")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(operation: Operation, bytes_read: Option<u64>, writes: u64) -> Seen<'static> {
+        let moved = Some(Moved { writes, flushes: writes, ..Moved::default() });
+        let (error, elsewhere) = (None, None);
+        let operations = 1_000;
+        Seen { operation, operations, error, in_memory: false, elsewhere, bytes_read, moved }
+    }
+
+    #[test]
+    fn only_what_was_read_or_made_durable_came_from_storage() {
+        let class = |operation, bytes, writes| classify(&seen(operation, bytes, writes)).0;
+        assert_eq!(class(Operation::Stat, Some(256_000), 0), Class::Storage);
+        assert_eq!(class(Operation::Stat, Some(0), 500), Class::Cached);
+        assert_eq!(class(Operation::Stat, Some(4_096), 0), Class::Unknown);
+        assert_eq!(class(Operation::Stat, None, 0), Class::Unknown);
+        assert_eq!(class(Operation::Create, Some(4_096), 9), Class::Cached);
+        assert_eq!(class(Operation::CreateFsync, Some(0), 2_000), Class::Storage);
+        assert_eq!(class(Operation::CreateFsync, Some(0), 0), Class::Cached);
+        let memory = Seen { in_memory: true, ..seen(Operation::CreateFsync, Some(0), 9) };
+        assert_eq!(classify(&memory).0, Class::Cached);
+        let served = Seen { elsewhere: elsewhere("nfs4"), ..seen(Operation::Stat, Some(0), 0) };
+        assert_eq!(classify(&served).0, Class::Unknown);
+        let failed = Seen { operations: 0, error: Some("EPERM"), ..seen(Operation::Link, None, 0) };
+        assert_eq!(classify(&failed), (Class::Unknown, "none succeeded: EPERM".to_owned()));
+    }
+}

@@ -1,0 +1,35 @@
+//! Caches of metadata, dropped.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+
+use rustix::fs::{Advice, fadvise, syncfs};
+
+/// What is dropped of the whole machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caches {
+    /// Entries of directories and inodes.
+    Metadata,
+    /// The page cache too: btrfs keeps its metadata there.
+    All,
+}
+
+/// Writes what is dirty, drops the caches of the machine, and of `device` the blocks that are
+/// cached: ext4 keeps tables of inodes and directories there.
+pub fn drop_caches(dir: BorrowedFd, device: Option<&str>, caches: Caches) -> io::Result<()> {
+    syncfs(dir)?;
+    let what = match caches {
+        Caches::Metadata => "2\n",
+        Caches::All => "3\n",
+    };
+    std::fs::write("/proc/sys/vm/drop_caches", what)?;
+    if let Some(name) = device {
+        // Where it cannot be opened, or keeps them, what is read afterwards shows it.
+        if let Ok(device) = File::open(Path::new("/dev").join(name)) {
+            let _ = fadvise(&device, 0, None, Advice::DontNeed);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,231 @@
+//! An operation by all ranks at once, with what the kernel and the device counted meanwhile.
+
+use std::path::Path;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use blockstone_base::LatencyHistogram;
+use blockstone_base::metadata::{Moved, Operation};
+use blockstone_base::stats::{self, Estimate};
+use blockstone_measure::Observer;
+use blockstone_sys::account;
+use blockstone_sys::clock::now_ns;
+use blockstone_sys::proc::{PseudoFile, numbers};
+use rustix::io::Errno;
+
+use super::layout::{Dirs, Kind};
+use super::work::{Done, Job};
+
+/// How often it is seen whether a signal asks for the end.
+const LOOK: Duration = Duration::from_millis(5);
+const SECTOR_BYTES: u64 = 512;
+
+/// Threads that work at the same time, each on the files of the next: nobody meets again what he
+/// made himself.
+#[derive(Clone, Copy, Debug)]
+pub struct Ranks<'a> {
+    pub count: u32,
+    pub dirs: &'a Dirs,
+    pub content: &'a [u8],
+}
+
+/// An operation to be.
+#[derive(Clone, Debug)]
+pub struct Task {
+    pub operation: Operation,
+    pub kind: Kind,
+    /// Numbers of the files of each rank.
+    pub numbers: std::ops::Range<u64>,
+    /// At most as many, by rank; empty for all.
+    pub limits: Vec<u64>,
+    /// No operation starts after this time.
+    pub limit: Duration,
+}
+
+impl Task {
+    pub fn new(operation: Operation, numbers: std::ops::Range<u64>, limit: Duration) -> Self {
+        Self { operation, kind: Kind::File, numbers, limits: Vec::new(), limit }
+    }
+}
+
+/// What it came to.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// By rank.
+    pub operations: Vec<u64>,
+    pub latency: LatencyHistogram,
+    pub ops_per_s: Option<Estimate>,
+    pub cpu_ns: u64,
+    pub bytes_read: Option<u64>,
+    pub moved: Option<Moved>,
+    pub error: Option<Errno>,
+}
+
+impl Outcome {
+    pub fn total(&self) -> u64 {
+        self.operations.iter().sum()
+    }
+}
+
+impl Ranks<'_> {
+    pub fn run(&self, task: &Task, device: &mut Device, observer: &mut dyn Observer) -> Outcome {
+        let stop = AtomicBool::new(false);
+        let ended = AtomicU32::new(0);
+        let start = Barrier::new(self.count as usize + 1);
+        let limit_ns = u64::try_from(task.limit.as_nanos()).unwrap_or(u64::MAX);
+        let read_before = bytes_read();
+        let moved_before = device.moved();
+        let done: Vec<Done> = thread::scope(|scope| {
+            let ranks: Vec<_> = (0..self.count)
+                .map(|rank| {
+                    let (start, stop, ended) = (&start, &stop, &ended);
+                    scope.spawn(move || {
+                        start.wait();
+                        let until_ns = now_ns().saturating_add(limit_ns);
+                        let done = self.job(task, rank, until_ns, stop).run();
+                        ended.fetch_add(1, Ordering::Release);
+                        done
+                    })
+                })
+                .collect();
+            start.wait();
+            while ended.load(Ordering::Acquire) < self.count {
+                if observer.interrupted().is_some() {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                thread::sleep(LOOK);
+            }
+            ranks.into_iter().map(|rank| rank.join().unwrap_or_default()).collect()
+        });
+        let moved = device.moved().zip(moved_before).map(|(now, then)| since(now, then));
+        let bytes_read = bytes_read().zip(read_before).map(|(now, then)| now - then);
+        Outcome { bytes_read, moved, ..collect(&done) }
+    }
+
+    fn job<'a>(
+        &'a self,
+        task: &'a Task,
+        rank: u32,
+        until_ns: u64,
+        stop: &'a AtomicBool,
+    ) -> Job<'a> {
+        let owner = match task.operation {
+            Operation::Create => rank,
+            _ => (rank + 1) % self.count,
+        };
+        Job {
+            operation: task.operation,
+            dirs: self.dirs,
+            owner,
+            numbers: task.numbers.clone(),
+            limit: task.limits.get(rank as usize).copied().unwrap_or(u64::MAX),
+            kind: task.kind,
+            content: self.content,
+            until_ns,
+            stop,
+        }
+    }
+}
+
+fn collect(done: &[Done]) -> Outcome {
+    let mut outcome = Outcome::default();
+    let mut marks: Vec<(u64, u64)> = Vec::new();
+    for rank in done {
+        outcome.operations.push(rank.operations);
+        outcome.latency.merge(&rank.latency);
+        outcome.cpu_ns += rank.cpu_ns;
+        outcome.error = outcome.error.or(rank.error);
+        marks.extend(&rank.marks);
+    }
+    marks.sort_unstable();
+    outcome.ops_per_s = rate(&marks);
+    outcome
+}
+
+/// The rate of marks `(instant, operations since the mark before of its rank)`, with its interval.
+fn rate(marks: &[(u64, u64)]) -> Option<Estimate> {
+    let mut total = 0;
+    let mut ticks: Vec<(u64, u64)> = Vec::with_capacity(marks.len());
+    for &(at_ns, operations) in marks {
+        total += operations;
+        match ticks.last_mut() {
+            Some(last) if last.0 == at_ns => last.1 = total,
+            _ => ticks.push((at_ns, total)),
+        }
+    }
+    stats::rate_per_s(&ticks).map(Estimate::not_negative)
+}
+
+/// Bytes that the kernel charged to this process so far as fetched from storage.
+fn bytes_read() -> Option<u64> {
+    Some(account::account(Path::new("/"), std::process::id(), None)?.io?.read_bytes)
+}
+
+/// The counters of the device beneath the directory.
+#[derive(Debug)]
+pub struct Device {
+    pub name: Option<String>,
+    stat: Option<PseudoFile>,
+}
+
+impl Device {
+    pub fn open(name: Option<String>) -> Self {
+        let open = |name: &String| {
+            PseudoFile::open(Path::new("/"), &format!("/sys/class/block/{name}/stat")).ok()
+        };
+        let stat = name.as_ref().and_then(open);
+        Self { name, stat }
+    }
+
+    fn moved(&mut self) -> Option<Moved> {
+        counted(self.stat.as_mut()?.read().ok()?)
+    }
+}
+
+/// As Documentation/block/stat.rst of the kernel lists them.
+fn counted(text: &[u8]) -> Option<Moved> {
+    let all: Vec<u64> = numbers(text).collect();
+    Some(Moved {
+        reads: *all.first()?,
+        read_bytes: all.get(2)? * SECTOR_BYTES,
+        writes: *all.get(4)?,
+        write_bytes: all.get(6)? * SECTOR_BYTES,
+        // Since Linux 5.5.
+        flushes: all.get(15).copied().unwrap_or_default(),
+    })
+}
+
+fn since(now: Moved, then: Moved) -> Moved {
+    Moved {
+        reads: now.reads.saturating_sub(then.reads),
+        read_bytes: now.read_bytes.saturating_sub(then.read_bytes),
+        writes: now.writes.saturating_sub(then.writes),
+        write_bytes: now.write_bytes.saturating_sub(then.write_bytes),
+        flushes: now.flushes.saturating_sub(then.flushes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_of_a_device_are_read_by_their_place() {
+        let text = b"  10 1 80 5   20 2 160 9  0 7 14  0 0 0 0  3 4\n";
+        let found = counted(text).unwrap();
+        assert_eq!((found.reads, found.read_bytes), (10, 80 * 512));
+        assert_eq!((found.writes, found.write_bytes, found.flushes), (20, 160 * 512, 3));
+        assert_eq!(counted(b"1 2"), None);
+    }
+
+    #[test]
+    fn marks_of_all_ranks_make_one_rate() {
+        let marks: Vec<(u64, u64)> =
+            (0..=40).flat_map(|at| [(at * 1_000_000, 100), (at * 1_000_000 + 7, 100)]).collect();
+        let rate = rate(&marks).unwrap();
+        assert!((rate.value - 200_000.0).abs() < 5_000.0, "{rate:?}");
+        assert_eq!(super::rate(&[]), None);
+    }
+}
