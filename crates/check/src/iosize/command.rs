@@ -1,0 +1,118 @@
+//! A command that is run to its end, or until a signal asks for the end.
+
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::os::fd::AsFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use blockstone_base::iosize::Charged;
+use blockstone_measure::Observer;
+use blockstone_sys::child::{Signal, confine};
+use blockstone_sys::{account, process};
+
+use super::counter::Counter;
+use crate::CheckError;
+
+const LOOK: Duration = Duration::from_millis(2);
+/// Time that a command has to end after SIGTERM.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How a command ended.
+#[derive(Debug)]
+pub struct Ran {
+    pub exit: Option<i32>,
+    pub cpu_ns: u64,
+    pub charged: Option<Charged>,
+    pub left_processes: u64,
+}
+
+/// A command with the input of this process, whose output goes where this process's errors go.
+pub fn of(words: &[OsString]) -> Command {
+    let (program, arguments) = words
+        .split_first()
+        .map_or((&[][..], &[][..]), |(program, rest)| (std::slice::from_ref(program), rest));
+    let mut command = Command::new(program.first().map_or_else(OsString::new, Clone::clone));
+    command.args(arguments);
+    // A group in the background that reads from a terminal is stopped.
+    if std::io::stdin().is_terminal() {
+        command.stdin(Stdio::null());
+    }
+    match std::io::stderr().as_fd().try_clone_to_owned() {
+        Ok(errors) => command.stdout(errors),
+        Err(_) => command.stdout(Stdio::null()),
+    };
+    command
+}
+
+/// Runs it in a process group of its own and has everything counted that it and its children do.
+pub fn run(
+    mut command: Command,
+    counter: &mut Counter,
+    limit: Option<Duration>,
+    observer: &mut dyn Observer,
+) -> Result<Ran, CheckError> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    command.process_group(0);
+    confine(&mut command, None, Signal::KILL);
+    let own = std::process::id();
+    // A child is counted if its parent is when it is born.
+    counter.want(own);
+    let child = command.spawn();
+    counter.forget(own);
+    let child = child.map_err(|source| CheckError::Command { program: program.clone(), source })?;
+    let lost = |source| CheckError::Lost { program: program.clone(), source };
+    let waited = wait(&child, limit, observer);
+    if waited.is_err() {
+        // Nothing is left behind, whatever happened.
+        let _ = process::signal_group(&child, Signal::KILL);
+    }
+    let charged = account::account(Path::new("/"), child.id(), None).and_then(|it| it.io);
+    let left_processes = counter.living();
+    let ended = process::wait(child);
+    waited.map_err(&lost)?;
+    let ended = ended.map_err(lost)?;
+    let signal = ended.status.signal().map(|signal| 128 + signal);
+    Ok(Ran {
+        exit: ended.status.code().or(signal),
+        cpu_ns: ended.cpu.cpu_ns(),
+        charged: charged.map(of_account),
+        left_processes,
+    })
+}
+
+/// Returns when it has ended, which a signal to this process makes it do.
+fn wait(
+    child: &Child,
+    limit: Option<Duration>,
+    observer: &mut dyn Observer,
+) -> std::io::Result<()> {
+    let began = Instant::now();
+    while !process::has_ended(child)? {
+        let late = limit.is_some_and(|limit| began.elapsed() > limit);
+        if late || observer.interrupted().is_some() {
+            process::signal_group(child, Signal::TERM)?;
+            let asked = Instant::now();
+            while !process::has_ended(child)? && asked.elapsed() < GRACE {
+                thread::sleep(LOOK);
+            }
+            // Also those that go on after their parent, or ignore the first signal.
+            return process::signal_group(child, Signal::KILL);
+        }
+        thread::sleep(LOOK);
+    }
+    Ok(())
+}
+
+pub fn of_account(io: account::Io) -> Charged {
+    Charged {
+        read_calls: io.read_calls,
+        read_bytes: io.requested_read_bytes,
+        write_calls: io.write_calls,
+        write_bytes: io.requested_write_bytes,
+        fetched_bytes: io.read_bytes,
+    }
+}

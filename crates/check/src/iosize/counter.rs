@@ -1,0 +1,169 @@
+//! What the kernel is asked about: sizes, and where the files lie that they belong to.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use blockstone_base::Capability;
+use blockstone_measure::Observer;
+use blockstone_sys::bpf::io::Subject;
+use blockstone_sys::bpf::iosize::{OfSize, Place, SizeTracer};
+use blockstone_sys::bpf::{self, BpfError};
+use blockstone_sys::survey::Mounts;
+use rustix::fs::OFlags;
+
+/// The PID namespace in which the kernel counts, `linux/proc_ns.h`.
+const INITIAL_PID_NAMESPACE: u64 = 0xefff_fffc;
+/// Files that are written back at the end.
+const FLUSHED: usize = 1_000;
+
+/// The kernel's counters, or why there are none.
+#[derive(Debug)]
+pub struct Counter {
+    tracer: Result<SizeTracer, String>,
+    mounts: Mounts,
+}
+
+impl Counter {
+    pub fn start() -> Self {
+        let started = match bpf::capability(Path::new("/")) {
+            Capability::Degraded { why } => Err(why),
+            Capability::Full if !is_initial_namespace() => {
+                Err("this is not the initial PID namespace, whose ids the kernel counts by"
+                    .to_owned())
+            }
+            Capability::Full => SizeTracer::start().map_err(|error| in_one_line(&error)),
+        };
+        Self { tracer: started, mounts: Mounts::read(Path::new("/")) }
+    }
+
+    pub fn capability(&self) -> Capability {
+        match &self.tracer {
+            Ok(_) => Capability::Full,
+            Err(why) => Capability::degraded(why.clone()),
+        }
+    }
+
+    pub fn want(&mut self, pid: u32) {
+        self.ask(|tracer| tracer.want(pid));
+    }
+
+    pub fn forget(&mut self, pid: u32) {
+        self.ask(|tracer| tracer.forget(pid));
+    }
+
+    /// How many processes are counted that have not ended.
+    pub fn living(&mut self) -> u64 {
+        self.ask(SizeTracer::living).map_or(0, |living| living.len() as u64)
+    }
+
+    pub fn dropped(&self) -> u64 {
+        self.tracer.as_ref().map_or(0, SizeTracer::dropped)
+    }
+
+    /// What these kernels do not show.
+    pub fn blind(&self) -> Vec<String> {
+        let Ok(tracer) = &self.tracer else { return Vec::new() };
+        let faults = (!tracer.sees_faults).then_some("page faults");
+        let rings = (!tracer.sees_rings).then_some("io_uring");
+        faults.into_iter().chain(rings).map(str::to_owned).collect()
+    }
+
+    pub fn sizes(&mut self) -> Vec<OfSize> {
+        self.ask(SizeTracer::sizes).unwrap_or_default()
+    }
+
+    /// How each place is called.
+    pub fn names(&mut self, sizes: &[OfSize]) -> HashMap<Place, String> {
+        let mut names = HashMap::new();
+        for OfSize { place, .. } in sizes {
+            if !names.contains_key(place) {
+                names.insert(*place, self.name_of(place));
+            }
+        }
+        names
+    }
+
+    fn name_of(&mut self, place: &Place) -> String {
+        let device = place.device();
+        match place.subject() {
+            Subject::File { .. } => match self.inner_path(place) {
+                Some(inner) => self.path_of(place, &inner).map_or(inner, |path| path.1),
+                None => "a file without a name".to_owned(),
+            },
+            Subject::Device => format!("device {}:{}", device.major, device.minor),
+            Subject::Metadata => "file system metadata".to_owned(),
+            Subject::Swap => "swap".to_owned(),
+            Subject::Nothing => "files registered with io_uring".to_owned(),
+        }
+    }
+
+    fn inner_path(&mut self, place: &Place) -> Option<String> {
+        self.ask(|tracer| tracer.path_of(place)).flatten()
+    }
+
+    /// Whether the path leads to the very file, and the path: where it does, or where it would if
+    /// the file had not been removed.
+    fn path_of(&self, place: &Place, inner: &str) -> Option<(bool, String)> {
+        let Subject::File { inode, .. } = place.subject() else { return None };
+        let device = place.device();
+        let number = format!("{}:{}", device.major, device.minor);
+        let mounts = self.mounts.iter().filter(|mount| mount.number == number);
+        let paths: Vec<PathBuf> = mounts
+            .filter_map(|mount| {
+                let below = Path::new(inner).strip_prefix(&mount.root).ok()?;
+                Some(mount.mount_point.join(below))
+            })
+            .collect();
+        let is_it = |path: &&PathBuf| {
+            fs::symlink_metadata(path).is_ok_and(|it| it.is_file() && it.ino() == inode)
+        };
+        let found = paths.iter().find(is_it);
+        let text = |path: &PathBuf| path.display().to_string();
+        found.map(|path| (true, text(path))).or_else(|| Some((false, text(paths.first()?))))
+    }
+
+    /// Has what was written, and is still in memory only, written to the device: its requests are
+    /// counted then.
+    pub fn write_back(&mut self, observer: &mut dyn Observer) {
+        let sizes = self.sizes();
+        let mut files: Vec<Place> =
+            sizes.iter().filter(|size| size.is_write).map(|size| size.place).collect();
+        files.sort_unstable();
+        files.dedup();
+        for place in files.iter().take(FLUSHED) {
+            if observer.interrupted().is_some() {
+                return;
+            }
+            let Some(inner) = self.inner_path(place) else { continue };
+            let Some((true, path)) = self.path_of(place, &inner) else { continue };
+            let mut options = OpenOptions::new();
+            let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32;
+            let file: Option<File> = options.read(true).custom_flags(flags).open(path).ok();
+            // A file that cannot be written back stays in memory, and its requests are not seen.
+            let _ = file.map(|file| file.sync_data());
+        }
+    }
+
+    fn ask<T>(
+        &mut self,
+        question: impl FnOnce(&mut SizeTracer) -> Result<T, BpfError>,
+    ) -> Option<T> {
+        match question(self.tracer.as_mut().ok()?) {
+            Ok(answer) => Some(answer),
+            Err(error) => {
+                self.tracer = Err(in_one_line(&error));
+                None
+            }
+        }
+    }
+}
+
+fn is_initial_namespace() -> bool {
+    fs::metadata("/proc/self/ns/pid").is_ok_and(|it| it.ino() == INITIAL_PID_NAMESPACE)
+}
+
+fn in_one_line(error: &BpfError) -> String {
+    error.to_string().replace("\nhint: ", "; ")
+}

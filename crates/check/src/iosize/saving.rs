@@ -1,0 +1,66 @@
+//! What larger calls would save: measured by reading again from the page cache.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use blockstone_base::iosize::{Class, Direction, Flow, IosizeFindings, exact};
+use blockstone_base::units::format_ns;
+use blockstone_sys::usage::CpuUsage;
+
+/// Large enough for the call itself to cost nothing, small enough for the processor's cache.
+const LARGE: usize = 256 << 10;
+/// Bytes that are read again, and how often: the fastest counts.
+const BYTES: u64 = 32 << 20;
+const ROUNDS: u32 = 3;
+/// With fewer bytes there is nothing to save.
+const LEAST: u64 = 1 << 20;
+/// The share of calls that begin where the last one ended, from which larger calls could be made.
+const SEQUENTIAL: f64 = 0.9;
+
+/// Of the file of which most was read: what calls of another size take, where it was read in order,
+/// in smaller calls and through the page cache.
+pub fn measured(findings: &IosizeFindings) -> Option<String> {
+    let is_read = |flow: &&Flow| flow.direction == Direction::Read;
+    let flow = findings.flows.iter().filter(is_read).max_by_key(|flow| flow.asked_bytes)?;
+    let asked = flow.asked_bytes_mean()? as usize;
+    let buffered = matches!(flow.class, Class::Merged | Class::Cached);
+    let in_order = flow.sequential_share()? >= SEQUENTIAL;
+    // What moves without a copy to the process has no calls that could be larger.
+    let copied = flow.calls.iter().all(|calls| ["read", "pread"].contains(&calls.kind));
+    if !buffered || !in_order || !copied || asked >= LARGE || flow.asked_bytes < LEAST {
+        return None;
+    }
+    let file = File::open(&flow.path).ok()?;
+    let size = file.metadata().ok()?.len().min(BYTES);
+    // Brings it into the page cache where it was dropped.
+    cost(&file, size, LARGE)?;
+    let best = |size_bytes| (0..ROUNDS).filter_map(|_| cost(&file, size, size_bytes)).min();
+    let (now_ns, then_ns) = (best(asked.max(1))?, best(LARGE)?);
+    let per_mib = |ns: u64| ns as f64 / (size as f64 / f64::from(1 << 20));
+    let saved_ns = now_ns.saturating_sub(then_ns) as f64 / size as f64 * flow.asked_bytes as f64;
+    let of = findings.cpu_ns.map_or(String::new(), |ns| format!(" of {}", format_ns(ns as f64)));
+    Some(format!(
+        "{} read again from the page cache takes {} of processor time per MiB in calls of {}, and \
+         {} in calls of {}: larger calls would save {}{of} and no request to the device.",
+        flow.path,
+        format_ns(per_mib(now_ns)),
+        exact(asked as u64),
+        format_ns(per_mib(then_ns)),
+        exact(LARGE as u64),
+        format_ns(saved_ns)
+    ))
+}
+
+/// Processor time of this thread, in nanoseconds.
+fn cost(file: &File, bytes: u64, size: usize) -> Option<u64> {
+    let mut buffer = vec![0; size];
+    let before = CpuUsage::of_thread().cpu_ns();
+    let mut at = 0;
+    while at < bytes {
+        match file.read_at(&mut buffer, at).ok()? {
+            0 => break,
+            moved => at += moved as u64,
+        }
+    }
+    Some(CpuUsage::of_thread().cpu_ns() - before)
+}
