@@ -19,15 +19,21 @@
 
 pub mod capability;
 pub mod clock;
+pub mod coherence;
 pub mod column;
 pub mod database;
 mod declare;
 pub mod direct;
 pub mod dist;
+pub mod durability;
+pub mod flushes;
 pub mod histogram;
 pub mod identity;
+pub mod iosize;
 pub mod link;
 pub mod load;
+pub mod metadata;
+pub mod order;
 pub mod rng;
 pub mod stats;
 pub mod table;

@@ -23,6 +23,8 @@ use blockstone_sys::survey;
 use crate::CheckError;
 use witness::Witness;
 
+pub(crate) use classify::name_of;
+pub(crate) use files::family;
 pub use files::{Processes, of_processes};
 
 /// Tries every operation in every shape on scratch files in a directory, or reads of a file or

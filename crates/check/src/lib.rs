@@ -3,7 +3,12 @@
 //! permitted, from the second best source otherwise, and where neither decides the class is
 //! `unknown`.
 //!
-//! Each check is a module; [`direct`] says whether I/O that asks to bypass the page cache does.
+//! Each check is a module: [`direct`] says whether I/O that asks to bypass the page cache does,
+//! [`order`] whether several writers of one file wait for each other, [`coherence`] which writes
+//! others see, and when, [`durability`] whether what was flushed survives, [`metadata`] what
+//! operations on names and inodes cost and where their answers come from, [`iosize`] in which sizes
+//! programs ask for I/O and in which it reaches the device. Ranks on several hosts [`meet`] over
+//! TCP.
 //! A check returns findings, which are declared in `blockstone_base`. It does not know the command
 //! line, judge or render, leaves nothing behind, and is bounded in time.
 //!
@@ -21,7 +26,13 @@
 //! }
 //! ```
 
+pub mod coherence;
 pub mod direct;
+pub mod durability;
 mod error;
+pub mod iosize;
+pub mod meet;
+pub mod metadata;
+pub mod order;
 
 pub use error::CheckError;

@@ -39,7 +39,11 @@ mod testing;
 pub mod visits;
 pub mod window;
 
+use blockstone_base::coherence::CoherenceFindings;
 use blockstone_base::direct::DirectFindings;
+use blockstone_base::durability::DurabilityFindings;
+use blockstone_base::metadata::MetadataFindings;
+use blockstone_base::order::OrderFindings;
 use blockstone_base::verdict::{Outcome, Verdict};
 use blockstone_figures::Interval;
 use blockstone_record::manifest::Manifest;
@@ -124,6 +128,29 @@ pub fn judge_scan(findings: &mut ScanFindings, files: &[FileNote], chunks: bool)
 /// The verdicts on what `check direct` found.
 pub fn judge_direct(findings: &DirectFindings) -> Vec<Verdict> {
     judge(&Evidence::Direct(findings)).mark(&mut [], &mut [])
+}
+
+/// The verdicts on what `check metadata` found.
+pub fn judge_metadata(findings: &MetadataFindings) -> Vec<Verdict> {
+    judge(&Evidence::Metadata(findings)).mark(&mut [], &mut [])
+}
+
+/// The verdicts on what `check coherence` found.
+pub fn judge_coherence(findings: &CoherenceFindings) -> Vec<Verdict> {
+    judge(&Evidence::Coherence(findings)).mark(&mut [], &mut [])
+}
+
+/// The verdicts on what `check durability` found.
+pub fn judge_durability(findings: &DurabilityFindings) -> Vec<Verdict> {
+    judge(&Evidence::Durability(findings)).mark(&mut [], &mut [])
+}
+
+/// The verdicts on what `check write-order` found; none where nothing was tried.
+pub fn judge_order(findings: &OrderFindings) -> Vec<Verdict> {
+    if findings.cells.is_empty() {
+        return Vec::new();
+    }
+    judge(&Evidence::Order(findings)).mark(&mut [], &mut [])
 }
 
 /// The verdicts on a claim, and the answer that follows: memory explains a rate above the link, and

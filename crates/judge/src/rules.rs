@@ -7,6 +7,7 @@ mod alignment_refused;
 mod block_sampling;
 mod burst;
 mod cache_suspected;
+mod cached_metadata;
 mod clock_pause;
 mod clock_step;
 mod cloud_volume;
@@ -25,10 +26,12 @@ mod file_may_fit_cache;
 mod flags_contradict_settings;
 mod generator_bound;
 mod hole;
+mod incoherent;
 mod io_errors;
 mod late_start;
 mod link_trained_down;
 mod littles_law;
+mod lost_after_cut;
 mod lying_flush;
 mod maintenance;
 mod memory_backed;
@@ -53,10 +56,15 @@ mod unsafe_commits;
 mod unsteady;
 mod unwritten;
 mod work_unit;
+mod writers_wait;
 mod wrong_unit;
 
+use blockstone_base::coherence::CoherenceFindings;
 use blockstone_base::direct::DirectFindings;
+use blockstone_base::durability::{DurabilityFindings, Stage};
+use blockstone_base::metadata::MetadataFindings;
 use blockstone_base::named;
+use blockstone_base::order::OrderFindings;
 pub(crate) use blockstone_base::units::format_ns as time;
 use blockstone_base::units::three_digits;
 use blockstone_base::verdict::{Outcome, Verdict, Weight};
@@ -111,6 +119,16 @@ pub enum Check {
     DirectPath(fn(&DirectFindings) -> Judgement),
     /// Of open files only.
     OpenFiles(fn(&DirectFindings) -> Judgement),
+    /// Of what `check metadata` found.
+    Metadata(fn(&MetadataFindings) -> Judgement),
+    /// Of what `check coherence` found.
+    Coherence(fn(&CoherenceFindings) -> Judgement),
+    /// Of what `check durability` found on a path without a cut.
+    Flushes(fn(&DurabilityFindings) -> Judgement),
+    /// Of what it found after one.
+    Cut(fn(&DurabilityFindings) -> Judgement),
+    /// Of what `check write-order` found.
+    Order(fn(&OrderFindings) -> Judgement),
 }
 
 named! {
@@ -123,6 +141,10 @@ named! {
         Scan = "reduce",
         Claim = "claim",
         Direct = "check direct",
+        Metadata = "check metadata",
+        Coherence = "check coherence",
+        Durability = "check durability",
+        Order = "check write-order",
     }
 }
 
@@ -136,6 +158,10 @@ impl Check {
             Self::Scan(_) => &[Subject::Scan],
             Self::Claim(_) => &[Subject::Claim],
             Self::Direct(_) | Self::DirectPath(_) | Self::OpenFiles(_) => &[Subject::Direct],
+            Self::Metadata(_) => &[Subject::Metadata],
+            Self::Coherence(_) => &[Subject::Coherence],
+            Self::Flushes(_) | Self::Cut(_) => &[Subject::Durability],
+            Self::Order(_) => &[Subject::Order],
         }
     }
 }
@@ -173,6 +199,15 @@ impl Rule {
             (Check::OpenFiles(check), Evidence::Direct(found)) => {
                 (!found.is_of_path()).then(|| check(found))
             }
+            (Check::Metadata(check), Evidence::Metadata(found)) => Some(check(found)),
+            (Check::Coherence(check), Evidence::Coherence(found)) => Some(check(found)),
+            (Check::Flushes(check), Evidence::Durability(found)) => {
+                (found.stage == Stage::Examined).then(|| check(found))
+            }
+            (Check::Cut(check), Evidence::Durability(found)) => {
+                (found.stage == Stage::Verified).then(|| check(found))
+            }
+            (Check::Order(check), Evidence::Order(found)) => Some(check(found)),
             _ => None,
         })
     }

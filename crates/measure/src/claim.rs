@@ -82,11 +82,21 @@ impl Device<'_> {
         &self,
         is_remains: impl FnOnce(&Path) -> Result<bool, FileError>,
     ) -> Result<(), ClaimError> {
+        self.claim_beside(&[], is_remains)
+    }
+
+    /// The same, where the loop devices with these names may stand on the same file, because they
+    /// are claimed too.
+    pub fn claim_beside(
+        &self,
+        twins: &[String],
+        is_remains: impl FnOnce(&Path) -> Result<bool, FileError>,
+    ) -> Result<(), ClaimError> {
         let (path, instead) = (self.path.to_owned(), self.instead);
         if !self.destroy {
             return Err(ClaimError::DeviceNamedOnce { path, instead });
         }
-        if let Some(usage) = survey::user_of(Path::new("/"), self.path)? {
+        if let Some(usage) = survey::user_of_beside(Path::new("/"), self.path, twins)? {
             return Err(ClaimError::InUse { path, usage });
         }
         let what = match contents::of(self.path) {

@@ -9,9 +9,11 @@
 pub mod active;
 pub mod effect;
 pub mod io;
+pub mod iosize;
 #[cfg_attr(feature = "bpf", path = "bpf/load.rs")]
 #[cfg_attr(not(feature = "bpf"), path = "bpf/load_nothing.rs")]
 mod load;
+pub mod order;
 pub mod pages;
 mod table;
 

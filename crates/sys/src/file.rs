@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use blockstone_base::Capability;
+use blockstone_base::direct::SyncFlag;
 use rustix::fs::{FallocateFlags, FlockOperation, SeekFrom};
 use rustix::io::{Errno, ReadWriteFlags};
 
@@ -56,6 +57,17 @@ impl BlockFile {
     /// As [`BlockFile::open`]; `EBUSY` when it is claimed.
     pub fn open_device(path: &Path, direct: bool) -> Result<Self, FileError> {
         Self::open_with(path, Access::ReadWrite, direct, libc::O_EXCL)
+    }
+
+    /// Opens an existing file or block device to write to it, with the flag that has each write
+    /// return only when it is durable. As [`BlockFile::open`].
+    pub fn open_synchronous(path: &Path, direct: bool, flag: SyncFlag) -> Result<Self, FileError> {
+        let more_flags = match flag {
+            SyncFlag::None => 0,
+            SyncFlag::Dsync => libc::O_DSYNC,
+            SyncFlag::Sync => libc::O_SYNC,
+        };
+        Self::open_with(path, Access::ReadWrite, direct, more_flags)
     }
 
     fn open_with(
@@ -129,6 +141,21 @@ impl BlockFile {
     #[inline]
     pub fn fsync(&self) -> Result<(), i32> {
         rustix::fs::fsync(&self.file).map_err(Errno::raw_os_error)
+    }
+
+    /// Has the dirty pages of this part written to the device, and waits for that: neither the
+    /// device's cache is flushed, nor any metadata written.
+    pub fn write_out(&self, offset_bytes: u64, len_bytes: u64) -> Result<(), i32> {
+        let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+            | libc::SYNC_FILE_RANGE_WRITE
+            | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+        let (offset, len) = (offset_bytes as libc::off64_t, len_bytes as libc::off64_t);
+        // SAFETY: it takes no memory of ours, and the descriptor is open as long as the file.
+        let done = unsafe { libc::sync_file_range(self.file.as_raw_fd(), offset, len, flags) };
+        if done == 0 {
+            return Ok(());
+        }
+        Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))
     }
 
     /// Size of the file or block device in bytes.
@@ -307,8 +334,11 @@ mod tests {
         file.lock_exclusive().unwrap();
         assert_eq!(file.write_at(8192, &[7; 512]), Ok(512));
         assert_eq!(file.write_dsync_at(0, &[9; 512]), Ok(512));
+        file.write_out(0, 8704).unwrap();
         file.fdatasync().unwrap();
         file.fsync().unwrap();
+        let synchronous = BlockFile::open_synchronous(&path, false, SyncFlag::Dsync).unwrap();
+        assert_eq!(synchronous.write_at(8192, &[7; 512]), Ok(512));
         assert_eq!(file.size_bytes().unwrap(), 8704);
         let mut back = [0; 512];
         assert_eq!(file.read_at(8192, &mut back), Ok(512));

@@ -46,9 +46,11 @@ pub mod perf;
 pub mod proc;
 pub mod process;
 pub mod processors;
+pub mod range_lock;
 pub mod ring;
 pub mod scratch;
 pub mod secret;
+pub mod slab;
 pub mod survey;
 #[cfg(test)]
 mod tree;

@@ -91,7 +91,7 @@ pub(crate) fn meminfo_bytes(root: &Path, name: &str) -> Option<u64> {
 }
 
 /// The entries of a directory, sorted; none where it cannot be read.
-pub(crate) fn entries(directory: &Path) -> Vec<PathBuf> {
+pub fn entries(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     paths.sort();

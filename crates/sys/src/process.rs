@@ -60,6 +60,23 @@ pub struct Ended {
     pub memory_peak_bytes: u64,
 }
 
+/// Whether a child has ended. It stays there until [`wait`] is called, so that its id stays its own
+/// and what the kernel charged to it can be read. Fails when it was already waited for (`ECHILD`).
+pub fn has_ended(child: &Child) -> io::Result<bool> {
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    Ok(waitid(WaitId::Pid(Pid::from_child(child)), options)?.is_some())
+}
+
+/// Sends `signal` to every process of the group that a child leads, which has not been waited for;
+/// a group of none is no error.
+pub fn signal_group(child: &Child, signal: rustix::process::Signal) -> io::Result<()> {
+    match rustix::process::kill_process_group(rustix::process::Pid::from_child(child), signal) {
+        Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Waits for `child`. From wait4(2), so nothing of another child is mixed in.
 ///
 /// Output that the child writes into pipes must be read first, or it never ends. Fails when it was

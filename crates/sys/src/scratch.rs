@@ -104,6 +104,12 @@ pub struct ScratchDir {
     program: Option<Identity>,
 }
 
+impl AsFd for ScratchDir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
+    }
+}
+
 impl ScratchDir {
     /// Makes and locks the directory `path`; `program` is the server that will work in it. Fails
     /// when it exists, cannot be made, or was replaced by another user in that moment.

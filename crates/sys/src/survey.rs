@@ -25,7 +25,7 @@ pub use devices::{named as device, nvme_paths};
 pub use host::host;
 use place::Place;
 pub use place::{Alignment, alignment_of};
-pub use usage::user_of;
+pub use usage::{user_of, user_of_beside};
 
 #[derive(Debug, thiserror::Error)]
 pub enum SurveyError {

@@ -46,6 +46,16 @@ const GENERATORS: &[Generator] = &[
         make: || kernel_programs("effect.bpf.c"),
     },
     Generator {
+        output: "crates/sys/bpf/order.bpf.o",
+        need: Some(Need::Clang),
+        make: || kernel_programs("order.bpf.c"),
+    },
+    Generator {
+        output: "crates/sys/bpf/iosize.bpf.o",
+        need: Some(Need::Clang),
+        make: || kernel_programs("iosize.bpf.c"),
+    },
+    Generator {
         output: "crates/sys/bpf/pages.bpf.o",
         need: Some(Need::Clang),
         make: || kernel_programs("pages.bpf.c"),
@@ -133,7 +143,8 @@ fn cli_page() -> Result<Vec<u8>> {
         "# The command line\n<!-- Generated from `blockstone --help` by `cargo xtask generate`; do \
          not edit. -->\n",
     );
-    let words_of = |verb: &str| verb.split('-').map(str::to_owned).collect::<Vec<_>>();
+    // No verb has a dash in its name; the name of a check may: `check write-order`.
+    let words_of = |verb: &str| verb.splitn(2, '-').map(str::to_owned).collect::<Vec<_>>();
     let blockstone = build_as_tested("blockstone")?;
     let verbs = man_pages(&blockstone)?.into_keys().filter_map(|name| verb_of(&name).map(words_of));
     for words in std::iter::once(Vec::new()).chain(verbs) {

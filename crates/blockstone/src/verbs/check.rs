@@ -2,7 +2,12 @@
 //! line in its registry.
 
 mod args;
+mod coherence;
 mod direct;
+mod durability;
+mod iosize;
+mod metadata;
+mod order;
 mod part;
 mod registry;
 mod report;
@@ -19,7 +24,7 @@ use args::CheckArgs;
 
 pub const VERB: Verb = Verb {
     name: "check",
-    about: "Check what a path really does: whether I/O to it bypasses the page cache",
+    about: "Check what a path really does: direct, ordered, coherent, durable, and at what cost",
     options: |command| {
         let command = CheckArgs::augment_args(command);
         command.subcommands(registry::ALL.iter().map(part::Check::declaration))
@@ -30,7 +35,7 @@ pub const VERB: Verb = Verb {
         "check",
         "Classes of what was tried or observed, with their evidence",
     )
-    .with_tables(&[direct::TABLES])],
+    .with_tables(registry::TABLES)],
     ..Verb::PLAIN
 };
 

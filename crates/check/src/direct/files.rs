@@ -105,7 +105,7 @@ pub fn of_processes(
 }
 
 /// The process and all below it.
-fn family(root: &Path, pid: u32) -> BTreeSet<u32> {
+pub(crate) fn family(root: &Path, pid: u32) -> BTreeSet<u32> {
     let all = account::all(root).into_iter().filter_map(|pid| account::process(root, pid));
     let all: Vec<account::Process> = all.collect();
     let mut family = BTreeSet::from([pid]);

@@ -1,8 +1,12 @@
 //! What rules look at: one kind of evidence for each kind of subject that is judged.
 
+use blockstone_base::coherence::CoherenceFindings;
 use blockstone_base::direct::DirectFindings;
+use blockstone_base::durability::DurabilityFindings;
 use blockstone_base::identity::{BlockDevice, DeviceKind, Link, StorageTarget};
 use blockstone_base::load::Op;
+use blockstone_base::metadata::MetadataFindings;
+use blockstone_base::order::OrderFindings;
 use blockstone_base::verdict::{Outcome, Weight};
 use blockstone_figures::Interval;
 use blockstone_record::manifest::{
@@ -27,6 +31,10 @@ pub enum Evidence<'a> {
     Scan(ScanCase<'a>),
     Claim(&'a Claim),
     Direct(&'a DirectFindings),
+    Metadata(&'a MetadataFindings),
+    Coherence(&'a CoherenceFindings),
+    Durability(&'a DurabilityFindings),
+    Order(&'a OrderFindings),
 }
 
 pub struct Case<'a> {
@@ -76,7 +84,14 @@ impl Evidence<'_> {
                 let known = |name: &&String| case.findings.figure(name).is_some();
                 places.iter().filter(known).cloned().collect()
             }
-            Self::Watch(_) | Self::Scan(_) | Self::Claim(_) | Self::Direct(_) => places.to_vec(),
+            Self::Watch(_)
+            | Self::Scan(_)
+            | Self::Claim(_)
+            | Self::Direct(_)
+            | Self::Order(_)
+            | Self::Coherence(_)
+            | Self::Durability(_)
+            | Self::Metadata(_) => places.to_vec(),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Commits that no flush made durable.
 
+mod paths;
+
 use blockstone_base::identity::{BlockDevice, DeviceKind};
 use blockstone_base::load::{Op, SyncMethod};
 use blockstone_base::units::{Bytes, thousands};
@@ -31,13 +33,15 @@ pub(super) const RULE: Rule = Rule {
                 after none: it wrote them out. Inconclusive where less is added, where a flush \
                 takes less even after 8 MiB (a protected cache, or nothing was made durable), and \
                 behind a hypervisor, controller or array, which may drop flushes: only a power cut \
-                tells.",
+                tells. In a check (docs/check.md): condemns what a file system mounted without \
+                barriers holds, and less than half a flush of a device with a volatile cache for \
+                each fdatasync after a write; passes where flushes write out a cache.",
     cause: "Flushes are disabled (mount option nobarrier, an unsafe cache mode of the hypervisor) \
             or ignored by the device; by latency alone, a cache protected by a battery or \
             capacitors looks the same.",
     next: "Check mount options and the cache mode of the hypervisor; ask the vendor about \
            power-loss protection; test with a real power loss before trusting it with a database.",
-    checks: &[Check::Calibration(check), Check::Run(check_run)],
+    checks: &[Check::Calibration(check), Check::Run(check_run), Check::Flushes(paths::check)],
 };
 
 /// Fewest flushes for each single committer's fdatasync or fsync; see the rule's threshold.

@@ -44,6 +44,18 @@ impl Loaded {
         Ok(self.attach_one(optional, &btf).is_ok())
     }
 
+    /// Attaches each, and those of `optional` whose tracepoints this kernel has: for each of these,
+    /// whether it has. To be called once.
+    pub fn attach_some(
+        &mut self,
+        programs: &[&str],
+        optional: &[&str],
+    ) -> Result<Vec<bool>, BpfError> {
+        let btf = self.btf.take().ok_or_else(lost)?;
+        programs.iter().try_for_each(|name| self.attach_one(name, &btf))?;
+        Ok(optional.iter().map(|name| self.attach_one(name, &btf).is_ok()).collect())
+    }
+
     fn attach_one(&mut self, name: &str, btf: &Btf) -> Result<(), BpfError> {
         let refused = |error: &dyn Error| BpfError::Refused {
             program: name.to_owned(),

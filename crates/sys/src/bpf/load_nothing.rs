@@ -21,6 +21,14 @@ impl Loaded {
         match self.0 {}
     }
 
+    pub fn attach_some(
+        &mut self,
+        _programs: &[&str],
+        _optional: &[&str],
+    ) -> Result<Vec<bool>, BpfError> {
+        match self.0 {}
+    }
+
     pub fn map(&self, _name: &'static str) -> Result<OwnedFd, BpfError> {
         match self.0 {}
     }

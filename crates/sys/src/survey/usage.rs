@@ -32,12 +32,22 @@ pub(super) const NO_SYSFS: &str = "mount /sys and /proc as the kernel shows them
 /// device built over it, partitions, or a process that has it open; `None` when nothing does.
 /// Fails when that cannot be told.
 pub fn user_of(root: &Path, device: &Path) -> Result<Option<String>, SurveyError> {
+    user_of_beside(root, device, &[])
+}
+
+/// The same, where the loop devices with these names (`loop1`) may stand on the same file: they are
+/// used together with it.
+pub fn user_of_beside(
+    root: &Path,
+    device: &Path,
+    twins: &[String],
+) -> Result<Option<String>, SurveyError> {
     let place = Place::of(device)?;
     if place.kind != PathKind::BlockDevice {
         let what = "file or directory, not a block device";
         return Err(SurveyError::NotStorage { path: device.to_owned(), what });
     }
-    user_of_number(root, place.device).map_err(|unknown| unknown.of(device))
+    user_of_number_beside(root, place.device, twins).map_err(|unknown| unknown.of(device))
 }
 
 /// Why it cannot be told whether a device is in use.
@@ -53,16 +63,22 @@ impl Unknown {
     }
 }
 
-pub(super) fn user_of_number(
+#[cfg(test)]
+pub(super) fn user_of_number(root: &Path, number: (u32, u32)) -> Result<Option<String>, Unknown> {
+    user_of_number_beside(root, number, &[])
+}
+
+fn user_of_number_beside(
     root: &Path,
     (major, minor): (u32, u32),
+    twins: &[String],
 ) -> Result<Option<String>, Unknown> {
     let number = format!("{major}:{minor}");
     let mounts = Mounts::of_process(root, "self").ok_or_else(|| Unknown {
         why: "/proc/self/mountinfo cannot be read".to_owned(),
         hint: NO_SYSFS,
     })?;
-    let machine = Machine { root, mounts };
+    let machine = Machine { root, mounts, twins };
     if let Some(user) = machine.user(&number, None, DEPTH)? {
         return Ok(Some(user));
     }
@@ -86,6 +102,7 @@ pub(super) fn user_of_number(
 struct Machine<'a> {
     root: &'a Path,
     mounts: Mounts,
+    twins: &'a [String],
 }
 
 /// A device, its partitions, and the disk that it is a partition of.
@@ -235,7 +252,7 @@ impl Machine<'_> {
             if over {
                 return Ok(Some(format!("the loop device {other} stands on it")));
             }
-            if own.as_ref() == Some(&backing) {
+            if own.as_ref() == Some(&backing) && !self.twins.contains(&other) {
                 return Ok(Some(format!("the loop device {other} stands on the same {backing}")));
             }
         }

@@ -5,7 +5,7 @@ mod mixes;
 pub mod orion;
 mod precondition;
 mod select;
-mod tables;
+pub mod tables;
 mod targets;
 
 use anyhow::Result;

@@ -4,7 +4,12 @@
 use std::path::Path;
 
 use anyhow::Result;
+use blockstone_base::coherence::{self, WitnessOperation};
 use blockstone_base::direct::{self, OpenFile};
+use blockstone_base::metadata;
+use blockstone_base::durability;
+use blockstone_base::order;
+use blockstone_base::iosize;
 use blockstone_base::verdict::Verdict;
 use blockstone_report::{Section, Tone};
 use clap::ArgMatches;
@@ -70,6 +75,12 @@ pub struct CellKeys {
 #[serde(untagged)]
 pub enum Class {
     Direct(direct::Class),
+    Metadata(metadata::Class),
+    Growth(metadata::GrowthClass),
+    Coherence(coherence::Class),
+    Durability(durability::Class),
+    Order(order::Class),
+    Iosize(iosize::Class),
 }
 
 /// What the class rests on; null what the check does not have.
@@ -92,4 +103,46 @@ pub struct Numbers {
     pub charged_ratio: Option<f64>,
     /// The share of requests that added pages to the page cache.
     pub cached_share: Option<f64>,
+    /// Operations a second, of all ranks.
+    pub ops_per_s: Option<f64>,
+    /// The 99th percentile of their latency.
+    pub ns_p99: Option<u64>,
+    /// Bytes charged to this process as fetched from storage.
+    pub bytes_read: Option<u64>,
+    /// Reads that did not return what was acknowledged before them.
+    pub stale: Option<u64>,
+    /// From the acknowledgement of a write to the end of the first read that returns it.
+    pub lag_ns_p50: Option<u64>,
+    pub lag_ns_p99: Option<u64>,
+    pub lag_ns_max: Option<u64>,
+    /// Two operations that contradict each other: the second should have seen the first.
+    pub witness: Option<[WitnessOperation; 2]>,
+    /// Writes that were acknowledged to the writer and known to the witness before a cut.
+    pub acknowledged: Option<u64>,
+    /// Of these, those that are missing afterwards.
+    pub lost: Option<u64>,
+    /// Of these, those of which a part is missing.
+    pub torn: Option<u64>,
+    /// The share of the threads' time in which they wait for the lock of the file, with one file
+    /// and with files of their own.
+    pub lock_time_share: Option<f64>,
+    pub own_lock_time_share: Option<f64>,
+    /// Times a thread gave its processor away, for each request.
+    pub switches_per_request: Option<f64>,
+    pub own_switches_per_request: Option<f64>,
+    /// Requests per second.
+    pub iops: Option<f64>,
+    pub own_iops: Option<f64>,
+    /// Mean of what a call, page fault or ring request moved.
+    pub asked_bytes_mean: Option<f64>,
+    /// Mean of a request to the device.
+    pub device_bytes_mean: Option<f64>,
+    /// Requests to the device.
+    pub device_requests: Option<u64>,
+    /// The share of calls that begin where the last one of this file ended.
+    pub sequential_share: Option<f64>,
+    /// The share of calls that begin and end at multiples of 4 KiB.
+    pub aligned_share: Option<f64>,
+    /// How the command ended: its exit code, or 128 and its signal.
+    pub exit_code: Option<i32>,
 }

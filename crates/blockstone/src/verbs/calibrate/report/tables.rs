@@ -222,7 +222,7 @@ pub fn committers(manifest: &Manifest, findings: &Findings) -> Table {
     })
 }
 
-const FLUSHES: &[Heading] = &[
+pub const FLUSHES: &[Heading] = &[
     bytes("unflushed_bytes", "written before", "Bytes written past the page cache before each."),
     time("flush_ns_p50", "p50", "Median time of the flush, fdatasync(2)."),
     time("flush_ns_min", "min", "The shortest."),

@@ -1,0 +1,266 @@
+//! `check durability`: whether a flush makes data durable, from inside and after a power cut.
+
+mod tables;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use blockstone_base::durability::{
+    Class, DurabilityFindings, Flushing, Method, Pattern, Stage, StreamFindings,
+};
+use blockstone_base::units::{Nanos, thousands};
+use blockstone_check::durability::{Cycles, Effort, Serving, Writing, examine, serve, verify, write};
+use blockstone_judge::judge_durability;
+use blockstone_report::Tone;
+use clap::builder::PossibleValuesParser;
+use clap::{Args, FromArgMatches, ValueHint};
+
+use super::part::{self, CellKeys, Check, Numbers, Part};
+use crate::progress::Progress;
+use crate::recordings;
+
+pub use tables::TABLES;
+
+const NAME: &str = "durability";
+
+pub const CHECK: Check = Check {
+    name: NAME,
+    about: "Whether a flush makes data durable: by its time, and by a power cut with a witness",
+    options: DurabilityArgs::augment_args,
+    run: |options, _, progress| run(&DurabilityArgs::from_arg_matches(options)?, progress),
+    quick: |path, progress| {
+        let seed = recordings::draw_seed();
+        let mut part = part(&examine(path, seed, Effort::Quick, progress)?);
+        // That a short look does not decide is no failure of all checks.
+        part.partial = false;
+        Ok(part)
+    },
+};
+
+/// How long writers go on where no power is cut.
+const DURATION: Nanos = Nanos::millis(3_600_000);
+const DURATION_MAX: Nanos = Nanos::millis(7 * 24 * 3_600_000);
+
+/// Arguments of `check durability`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone check durability /data                  the chain of devices, and how long flushes take
+  blockstone check durability --serve 0.0.0.0:7464   on another machine: be the witness
+  blockstone check durability --witness other:7464 /data
+                                                     write until the power is cut
+  blockstone check durability --verify --witness other:7464 /data
+                                                     after the cut: what is lost")]
+struct DurabilityArgs {
+    /// A directory; without a witness also a file or device, which is not written to
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath,
+          required_unless_present = "serve", conflicts_with = "serve")]
+    path: Option<PathBuf>,
+    /// Write stamped blocks in every way until the power is cut, and tell this witness of each that
+    /// was acknowledged
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "serve")]
+    witness: Option<String>,
+    /// After the cut: compare what is there with what the witness knows
+    #[arg(long, requires = "witness")]
+    verify: bool,
+    /// Be the witness of other machines, at this address, until Ctrl-C
+    #[arg(long, value_name = "HOST:PORT", help_heading = "Witness")]
+    serve: Option<String>,
+    /// Where the witness keeps what it knows
+    #[arg(long, value_name = "FILE", requires = "serve", default_value = "blockstone-witness.log",
+          value_hint = ValueHint::FilePath, help_heading = "Witness")]
+    log: PathBuf,
+    /// Cut the power of the writing machine with this command for the shell, which turns it on
+    /// again
+    #[arg(long, value_name = "COMMAND", requires_all = ["serve", "cycles"],
+          help_heading = "Witness")]
+    cut: Option<String>,
+    /// Make so many cuts, each after the one before was verified, and end
+    #[arg(long, value_name = "N", requires = "cut", help_heading = "Witness",
+          value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    cycles: Option<u64>,
+    /// Write for this time if no power is cut [default: 1h]
+    #[arg(long = "for", value_name = "TIME", requires = "witness",
+          conflicts_with_all = ["verify", "serve"])]
+    duration: Option<Nanos>,
+    /// Only these ways to make a write durable; none, direct-none and sync-file-range are the
+    /// controls
+    #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "witness",
+          conflicts_with_all = ["verify", "serve"],
+          value_parser = names(Method::ALL, Method::name))]
+    methods: Vec<String>,
+    /// Only these patterns; a device knows overwrite only
+    #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "witness",
+          conflicts_with_all = ["verify", "serve"],
+          value_parser = names(Pattern::ALL, Pattern::name))]
+    patterns: Vec<String>,
+    /// Name a block device a second time, to allow its content to be destroyed
+    #[arg(long, value_name = "DEVICE", requires = "witness",
+          conflicts_with_all = ["verify", "serve"], value_hint = ValueHint::AnyPath)]
+    destroy: Option<PathBuf>,
+}
+
+fn names<T: Copy>(all: &[T], name: fn(T) -> &'static str) -> PossibleValuesParser {
+    PossibleValuesParser::new(all.iter().map(|&one| name(one)))
+}
+
+/// Those that were named, or all.
+fn chosen<T: Copy>(all: &[T], name: fn(T) -> &'static str, wanted: &[String]) -> Vec<T> {
+    let is_wanted = |one: &T| wanted.is_empty() || wanted.iter().any(|it| it == name(*one));
+    all.iter().copied().filter(is_wanted).collect()
+}
+
+fn run(args: &DurabilityArgs, progress: &mut Progress) -> Result<Part> {
+    let seed = recordings::draw_seed();
+    if let Some(address) = &args.serve {
+        let cycles = args.cycles.zip(args.cut.clone()).map(|(count, cut)| Cycles { count, cut });
+        let serving = Serving { address, log: &args.log, cycles, seed };
+        return Ok(part(&serve(&serving, progress)?));
+    }
+    let Some(path) = &args.path else { bail!("check durability: no path is named\nhint: .") };
+    let Some(witness) = &args.witness else {
+        return Ok(part(&examine(path, seed, Effort::Full, progress)?));
+    };
+    if args.verify {
+        return Ok(part(&verify(path, witness, progress)?));
+    }
+    let duration = args.duration.unwrap_or(DURATION);
+    if duration.get() == 0 || duration > DURATION_MAX {
+        bail!("write for {duration}: it must be more than nothing, and at most 7d\nhint: --for 1h");
+    }
+    if let Some(other) = args.destroy.as_ref().filter(|other| *other != path) {
+        bail!(
+            "destroy {}: the path to write to is {}\nhint: name the same device twice",
+            other.display(),
+            path.display()
+        );
+    }
+    let methods = chosen(Method::ALL, Method::name, &args.methods);
+    let patterns = chosen(Pattern::ALL, Pattern::name, &args.patterns);
+    Ok(part(&write(
+        &Writing {
+            path: Path::new(path),
+            destroy: args.destroy.is_some(),
+            witness,
+            methods: &methods,
+            patterns: &patterns,
+            duration: Duration::from_nanos(duration.get()),
+            // A run has a number, and none is 0.
+            id: seed.max(1),
+        },
+        progress,
+    )?))
+}
+
+fn part(findings: &DurabilityFindings) -> Part {
+    let (answer, tone) = answer(findings);
+    let unknown = |flushing: &Flushing| flushing.class == Class::Unknown;
+    let partial = match findings.stage {
+        Stage::Examined => findings.flushing.as_ref().is_some_and(unknown),
+        Stage::Verified => {
+            findings.of_controls(false).any(|stream| stream.class == Class::Inconclusive)
+        }
+        Stage::Written | Stage::Witnessed => false,
+    };
+    let flush = findings.flushing.iter().map(|flushing| CellKeys {
+        check: NAME,
+        case: "flush".to_owned(),
+        class: part::Class::Durability(flushing.class),
+        evidence: flushing.evidence.clone(),
+        numbers: Numbers::default(),
+    });
+    let cells = flush.chain(findings.streams.iter().map(stream_keys)).collect();
+    Part {
+        subject: findings.subject.clone(),
+        answer,
+        tone,
+        identity: identity(findings),
+        cells,
+        sections: tables::sections(findings),
+        verdicts: judge_durability(findings),
+        notes: findings.notes.clone(),
+        signal: findings.signal.clone(),
+        partial,
+        files: Vec::new(),
+    }
+}
+
+fn stream_keys(stream: &StreamFindings) -> CellKeys {
+    CellKeys {
+        check: NAME,
+        case: stream.stream.case(),
+        class: part::Class::Durability(stream.class),
+        evidence: stream.evidence.clone(),
+        numbers: Numbers {
+            acknowledged: Some(stream.acknowledged),
+            lost: Some(stream.lost),
+            torn: Some(stream.torn),
+            ..Numbers::default()
+        },
+    }
+}
+
+fn identity(findings: &DurabilityFindings) -> Vec<String> {
+    if findings.stage == Stage::Witnessed {
+        return Vec::new();
+    }
+    let kind = if findings.file_system.is_empty() { "device" } else { &findings.file_system };
+    let mut parts = vec![kind.to_owned()];
+    parts.extend(findings.hypervisor.as_ref().map(|name| format!("behind {name}")));
+    let mut lines = vec![parts.join(" · ")];
+    if !findings.mount_options.is_empty() {
+        lines.push(format!("mounted {}", findings.mount_options));
+    }
+    lines
+}
+
+fn answer(findings: &DurabilityFindings) -> (String, Tone) {
+    match findings.stage {
+        Stage::Examined => examined(findings),
+        Stage::Written => {
+            let count = thousands(findings.acknowledged() as i64);
+            (format!("{count} writes acknowledged, and known to the witness"), Tone::Plain)
+        }
+        Stage::Verified => verified(findings),
+        Stage::Witnessed => {
+            let count: u64 = findings.witnessed.iter().map(|it| it.acknowledged).sum();
+            let (count, paths) = (thousands(count as i64), findings.witnessed.len());
+            (format!("{count} writes witnessed, of {paths} paths"), Tone::Plain)
+        }
+    }
+}
+
+fn examined(findings: &DurabilityFindings) -> (String, Tone) {
+    let class = findings.flushing.as_ref().map_or(Class::Unknown, |flushing| flushing.class);
+    match class {
+        Class::Volatile => ("volatile: a flush writes out a cache".to_owned(), Tone::Plain),
+        Class::Flat => {
+            let what = "flat: nothing is volatile, or flushes do nothing; only a cut decides";
+            (what.to_owned(), Tone::Plain)
+        }
+        Class::Unflushed => {
+            ("unflushed: flushes do not reach a volatile cache".to_owned(), Tone::Bad)
+        }
+        _ => ("cannot tell what a flush does".to_owned(), Tone::Warning),
+    }
+}
+
+fn verified(findings: &DurabilityFindings) -> (String, Tone) {
+    let promised: Vec<&StreamFindings> = findings.of_controls(false).collect();
+    let sum = |of: fn(&StreamFindings) -> u64| promised.iter().map(|it| of(it)).sum::<u64>();
+    let (lost, torn) = (sum(|it| it.lost + it.misplaced), sum(|it| it.torn));
+    let checked = thousands(sum(|it| it.checked) as i64);
+    if lost > 0 {
+        (format!("lost: {lost} of {checked} flushed blocks"), Tone::Bad)
+    } else if torn > 0 {
+        (format!("torn: {torn} of {checked} flushed blocks"), Tone::Bad)
+    } else if promised.iter().any(|it| it.class == Class::Durable) {
+        (format!("durable: 0 of {checked} flushed blocks lost"), Tone::Plain)
+    } else if promised.iter().all(|it| it.class == Class::Unknown) {
+        ("cannot tell: nothing that was flushed was acknowledged".to_owned(), Tone::Warning)
+    } else {
+        let what = "inconclusive: nothing that the device had was lost, flushed or not";
+        (what.to_owned(), Tone::Warning)
+    }
+}

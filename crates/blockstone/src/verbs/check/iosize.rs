@@ -1,0 +1,244 @@
+//! `check iosize`: in which sizes programs ask for I/O, and in which the device gets it.
+
+mod tables;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use blockstone_base::Capability;
+use blockstone_base::iosize::{Charged, Class, Flow, IosizeFindings};
+use blockstone_base::units::{Bytes, Nanos, thousands, three_digits};
+use blockstone_check::iosize::{of_command, of_path, of_process, of_tools};
+use blockstone_report::Tone;
+use clap::{Args, FromArgMatches, ValueHint};
+
+use super::part::{self, CellKeys, Check, Numbers, Part};
+use crate::progress::Progress;
+use crate::recordings;
+
+pub use tables::TABLES;
+
+const NAME: &str = "iosize";
+
+pub const CHECK: Check = Check {
+    name: NAME,
+    about: "In which sizes programs ask for I/O, and in which sizes the device gets it",
+    options: IosizeArgs::augment_args,
+    run: |options, _, progress| run(&IosizeArgs::from_arg_matches(options)?, progress),
+    quick: |path, progress| Ok(part(of_path(path, recordings::draw_seed(), progress)?)),
+};
+
+/// For how long a process is observed.
+const DURATION: Nanos = Nanos::millis(5_000);
+/// Longer observations are what a watch is for.
+const DURATION_MAX: Nanos = Nanos::millis(3_600_000);
+
+/// Arguments of `check iosize`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone check iosize -- tar -cf /backup/base.tar /data/base
+  blockstone check iosize -- sh -c 'cat /data/file | gzip > /backup/file.gz'
+  blockstone check iosize --pid $(pgrep -o postgres) --for 30s
+  blockstone check iosize --tools /data")]
+struct IosizeArgs {
+    /// The command to run, with its arguments; its output goes to standard error
+    #[arg(value_name = "CMD", last = true, conflicts_with_all = ["pid", "tools"],
+          required_unless_present_any = ["pid", "tools"],
+          value_hint = ValueHint::CommandWithArguments)]
+    command: Vec<OsString>,
+    /// Observe this process and its children instead
+    #[arg(long, value_name = "PID", conflicts_with = "tools",
+          value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
+    pid: Option<u32>,
+    /// Count the I/O of the process for this time [default: 5s]
+    #[arg(long = "for", value_name = "TIME", requires = "pid")]
+    duration: Option<Nanos>,
+    /// Run cp, cat, dd, tar and others, as far as they are installed, on a scratch file of 4 MiB in
+    /// this directory
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".",
+          value_hint = ValueHint::DirPath)]
+    tools: Option<PathBuf>,
+}
+
+fn run(args: &IosizeArgs, progress: &mut Progress) -> Result<Part> {
+    if let Some(dir) = &args.tools {
+        return Ok(part(of_tools(dir, recordings::draw_seed(), progress)?));
+    }
+    let Some(pid) = args.pid else {
+        return Ok(part(of_command(&args.command, progress)?));
+    };
+    let duration = args.duration.unwrap_or(DURATION);
+    if duration.get() == 0 || duration > DURATION_MAX {
+        bail!(
+            "observe for {duration}: it must be more than nothing, and at most 1h\nhint: --for 5s"
+        );
+    }
+    Ok(part(of_process(pid, Duration::from_nanos(duration.get()), progress)?))
+}
+
+fn part(findings: IosizeFindings) -> Part {
+    let (answer, tone) = answer(&findings);
+    let mut notes = Vec::new();
+    if let Capability::Degraded { why } = &findings.kernel {
+        notes.push(format!("Sizes were not counted in the kernel: {why}."));
+        notes.extend(findings.charged.as_ref().map(second_best));
+    }
+    if !findings.blind.is_empty() {
+        notes.push(format!("This kernel does not show: {}.", findings.blind.join(", ")));
+    }
+    if findings.dropped > 0 {
+        notes.push(format!("Not counted, for want of room: {}.", findings.dropped));
+    }
+    if findings.left_processes > 0 {
+        notes.push(format!(
+            "{} processes of the command still ran when it ended: what they do later is not \
+             counted.",
+            findings.left_processes
+        ));
+    }
+    notes.extend(findings.saving.clone());
+    let mut cells: Vec<CellKeys> = Vec::new();
+    let flows = findings.total.iter().chain(&findings.flows);
+    cells.extend(flows.map(|flow| cell_keys(flow, &findings)));
+    for tool in &findings.tools {
+        cells.extend(tool.flows.iter().map(|flow| CellKeys {
+            numbers: Numbers { exit_code: tool.exit, ..numbers(flow) },
+            ..cell_keys(flow, &findings)
+        }));
+    }
+    if cells.is_empty() {
+        cells.push(CellKeys {
+            check: NAME,
+            case: "all files".to_owned(),
+            class: part::Class::Iosize(Class::Unknown),
+            evidence: findings.charged.as_ref().map_or("nothing was counted".into(), second_best),
+            numbers: Numbers { exit_code: findings.exit, ..Numbers::default() },
+        });
+    }
+    Part {
+        subject: findings.subject.clone(),
+        answer,
+        tone,
+        identity: identity(&findings),
+        cells,
+        files: Vec::new(),
+        sections: tables::sections(&findings),
+        verdicts: Vec::new(),
+        notes,
+        partial: !findings.kernel.is_full(),
+        signal: findings.signal,
+    }
+}
+
+fn cell_keys(flow: &Flow, findings: &IosizeFindings) -> CellKeys {
+    CellKeys {
+        check: NAME,
+        case: format!("{}: {}", flow.path, flow.direction.name()),
+        class: part::Class::Iosize(flow.class),
+        evidence: flow.evidence.clone(),
+        numbers: Numbers { exit_code: findings.exit, ..numbers(flow) },
+    }
+}
+
+fn numbers(flow: &Flow) -> Numbers {
+    Numbers {
+        requests: Some(flow.calls.iter().map(|calls| calls.calls).sum()),
+        added_pages: Some(flow.added_pages),
+        asked_bytes_mean: flow.asked_bytes_mean(),
+        device_bytes_mean: flow.device_bytes_mean(),
+        device_requests: Some(flow.device_requests),
+        sequential_share: flow.sequential_share(),
+        aligned_share: flow.aligned_share(),
+        ..Numbers::default()
+    }
+}
+
+/// From `/proc/PID/io`.
+fn second_best(charged: &Charged) -> String {
+    let mean = |bytes: u64, calls: u64| match calls {
+        0 => "none".to_owned(),
+        _ => format!("{} calls of {} on average", thousands(calls as i64), Bytes(bytes / calls)),
+    };
+    format!(
+        "/proc/PID/io, whatever the calls went to: reads {}, writes {}; {} fetched from storage",
+        mean(charged.read_bytes, charged.read_calls),
+        mean(charged.write_bytes, charged.write_calls),
+        Bytes(charged.fetched_bytes)
+    )
+}
+
+fn identity(findings: &IosizeFindings) -> Vec<String> {
+    let mut parts = Vec::new();
+    if let Some(code) = findings.exit {
+        parts.push(format!("exit code {code}"));
+    }
+    parts.push(format!("observed for {:.1} s", findings.observed_s));
+    if let Some(us) = findings.cpu_us_per_mib() {
+        parts.push(format!("{} µs of processor time per MiB asked", three_digits(us)));
+    }
+    parts.push(match findings.kernel {
+        Capability::Full => "sizes are counted in the kernel".to_owned(),
+        Capability::Degraded { .. } => "sizes are not counted in the kernel".to_owned(),
+    });
+    vec![parts.join(" · ")]
+}
+
+/// The answer in a sentence: of all files together, or of each thing that was tried.
+fn answer(findings: &IosizeFindings) -> (String, Tone) {
+    if !findings.kernel.is_full() {
+        return ("cannot tell sizes: they are not counted".to_owned(), Tone::Warning);
+    }
+    if !findings.tools.is_empty() {
+        let class = |class| {
+            let flows = findings.tools.iter().flat_map(|tool| &tool.flows);
+            flows.filter(|flow| flow.class == class).count()
+        };
+        let classes = Class::ALL.iter().map(|&it| (it.name(), class(it)));
+        let classes: Vec<String> = classes
+            .filter(|(_, count)| *count > 0)
+            .map(|(name, count)| format!("{count} {name}"))
+            .collect();
+        let text = format!("{} tools: {}", findings.tools.len(), classes.join(", "));
+        return (text, Tone::Plain);
+    }
+    let answers = headlines(findings).into_iter().map(|(what, flow)| {
+        let size =
+            |mean: Option<f64>| mean.map_or("none".into(), |it| Bytes(it as u64).to_string());
+        let (asked, device) = (size(flow.asked_bytes_mean()), size(flow.device_bytes_mean()));
+        match flow.class {
+            Class::Unknown => format!("{what} unknown"),
+            Class::Cached => format!("{what} cached: {asked} asked, no request to a device"),
+            class => format!("{what} {}: {asked} asked, {device} at the device", class.name()),
+        }
+    });
+    let text = answers.collect::<Vec<_>>().join(", ");
+    if text.is_empty() {
+        return ("no I/O to files".to_owned(), Tone::Plain);
+    }
+    (text, Tone::Plain)
+}
+
+/// In each direction, the file that has at least half of the bytes, or all together: a command also
+/// reads its libraries. Of a path, each thing that was tried.
+fn headlines(findings: &IosizeFindings) -> Vec<(String, &Flow)> {
+    if findings.total.is_empty() {
+        return findings.flows.iter().map(|flow| (flow.path.clone(), flow)).collect();
+    }
+    let of = |total| {
+        let all: &Flow = total;
+        let files = findings.flows.iter().filter(|flow| flow.direction == all.direction);
+        let largest = files.max_by_key(|flow| flow.asked_bytes);
+        let main = largest.filter(|flow| flow.asked_bytes > 0);
+        match main.filter(|flow| flow.asked_bytes * 2 >= all.asked_bytes) {
+            Some(flow) => (format!("{} of {}", flow.direction.name(), flow.path), flow),
+            None => (format!("{} of all files", all.direction.name()), all),
+        }
+    };
+    let bytes: u64 = findings.total.iter().map(|flow| flow.asked_bytes).sum();
+    // What a command says on its standard error is beside the point.
+    let counts = |flow: &&Flow| flow.asked_bytes * 50 >= bytes;
+    findings.total.iter().filter(counts).map(of).collect()
+}

@@ -1,0 +1,255 @@
+//! `check metadata`: what operations on names and inodes cost, and where their answers come from.
+
+mod tables;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use blockstone_base::metadata::{Cell, Class, Growth, GrowthClass, MetadataFindings, Shape};
+use blockstone_base::units::{Bytes, format_ns, thousands};
+use blockstone_check::metadata::{Caches, FILES_MAX, RANKS_MAX, Settings, of_path};
+use blockstone_judge::judge_metadata;
+use blockstone_report::Tone;
+use clap::{Args, FromArgMatches, ValueHint};
+
+use super::part::{self, CellKeys, Check, Numbers, Part};
+use crate::choice::{Choice, one_of};
+use crate::progress::Progress;
+use crate::recordings;
+
+pub use tables::TABLES;
+
+const NAME: &str = "metadata";
+
+pub const CHECK: Check = Check {
+    name: NAME,
+    about: "What creating, looking up, listing and removing files costs, by their number",
+    options: MetadataArgs::augment_args,
+    run: |options, _, progress| run(&MetadataArgs::from_arg_matches(options)?, progress),
+    quick,
+};
+
+/// The sizes of directories that are tried on the way to the last.
+const LEAST_FILES: u64 = 1_000;
+const STEP: u64 = 10;
+/// For one operation of one size.
+const LIMIT: Duration = Duration::from_secs(2);
+/// What is written to a file that is made durable.
+const CONTENT_MAX: u64 = 1 << 20;
+
+const CACHES: [Choice<Caches>; 2] = [
+    ("metadata", "entries of directories, inodes, blocks of the device", Caches::Metadata),
+    ("all", "the page cache too", Caches::All),
+];
+const SHAPES: [Choice<Shape>; 3] = [
+    (Shape::One.name(), "all files in one directory", Shape::One),
+    (Shape::Own.name(), "those of each rank in a directory of its own", Shape::Own),
+    (Shape::Tree.name(), "those of each rank in a tree, 256 to a directory", Shape::Tree),
+];
+
+/// Arguments of `check metadata`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone check metadata .
+  blockstone check metadata /data --files 1M --shape one-directory
+  blockstone check metadata /data --drop-caches      as root: what reads is tried cold, too
+  blockstone check metadata /data --json | jq '.cells[] | [.case, .class, .ops_per_s]'")]
+struct MetadataArgs {
+    /// A directory, in which a scratch directory is made and removed
+    #[arg(value_name = "PATH", value_hint = ValueHint::DirPath)]
+    path: PathBuf,
+    /// Files of the largest directory, as 200000, 100k or 1M; those before have 1k, 10k and so on
+    #[arg(long, value_name = "NUMBER", default_value = "100k", value_parser = files)]
+    files: u64,
+    /// How the files lie: the first in all sizes, the others in the last
+    #[arg(long, value_delimiter = ',', value_parser = one_of(SHAPES),
+          default_values = [Shape::One.name(), Shape::Own.name(), Shape::Tree.name()])]
+    shape: Vec<Shape>,
+    /// Threads that work at the same time, each on the files of the next
+    #[arg(long, value_name = "NUMBER", default_value = "2",
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(RANKS_MAX)))]
+    ranks: u32,
+    /// Bytes that create-fsync writes to each file
+    #[arg(long, value_name = "BYTES", default_value = "4K")]
+    write: Bytes,
+    /// Drop caches of the whole machine before operations that read, as root, and try these a
+    /// second time from memory
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true,
+          default_missing_value = "metadata", value_parser = one_of(CACHES))]
+    drop_caches: Option<Caches>,
+}
+
+/// A number of files: digits, and `k` or `M` for thousands and millions.
+fn files(text: &str) -> Result<u64, String> {
+    let (digits, factor) = match text.strip_suffix(['k', 'K']) {
+        Some(digits) => (digits, 1_000),
+        None => text.strip_suffix('M').map_or((text, 1), |digits| (digits, 1_000_000)),
+    };
+    let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+    match number {
+        Some(number) if (100..=FILES_MAX).contains(&number) => Ok(number),
+        _ => Err("it must be a number from 100 to 100M".to_owned()),
+    }
+}
+
+fn run(args: &MetadataArgs, progress: &mut Progress) -> Result<Part> {
+    if args.write.get() > CONTENT_MAX {
+        bail!("write {} to each file: at most 1 MiB is\nhint: --write 4K", args.write);
+    }
+    let mut shapes = args.shape.clone();
+    shapes.dedup();
+    let settings = Settings {
+        shapes,
+        sizes: sizes(args.files),
+        ranks: args.ranks,
+        content_bytes: args.write.get(),
+        drop: args.drop_caches,
+        limit: LIMIT,
+    };
+    Ok(part(&of_path(&args.path, recordings::draw_seed(), &settings, progress)?))
+}
+
+/// 1,000, ten times as many and so on, and the last.
+fn sizes(files: u64) -> Vec<u64> {
+    let powers = std::iter::successors(Some(LEAST_FILES), |size| size.checked_mul(STEP));
+    powers.take_while(|size| *size < files).chain([files]).collect()
+}
+
+fn quick(path: &Path, progress: &mut Progress) -> Result<Part> {
+    // A file or a device is only read.
+    if !path.is_dir() {
+        return Ok(part(&MetadataFindings {
+            subject: path.display().to_string(),
+            file_system: String::new(),
+            device: None,
+            ranks: 0,
+            cells: Vec::new(),
+            growth: Vec::new(),
+            memory: Vec::new(),
+            memory_unseen: String::new(),
+            unfinished: false,
+            signal: None,
+        }));
+    }
+    Ok(part(&of_path(path, recordings::draw_seed(), &Settings::quick(), progress)?))
+}
+
+fn part(findings: &MetadataFindings) -> Part {
+    let verdicts = match findings.cells.as_slice() {
+        [] => Vec::new(),
+        _ => judge_metadata(findings),
+    };
+    let (answer, tone) = answer(findings);
+    let unknown = !findings.cells.is_empty()
+        && findings.cells.iter().all(|cell| cell.class == Class::Unknown);
+    let mut notes = Vec::new();
+    if !findings.memory_unseen.is_empty() {
+        notes.push(format!("Memory for files was not counted: {}.", findings.memory_unseen));
+    }
+    if findings.unfinished {
+        notes.push("Files were made too slowly: what is missing was not tried.".to_owned());
+    }
+    let cells = findings.cells.iter().map(cell_keys);
+    let growth = findings.growth.iter().map(growth_keys);
+    Part {
+        subject: findings.subject.clone(),
+        answer,
+        tone,
+        identity: identity(findings),
+        cells: cells.chain(growth).collect(),
+        sections: tables::sections(findings, &verdicts),
+        verdicts,
+        notes,
+        signal: findings.signal.clone(),
+        partial: unknown || findings.unfinished,
+        files: Vec::new(),
+    }
+}
+
+fn cell_keys(cell: &Cell) -> CellKeys {
+    CellKeys {
+        check: NAME,
+        case: cell.case(),
+        class: part::Class::Metadata(cell.class),
+        evidence: cell.evidence.clone(),
+        numbers: Numbers {
+            requests: Some(cell.operations),
+            error: cell.error.clone(),
+            ops_per_s: cell.ops_per_s.map(|rate| rate.value),
+            ns_p99: cell.latency.bounded_quantile_ns(0.99),
+            bytes_read: cell.bytes_read,
+            ..Numbers::default()
+        },
+    }
+}
+
+fn growth_keys(growth: &Growth) -> CellKeys {
+    CellKeys {
+        check: NAME,
+        case: growth.case(),
+        class: part::Class::Growth(growth.class),
+        evidence: growth.evidence.clone(),
+        numbers: Numbers::default(),
+    }
+}
+
+fn identity(findings: &MetadataFindings) -> Vec<String> {
+    if findings.cells.is_empty() {
+        return Vec::new();
+    }
+    let device = findings.device.as_deref().unwrap_or("no device is seen");
+    let threads = if findings.ranks == 1 { "1 rank".to_owned() } else {
+        format!("{} ranks", findings.ranks)
+    };
+    vec![format!("{} · {device} · {threads}", findings.file_system)]
+}
+
+/// The answer in a sentence: the cost of the durable operation, what memory answered, what grows.
+fn answer(findings: &MetadataFindings) -> (String, Tone) {
+    let Some(largest) = findings.cells.iter().map(|cell| cell.files).max() else {
+        return ("no directory, no metadata".to_owned(), Tone::Plain);
+    };
+    let linear: Vec<&str> = findings
+        .growth
+        .iter()
+        .filter(|growth| growth.class == GrowthClass::Linear)
+        .map(|growth| growth.operation.name())
+        .collect();
+    if !linear.is_empty() {
+        let what = linear.join(", ");
+        return (format!("metadata: grows with the size of the directory: {what}"), Tone::Bad);
+    }
+    let durable = findings.cells.iter().rev().find(|cell| cell.operation.is_durable());
+    let mut text = format!("metadata: {} files", thousands(largest as i64));
+    if let Some(p50) = durable.and_then(|cell| cell.latency.bounded_quantile_ns(0.5)) {
+        text = format!("{text}, a durable one takes {}", format_ns(p50 as f64));
+    }
+    let cached = findings.cells.iter().filter(|cell| cell.class == Class::Cached).count();
+    text = format!("{text}; {cached} of {} cases came from memory", findings.cells.len());
+    let unknown = findings.cells.iter().any(|cell| cell.class == Class::Unknown);
+    (text, if unknown { Tone::Warning } else { Tone::Plain })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_grow_by_ten_up_to_the_number_asked_for() {
+        assert_eq!(sizes(100_000), [1_000, 10_000, 100_000]);
+        assert_eq!(sizes(1_000), [1_000]);
+        assert_eq!(sizes(500), [500]);
+        assert_eq!(sizes(25_000), [1_000, 10_000, 25_000]);
+    }
+
+    #[test]
+    fn numbers_of_files_are_decimal() {
+        assert_eq!(files("1M"), Ok(1_000_000));
+        assert_eq!(files("60k"), Ok(60_000));
+        for wrong in ["", "k", "99", "101M", "1G", "-5", "1.5k", "99999999999999999999M"] {
+            assert!(files(wrong).is_err(), "{wrong}");
+        }
+    }
+}

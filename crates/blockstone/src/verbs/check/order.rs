@@ -1,0 +1,165 @@
+//! `check write-order`: whether several writers of one file wait for each other.
+
+mod tables;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use blockstone_base::Capability;
+use blockstone_base::order::{Cell, Class, Mode, OrderFindings};
+use blockstone_base::units::Nanos;
+use blockstone_check::order::{Plan, of_path};
+use blockstone_judge::judge_order;
+use blockstone_report::Tone;
+use clap::{Args, FromArgMatches, ValueHint};
+
+use super::part::{self, CellKeys, Check, Numbers, Part};
+use crate::progress::Progress;
+use crate::recordings;
+
+pub use tables::TABLES;
+
+const NAME: &str = "write-order";
+
+pub const CHECK: Check = Check {
+    name: NAME,
+    about: "Whether several direct writers of one file wait for each other, by what they write",
+    options: OrderArgs::augment_args,
+    run: |options, _, progress| run(&OrderArgs::from_arg_matches(options)?, progress),
+    quick: |path, progress| {
+        Ok(part(&of_path(path, recordings::draw_seed(), &Plan::QUICK, progress)?))
+    },
+};
+
+const ROUNDS: u32 = 3;
+/// Of a mode, with one file and with files of their own.
+const TIME_MAX: Nanos = Nanos::millis(60_000);
+
+/// Arguments of `check write-order`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone check write-order /data
+  blockstone check write-order /data --writers 8 --for 2s")]
+struct OrderArgs {
+    /// A directory, in which scratch files without a name are used
+    #[arg(value_name = "PATH", value_hint = ValueHint::DirPath)]
+    path: PathBuf,
+    /// Writers, and readers beside one writer
+    #[arg(long, value_name = "NUMBER", default_value_t = 4,
+          value_parser = clap::value_parser!(u32).range(1..=16))]
+    writers: u32,
+    /// Try each mode for this time with one file, and as long with files of their own
+    #[arg(long = "for", value_name = "TIME", default_value = "600ms")]
+    time: Nanos,
+}
+
+fn run(args: &OrderArgs, progress: &mut Progress) -> Result<Part> {
+    if args.time.get() == 0 || args.time > TIME_MAX {
+        bail!(
+            "try each mode for {}: it must be more than nothing, and at most 1min\nhint: --for 1s",
+            args.time
+        );
+    }
+    let time = Duration::from_nanos(args.time.get()) / ROUNDS;
+    // What is prepared takes time too, and slow storage more of it.
+    let limit = Duration::from_mins(1) + time * ROUNDS * 2 * Mode::ALL.len() as u32;
+    let plan = Plan { writers: args.writers, time, rounds: ROUNDS, limit };
+    let findings = of_path(&args.path, recordings::draw_seed(), &plan, progress)?;
+    if let Some(why) = &findings.not_tried {
+        bail!(
+            "check the writers of files in {}: {why}\nhint: name a directory on the storage",
+            args.path.display()
+        );
+    }
+    Ok(part(&findings))
+}
+
+fn part(findings: &OrderFindings) -> Part {
+    let (answer, tone) = answer(findings);
+    let is_seen = findings.kernel == Capability::Full;
+    let unknown = !findings.of(Class::Unknown).is_empty();
+    let mut notes = Vec::new();
+    if let Capability::Degraded { why } = &findings.kernel {
+        notes.push(format!(
+            "Waits for the locks of files were not counted in the kernel: {why}. Then only many \
+             waits for each request tell something, and nothing shows that writers do not wait."
+        ));
+    }
+    if findings.unfinished {
+        notes.push("This storage is slow: not all modes of writing were tried.".to_owned());
+    }
+    if !findings.of(Class::Serialises).is_empty() {
+        notes.push(CURE.to_owned());
+    }
+    Part {
+        subject: findings.subject.clone(),
+        answer,
+        tone,
+        identity: identity(findings),
+        cells: findings.cells.iter().map(cell_keys).collect(),
+        sections: tables::sections(findings),
+        verdicts: judge_order(findings),
+        notes,
+        signal: findings.signal.clone(),
+        partial: (unknown && !is_seen) || findings.unfinished,
+        files: Vec::new(),
+    }
+}
+
+const CURE: &str = "Writers do not wait for each other in files that were allocated and written \
+                    once, in a file of each writer's own, and on XFS up to the end of the file.";
+
+fn cell_keys(cell: &Cell) -> CellKeys {
+    CellKeys {
+        check: NAME,
+        case: cell.mode.name().to_owned(),
+        class: part::Class::Order(cell.class),
+        evidence: cell.evidence.clone(),
+        numbers: Numbers {
+            requests: Some(cell.one_file.requests),
+            error: cell.error.clone(),
+            lock_time_share: cell.one_file.lock_time_share,
+            own_lock_time_share: cell.own_files.lock_time_share,
+            switches_per_request: Some(cell.one_file.switches_per_request),
+            own_switches_per_request: Some(cell.own_files.switches_per_request),
+            iops: Some(cell.one_file.iops),
+            own_iops: Some(cell.own_files.iops),
+            ..Numbers::default()
+        },
+    }
+}
+
+fn identity(findings: &OrderFindings) -> Vec<String> {
+    if findings.not_tried.is_some() {
+        return Vec::new();
+    }
+    let counted = match findings.kernel {
+        Capability::Full => "waits for locks are counted in the kernel",
+        Capability::Degraded { .. } => "waits for locks are not counted in the kernel",
+    };
+    vec![format!("{} · {} writers · {counted}", findings.file_system, findings.writers)]
+}
+
+/// The answer in a sentence.
+fn answer(findings: &OrderFindings) -> (String, Tone) {
+    if let Some(why) = &findings.not_tried {
+        return (format!("writers: not tried, {why}"), Tone::Plain);
+    }
+    let tried = findings.cells.len();
+    let (serialises, unknown) = (findings.of(Class::Serialises), findings.of(Class::Unknown));
+    let scales = findings.of(Class::Scales);
+    if !serialises.is_empty() {
+        let modes = serialises.join(", ");
+        (format!("serialises: writers of one file wait for each other ({modes})"), Tone::Warning)
+    } else if !unknown.is_empty() || tried == 0 {
+        let count = unknown.len();
+        (format!("cannot tell whether writers wait: {count} of {tried} modes"), Tone::Warning)
+    } else if scales.is_empty() {
+        (format!("refused: {tried} of {tried} modes of writing"), Tone::Warning)
+    } else {
+        let count = scales.len();
+        (format!("scales: writers of one file do not wait, {count} of {tried} modes"), Tone::Plain)
+    }
+}

@@ -1,0 +1,87 @@
+//! The tables of `check write-order`.
+
+use blockstone_base::order::{Cell, OrderFindings};
+use blockstone_base::row;
+use blockstone_base::table::{Heading, Missing, Table, Value, count, ratio, share, text};
+use blockstone_report::Section;
+
+const MODES: &[Heading] = &[
+    text("mode", "mode", "What is written, or that files are read beside a writer."),
+    text("class", "class", "scales, serialises, refused or unknown."),
+    share("lock_time_share", "waits", "Waits for the lock of the file ÷ time of the threads."),
+    share("own_lock_time_share", "own files", "The same with files of their own."),
+    ratio("switches", "switches", "Times a thread gave its processor away ÷ requests."),
+    ratio("own_switches", "own files", "The same with files of their own."),
+    count("iops", "1/s", "Requests per second of all threads together."),
+    count("own_iops", "own files", "The same with files of their own."),
+];
+
+const CELLS: &[Heading] = &[
+    text("mode", "mode", "What is written, or that files are read beside a writer."),
+    text("about", "where", "What is written, in words."),
+    count("requests", "requests", "Requests to one file that succeeded."),
+    count("own_requests", "own files", "Requests to files of their own that succeeded."),
+    ratio("waits", "waits ÷ request", "Waits for the lock of the file ÷ requests."),
+    text("error", "error", "What the kernel answered to the first that did not succeed."),
+    text("waited_in", "waited in", "Functions of the kernel, innermost first."),
+    text("evidence", "evidence", "What the class rests on."),
+];
+
+pub const TABLES: &[(&str, &[Heading])] = &[("write-order", MODES), ("write-order-cells", CELLS)];
+
+pub fn sections(findings: &OrderFindings) -> Vec<Section> {
+    if findings.not_tried.is_some() {
+        return Vec::new();
+    }
+    let writers = findings.writers;
+    let about = format!("{writers} direct writers of one file, beside {writers} with files of \
+                         their own. Classes rest on waits for the lock, never on rates.");
+    let title = "Writers of one file";
+    let modes = Table::new("write-order", title, MODES).with(findings.cells.iter().map(mode));
+    let cells = Table::new("write-order-cells", "All modes", CELLS);
+    let mut sections = vec![Section::of("write-order", modes).about(about)];
+    let waited: Vec<String> = findings.cells.iter().filter_map(stack).collect();
+    if !waited.is_empty() {
+        sections.push(Section::new("write-order-stacks", "Where they wait").with(waited));
+    }
+    sections.push(
+        Section::page("write-order-cells", "All modes")
+            .with([cells.with(findings.cells.iter().map(cell))]),
+    );
+    sections
+}
+
+fn stack(cell: &Cell) -> Option<String> {
+    let is_known = !cell.waited_in.is_empty();
+    is_known.then(|| format!("{}: {}", cell.mode.name(), cell.waited_in.join(" < ")))
+}
+
+fn mode(cell: &Cell) -> blockstone_base::table::Row {
+    row![
+        cell.mode.name(),
+        cell.class.name(),
+        known(cell.one_file.lock_time_share),
+        known(cell.own_files.lock_time_share),
+        cell.one_file.switches_per_request,
+        cell.own_files.switches_per_request,
+        cell.one_file.iops,
+        cell.own_files.iops
+    ]
+}
+
+fn cell(cell: &Cell) -> blockstone_base::table::Row {
+    row![
+        cell.mode.name(),
+        cell.mode.about(),
+        cell.one_file.requests,
+        cell.own_files.requests,
+        known(cell.one_file.waits_per_request),
+        cell.error.as_deref().unwrap_or_default(),
+        cell.waited_in.join(" < "),
+        cell.evidence.as_str()
+    ]
+}
+
+fn known(number: Option<f64>) -> Value {
+    number.map_or(Value::from(Missing::Unknown), Value::from)
+}

@@ -1,0 +1,114 @@
+//! `check write-order`: the file systems whose writers wait, and those whose writers do not.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use blockstone_testkit::{CpuHog, FileSystem, Ran, ScratchDir, blockstone_binary, require, run};
+use serde_json::Value;
+
+use super::super::bad_input::refused;
+use super::super::{Place, keeps_to_its_schema, names};
+use super::{class, mounted, outcome};
+
+fn checked(path: &Path) -> Ran {
+    let mut command = Command::new(blockstone_binary());
+    run(command.args(["check", "write-order", "--json", "--for", "240ms"]).arg(path))
+}
+
+#[track_caller]
+fn number(document: &Value, case: &str, key: &str) -> f64 {
+    let mut cells = document["cells"].as_array().unwrap().iter();
+    let cell = cells.find(|cell| cell["case"] == case).unwrap();
+    cell[key].as_f64().unwrap()
+}
+
+const WRITTEN: [&str; 3] = ["overwrite", "unwritten", "sub-block"];
+const CHANGED: [&str; 3] = ["hole", "append", "straddle"];
+
+#[test]
+fn writers_wait_on_ext4_where_they_change_where_blocks_lie() {
+    require!(Bpf, Loop);
+    let _turn = Place::new();
+    let _hog = CpuHog::start(1).unwrap();
+    let ext4 = mounted(FileSystem::Ext4, 160);
+    let dir = ext4.mount_point().unwrap();
+    let ran = checked(&dir);
+    assert_eq!(ran.code, Some(0), "it warns: {ran:#?}");
+    let document = ran.json();
+    keeps_to_its_schema(&document);
+    for mode in WRITTEN {
+        assert_eq!(class(&document, mode), "scales", "{mode}: {document:#}");
+    }
+    for mode in CHANGED {
+        assert_eq!(class(&document, mode), "serialises", "{mode}: {document:#}");
+        assert!(number(&document, mode, "lock_time_share") >= 0.3, "{mode}: {document:#}");
+        assert!(number(&document, mode, "own_lock_time_share") <= 0.02, "{mode}: {document:#}");
+    }
+    assert_eq!(class(&document, "readers"), "serialises", "{document:#}");
+    assert_eq!(outcome(&document, "writers-wait"), "fail");
+    assert_eq!(names(&dir), ["lost+found"], "nothing is left");
+}
+
+#[test]
+fn writers_share_the_lock_of_a_file_on_xfs() {
+    require!(Bpf, Loop, Xfs);
+    let _turn = Place::new();
+    let xfs = mounted(FileSystem::Xfs, 320);
+    let document = checked(&xfs.mount_point().unwrap()).json();
+    // Not so behind the end of the file, where a write that leaves a gap has the lock alone.
+    for mode in WRITTEN.iter().chain(&["hole", "straddle", "readers"]) {
+        assert_eq!(class(&document, mode), "scales", "{mode}: {document:#}");
+    }
+}
+
+#[test]
+fn without_privileges_no_class_of_writers_is_wrong() {
+    require!(Root, Loop);
+    let _turn = Place::new();
+    let ext4 = mounted(FileSystem::Ext4, 160);
+    let dir = ext4.mount_point().unwrap().join("open");
+    fs::create_dir(&dir).unwrap();
+    std::os::unix::fs::chown(&dir, Some(65534), Some(65534)).unwrap();
+    let program = ScratchDir::on_disk().unwrap();
+    let modes = run(Command::new("chmod").arg("a+rx").arg(program.path()));
+    assert_eq!(modes.code, Some(0));
+    let program = program.path().join("blockstone");
+    fs::copy(blockstone_binary(), &program).unwrap();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
+    let ran = run(command.args(["check", "write-order", "--json", "--for", "240ms"]).arg(&dir));
+    assert_eq!(ran.code, Some(3), "{ran:#?}");
+    let document = ran.json();
+    for mode in WRITTEN {
+        assert_eq!(class(&document, mode), "unknown", "{mode}: {document:#}");
+    }
+    for mode in CHANGED {
+        assert!(["serialises", "unknown"].contains(&class(&document, mode)), "{document:#}");
+    }
+    assert_eq!(document["cells"][0]["lock_time_share"], Value::Null);
+    assert_eq!(names(&dir), Vec::<String>::new());
+}
+
+#[test]
+fn writers_that_cannot_be_tried_are_refused() {
+    let place = Place::beside();
+    let file = place.file("file");
+    fs::write(&file, "small").unwrap();
+    let file = file.display().to_string();
+    let data = place.data().display().to_string();
+    let cases: &[(&[&str], &str)] = &[
+        (&[&file], "not written to"),
+        (&[&data, "--writers", "0"], "0"),
+        (&[&data, "--writers", "17"], "17"),
+        (&[&data, "--for", "0s"], "more than nothing"),
+        (&[&data, "--for", "2min"], "at most 1min"),
+        (&[], "required"),
+    ];
+    for (arguments, said) in cases {
+        let mut command = place.command("check");
+        let what = refused(&place, command.arg("write-order").args(*arguments));
+        assert!(what.contains(said), "{arguments:?}: {what}");
+    }
+    assert_eq!(fs::read(&file).unwrap(), b"small");
+}

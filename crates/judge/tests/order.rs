@@ -1,0 +1,53 @@
+//! The rule on what `check write-order` found passes, fails and is left open.
+
+#![allow(clippy::unwrap_used, reason = "this crate is tests: a panic is how they fail")]
+
+use blockstone_base::Capability;
+use blockstone_base::order::{Cell, Class, Mode, OrderFindings, Side};
+use blockstone_base::verdict::Outcome;
+use blockstone_judge::judge_order;
+use blockstone_judge::rules::{Subject, registry};
+
+fn found(classes: &[Class]) -> OrderFindings {
+    let cell = |(&mode, &class): (&Mode, &Class)| Cell {
+        mode,
+        class,
+        evidence: String::new(),
+        error: None,
+        one_file: Side { lock_time_share: Some(0.708), ..Side::default() },
+        own_files: Side::default(),
+        waited_in: Vec::new(),
+    };
+    OrderFindings {
+        subject: "/data".to_owned(),
+        file_system: "ext4".to_owned(),
+        mount_options: "rw".to_owned(),
+        writers: 4,
+        kernel: Capability::Full,
+        not_tried: None,
+        cells: Mode::ALL.iter().zip(classes).map(cell).collect(),
+        unfinished: false,
+        signal: None,
+    }
+}
+
+#[test]
+fn writers_that_wait_are_a_warning_with_what_to_do() {
+    use Class::{Refused, Scales, Serialises, Unknown};
+    for rule in registry::ALL {
+        let tried = rule.id == "writers-wait";
+        assert_eq!(rule.applies_to().any(|it| it == Subject::Order), tried, "{}", rule.id);
+    }
+    let judged = |classes: &[Class]| {
+        let verdicts = judge_order(&found(classes));
+        verdicts.into_iter().find(|verdict| verdict.rule == "writers-wait").unwrap()
+    };
+    let failed = judged(&[Scales, Unknown, Serialises, Serialises]);
+    assert!(failed.warns() && failed.next.contains("XFS"), "{failed:?}");
+    assert_eq!(failed.concerns, ["hole", "append"]);
+    assert_eq!(failed.evidence, "2 of 4 modes: hole, append; up to 71 % of the time is waiting");
+    assert_eq!(judged(&[Scales, Scales, Refused]).outcome, Outcome::Pass);
+    assert_eq!(judged(&[Scales, Unknown]).outcome, Outcome::Inconclusive);
+    assert_eq!(judged(&[Refused]).outcome, Outcome::Inconclusive);
+    assert!(judge_order(&found(&[])).is_empty(), "nothing was tried");
+}
