@@ -133,9 +133,13 @@ fn draw(
     if reasons == Reasons::Beside {
         return columns.lines();
     }
-    // The first line has the headings.
-    let below = rows.iter().map(|row| reason(row).map(|reason| format!("    {reason}")));
-    let below = std::iter::once(None).chain(below);
+    // The first line has the headings; of rows with one reason the last is followed by it.
+    let ends = |index: usize| {
+        let next = rows.get(index + 1).map(|row| &row.condemned_by);
+        next != Some(&rows[index].condemned_by)
+    };
+    let below = (0..rows.len()).map(|index| reason(&rows[index]).filter(|_| ends(index)));
+    let below = std::iter::once(None).chain(below.map(|it| Some(format!("    {}", it?))));
     columns
         .lines()
         .into_iter()
