@@ -192,7 +192,7 @@ impl Agent {
         opened(self.held.as_ref())
     }
 
-    /// Writes so many bytes of its memory.
+    /// Writes this many bytes of its memory.
     fn write(&self, mode: WriteMode, offset: u64, bytes: usize) -> Done {
         let data = &self.memory[..bytes];
         let written = match mode {

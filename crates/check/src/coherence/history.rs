@@ -170,8 +170,8 @@ fn of_zones(clusters: Vec<Cluster>) -> Option<Contradiction> {
     }
     for zone in &backward {
         // It lies between its latest start and its earliest end.
-        let begun = forward.partition_point(|it| it.earliest.end_ns < zone.latest.start_ns);
-        let Some(&at) = begun.checked_sub(1).and_then(|at| reach.get(at)) else { continue };
+        let before = forward.partition_point(|it| it.earliest.end_ns < zone.latest.start_ns);
+        let Some(&at) = before.checked_sub(1).and_then(|at| reach.get(at)) else { continue };
         if zone.earliest.end_ns < forward[at].latest.start_ns {
             note(&forward[at], zone);
         }

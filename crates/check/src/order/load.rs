@@ -19,7 +19,7 @@ use crate::CheckError;
 const SECTOR: usize = 512;
 /// Of each thread, unless that takes too long.
 const LEAST_REQUESTS: u64 = 8;
-/// So many times as long as planned.
+/// At most this multiple of the planned time.
 const PATIENCE: u32 = 5;
 
 /// What threads did, in one run or in several.
@@ -95,12 +95,15 @@ struct Worker<'a> {
     /// Requests that fit in the file.
     requests: u64,
     time: Duration,
+    /// Whether readers have nothing beside them any more.
+    ended: &'a AtomicBool,
 }
 
 /// Runs one side of a mode. What the kernel refuses is in the totals.
 pub fn run(files: &Files, mode: Mode, plan: &Plan) -> Result<Totals, CheckError> {
     let mut totals = Totals::default();
     let next: Vec<AtomicU64> = files.files.iter().map(|_| AtomicU64::new(0)).collect();
+    let ended = AtomicBool::new(false);
     let mut workers = Vec::new();
     for number in 0..plan.writers as usize {
         let at = number % files.files.len();
@@ -108,7 +111,7 @@ pub fn run(files: &Files, mode: Mode, plan: &Plan) -> Result<Totals, CheckError>
         match &ready.direct {
             Ok(file) => {
                 let (next, requests) = (&next[at], ready.requests);
-                workers.push(Worker { file, mode, next, requests, time: plan.time });
+                workers.push(Worker { file, mode, next, requests, time: plan.time, ended: &ended });
             }
             Err(error) => {
                 totals.error = totals.error.or(errno_of(error));
@@ -123,11 +126,9 @@ pub fn run(files: &Files, mode: Mode, plan: &Plan) -> Result<Totals, CheckError>
         buffers.push(buffer);
     }
     let filler = buffers.pop().filter(|_| mode == Mode::Readers);
-    let (ended, start) = (AtomicBool::new(false), Barrier::new(workers.len()));
+    let start = Barrier::new(workers.len());
     thread::scope(|scope| {
-        if let Some(buffer) = &filler {
-            scope.spawn(|| fill(files, buffer, &ended));
-        }
+        let filling = filler.as_ref().map(|buffer| scope.spawn(|| fill(files, buffer, &ended)));
         let mut threads = Vec::new();
         for (worker, buffer) in workers.iter().zip(&mut buffers) {
             threads.push(scope.spawn(|| {
@@ -141,6 +142,8 @@ pub fn run(files: &Files, mode: Mode, plan: &Plan) -> Result<Totals, CheckError>
             }
         }
         ended.store(true, Ordering::Relaxed);
+        let outcome = filling.map(|thread| thread.join().unwrap_or(Ok(())));
+        totals.error = totals.error.or(outcome.and_then(Result::err));
     });
     Ok(totals)
 }
@@ -153,7 +156,7 @@ impl Worker<'_> {
         loop {
             let elapsed = start.elapsed();
             let is_enough = done.requests >= LEAST_REQUESTS || elapsed >= self.time * PATIENCE;
-            if elapsed >= self.time && is_enough {
+            if (elapsed >= self.time && is_enough) || self.ended.load(Ordering::Relaxed) {
                 break;
             }
             let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -182,16 +185,16 @@ impl Worker<'_> {
     }
 }
 
-/// Fills a hole beside readers, until they are done.
-fn fill(files: &Files, buffer: &[u8], ended: &AtomicBool) {
+/// Fills a hole beside readers, until they are done; they end with it. The error is the kernel's.
+fn fill(files: &Files, buffer: &[u8], ended: &AtomicBool) -> Result<(), i32> {
     let (file, from) = files.filled();
-    let Ok(direct) = &file.direct else { return };
-    for number in 0..FILLED {
-        let at = (from + number) * BLOCK as u64;
-        if ended.load(Ordering::Relaxed) || direct.write_at(at, &buffer[..BLOCK]).is_err() {
-            return;
-        }
-    }
+    let direct = file.direct.as_ref().map_err(|error| errno_of(error).unwrap_or_default())?;
+    let mut places = (0..FILLED)
+        .take_while(|_| !ended.load(Ordering::Relaxed))
+        .map(|number| (from + number) * BLOCK as u64);
+    let outcome = places.try_for_each(|at| direct.write_at(at, &buffer[..BLOCK]).map(drop));
+    ended.store(true, Ordering::Relaxed);
+    outcome
 }
 
 fn errno_of(error: &FileError) -> Option<i32> {

@@ -108,7 +108,7 @@ pub fn goes_round(mode: Mode) -> bool {
 pub const FILLED: u64 = FRESH;
 
 impl ScratchFile {
-    /// A file of so many blocks; none where the file system does not have such a file.
+    /// A file of this many blocks; none where the file system does not have such a file.
     fn prepared(place: &Place<'_>, mode: Mode, blocks: u64) -> Result<Option<Self>, CheckError> {
         let mut file = Self::create(place)?;
         file.requests = blocks;

@@ -78,7 +78,6 @@ fn run(args: &OrderArgs, progress: &mut Progress) -> Result<Part> {
 
 fn part(findings: &OrderFindings) -> Part {
     let (answer, tone) = answer(findings);
-    let is_seen = findings.kernel == Capability::Full;
     let unknown = !findings.of(Class::Unknown).is_empty();
     let mut notes = Vec::new();
     if let Capability::Degraded { why } = &findings.kernel {
@@ -103,7 +102,7 @@ fn part(findings: &OrderFindings) -> Part {
         verdicts: judge_order(findings),
         notes,
         signal: findings.signal.clone(),
-        partial: (unknown && !is_seen) || findings.unfinished,
+        partial: unknown || findings.unfinished,
         files: Vec::new(),
     }
 }
