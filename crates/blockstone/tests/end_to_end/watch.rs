@@ -47,6 +47,15 @@ impl Drop for Ended {
 }
 
 #[test]
+fn a_view_without_a_source_says_why_it_is_not_there() {
+    let _turn = Turn::beside();
+    let ran = run(&mut watch(&["--once", "--for", "200ms", "--view", "disks,snapper"]));
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert!(ran.stdout.contains("snapper: no database was watched; --db names one."), "{ran:#?}");
+    assert!(!ran.stdout.contains("disks: "), "{ran:#?}");
+}
+
+#[test]
 fn one_look_gives_text_and_a_document_with_the_columns_of_a_recording() {
     let _turn = Turn::alone();
     let ran = run(watch(&["--once", "--interval", "200ms"]).env("COLUMNS", "120"));

@@ -1,10 +1,11 @@
 //! The report of what was watched: the tables of an interval.
 
+use blockstone_base::database;
 use blockstone_judge::judge_watch;
 use blockstone_record::manifest::{Imported, Manifest};
 use blockstone_report::render::json;
 use blockstone_report::{Headline, Report};
-use blockstone_view::{Interval, document};
+use blockstone_view::{Interval, document, registry};
 
 use crate::layers::layers;
 use crate::{chapters, instants};
@@ -51,6 +52,7 @@ pub fn report(watched: &Watched<'_>, views: &[String]) -> Report {
         warnings: imported.map(Imported::line).into_iter().collect(),
         sections,
         verdicts,
+        notes: absent(interval, views),
         recording: recording.clone(),
         tool_version: tool_version.to_owned(),
         document: keys,
@@ -58,4 +60,19 @@ pub fn report(watched: &Watched<'_>, views: &[String]) -> Report {
         timeline: Some(timeline),
         ..Report::default()
     }
+}
+
+/// Why views that were asked for are not there.
+fn absent(interval: &Interval<'_>, views: &[String]) -> Vec<String> {
+    let named = registry::ALL.iter().filter(|view| views.iter().any(|name| name == view.name));
+    let absent = named.filter(|view| !interval.has(view.probe));
+    let why = |probe: &str| {
+        let mut of_databases = database::MONITORED.iter().chain(database::SAMPLED);
+        if of_databases.any(|schema| schema.probe == probe) {
+            "no database was watched; --db names one"
+        } else {
+            "nothing of it was recorded"
+        }
+    };
+    absent.map(|view| format!("{}: {}.", view.name, why(view.probe))).collect()
 }
