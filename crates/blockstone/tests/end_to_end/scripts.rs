@@ -133,7 +133,7 @@ fn every_verb_has_a_man_page_and_is_completed_by_every_shell() {
         std::fs::read_to_string(man.join(format!("{name}.1"))).unwrap_or_default()
     };
     for verb in &verbs {
-        let heading = format!(".SH NAME\nblockstone\\-{} \\- ", verb.join("\\-"));
+        let heading = format!(".SH NAME\nblockstone\\-{} \\- ", verb.join("-").replace('-', "\\-"));
         assert!(page(verb).contains(&heading), "{verb:?}: {}", page(verb));
     }
     assert!(page(&["calibrate".to_owned()]).contains("max\\-latency"));
