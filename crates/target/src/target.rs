@@ -126,8 +126,8 @@ pub enum Scans {
 /// The largest read of a statement that scans.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadSize {
-    /// Up to so many blocks can be asked for, where the server was started with `allowed_by` of as
-    /// many.
+    /// Up to this many blocks can be asked for, if the server was started with the setting
+    /// `allowed_by` at no less.
     Most { blocks: u32, allowed_by: Option<&'static str> },
     /// Nothing can be asked for: why.
     Fixed(String),

@@ -76,7 +76,7 @@ struct DurabilityArgs {
     #[arg(long, value_name = "COMMAND", requires_all = ["serve", "cycles"],
           help_heading = "Witness")]
     cut: Option<String>,
-    /// Make so many cuts, each after the one before was verified, and end
+    /// Make this many cuts, each after the one before was verified, and end
     #[arg(long, value_name = "N", requires = "cut", help_heading = "Witness",
           value_parser = clap::value_parser!(u64).range(1..=100_000))]
     cycles: Option<u64>,

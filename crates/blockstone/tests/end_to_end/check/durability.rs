@@ -50,7 +50,7 @@ impl Witness {
         std::fs::metadata(self.scratch.path().join("log")).map_or(0, |found| found.len())
     }
 
-    /// Waits until it knows of so many writes.
+    /// Waits until it knows of this many writes.
     fn await_points(&self, points: u64) {
         let patience = Instant::now() + Duration::from_secs(30);
         while self.log_bytes() < points * 32 {
