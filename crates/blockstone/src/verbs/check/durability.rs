@@ -10,7 +10,9 @@ use blockstone_base::durability::{
     Class, DurabilityFindings, Flushing, Method, Pattern, Stage, StreamFindings,
 };
 use blockstone_base::units::{Nanos, thousands};
-use blockstone_check::durability::{Cycles, Effort, Serving, Writing, examine, serve, verify, write};
+use blockstone_check::durability::{
+    Cycles, Effort, Serving, Writing, examine, serve, verify, write,
+};
 use blockstone_judge::judge_durability;
 use blockstone_report::Tone;
 use clap::builder::PossibleValuesParser;

@@ -200,9 +200,8 @@ fn identity(findings: &MetadataFindings) -> Vec<String> {
         return Vec::new();
     }
     let device = findings.device.as_deref().unwrap_or("no device is seen");
-    let threads = if findings.ranks == 1 { "1 rank".to_owned() } else {
-        format!("{} ranks", findings.ranks)
-    };
+    let threads =
+        if findings.ranks == 1 { "1 rank".to_owned() } else { format!("{} ranks", findings.ranks) };
     vec![format!("{} · {device} · {threads}", findings.file_system)]
 }
 

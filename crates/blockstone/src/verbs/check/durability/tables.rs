@@ -140,6 +140,5 @@ fn witnessed(runs: &[Witnessed]) -> Table {
             happened(run.description.device_bytes)
         ]
     };
-    Table::new("durability-witnessed", "What was witnessed", WITNESSED)
-        .with(runs.iter().map(row))
+    Table::new("durability-witnessed", "What was witnessed", WITNESSED).with(runs.iter().map(row))
 }

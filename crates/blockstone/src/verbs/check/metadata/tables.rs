@@ -157,12 +157,7 @@ fn detail(cell: &Cell) -> Row {
 }
 
 fn grown(growth: &Growth) -> Row {
-    row![
-        growth.operation.name(),
-        growth.class.name(),
-        growth.exponent,
-        growth.evidence.as_str()
-    ]
+    row![growth.operation.name(), growth.class.name(), growth.exponent, growth.evidence.as_str()]
 }
 
 /// A dash where there are too few operations to bound it.

@@ -34,8 +34,10 @@ pub fn sections(findings: &OrderFindings) -> Vec<Section> {
         return Vec::new();
     }
     let writers = findings.writers;
-    let about = format!("{writers} direct writers of one file, beside {writers} with files of \
-                         their own. Classes rest on waits for the lock, never on rates.");
+    let about = format!(
+        "{writers} direct writers of one file, beside {writers} with files of \
+                         their own. Classes rest on waits for the lock, never on rates."
+    );
     let title = "Writers of one file";
     let modes = Table::new("write-order", title, MODES).with(findings.cells.iter().map(mode));
     let cells = Table::new("write-order-cells", "All modes", CELLS);

@@ -10,9 +10,7 @@ use blockstone_base::table::{
 };
 use blockstone_base::units::{format_ns, three_digits};
 use blockstone_figures::compare::Outcome;
-use blockstone_judge::run::{
-    Noise, NoiseEffect, Scan, ScanEffect, ScanPoint, ScanSpread, Waited,
-};
+use blockstone_judge::run::{Noise, NoiseEffect, Scan, ScanEffect, ScanPoint, ScanSpread, Waited};
 use blockstone_report::chart::{Axis, Chart, Color, Form, Level, Point};
 use blockstone_report::format::{block_size, optional};
 use blockstone_report::{Card, Detail, Section};
