@@ -51,11 +51,13 @@ fn run(options: &ArgMatches, context: &Context) -> Result<Exit> {
         ),
         (Some((name, options)), None) => {
             let checks = registry::ALL.iter().filter(|check| check.name == name);
-            checks.map(|check| (check.run)(options, context, &mut progress)).collect()
+            checks
+                .map(|check| Ok((check.name, (check.run)(options, context, &mut progress)?)))
+                .collect()
         }
         (None, Some(path)) => {
             let all = registry::ALL.iter();
-            all.map(|check| (check.quick)(path, &mut progress)).collect()
+            all.map(|check| Ok((check.name, (check.quick)(path, &mut progress)?))).collect()
         }
         (None, None) => bail!(
             "check: no path is named\n\
@@ -64,6 +66,6 @@ fn run(options: &ArgMatches, context: &Context) -> Result<Exit> {
         ),
     };
     progress.finish();
-    let parts: Result<Vec<part::Part>> = parts;
+    let parts: Result<Vec<(&str, part::Part)>> = parts;
     finish(&report::report(parts?), context)
 }

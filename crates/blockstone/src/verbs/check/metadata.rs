@@ -218,10 +218,10 @@ fn answer(findings: &MetadataFindings) -> (String, Tone) {
         .collect();
     if !linear.is_empty() {
         let what = linear.join(", ");
-        return (format!("metadata: grows with the size of the directory: {what}"), Tone::Bad);
+        return (format!("linear: grows with the size of the directory: {what}"), Tone::Bad);
     }
     let durable = findings.cells.iter().rev().find(|cell| cell.operation.is_durable());
-    let mut text = format!("metadata: {} files", thousands(largest as i64));
+    let mut text = format!("{} files", thousands(largest as i64));
     if let Some(p50) = durable.and_then(|cell| cell.latency.bounded_quantile_ns(0.5)) {
         text = format!("{text}, a durable one takes {}", format_ns(p50 as f64));
     }

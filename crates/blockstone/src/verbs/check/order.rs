@@ -144,7 +144,7 @@ fn identity(findings: &OrderFindings) -> Vec<String> {
 /// The answer in a sentence.
 fn answer(findings: &OrderFindings) -> (String, Tone) {
     if let Some(why) = &findings.not_tried {
-        return (format!("writers: not tried, {why}"), Tone::Plain);
+        return (format!("not tried: {why}"), Tone::Plain);
     }
     let tried = findings.cells.len();
     let (serialises, unknown) = (findings.of(Class::Serialises), findings.of(Class::Unknown));

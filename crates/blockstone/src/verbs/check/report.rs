@@ -4,7 +4,7 @@ use blockstone_base::direct::OpenFile;
 use blockstone_base::verdict::Verdict;
 use blockstone_record::manifest::End;
 use blockstone_report::render::json;
-use blockstone_report::{Headline, Report, Tone};
+use blockstone_report::{Headline, Report, Section, Tone};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -20,6 +20,7 @@ pub struct CheckDocument<'a> {
     subject: &'a str,
     /// The answer in words.
     answer: &'a str,
+    answers: &'a [AnswerKeys],
     end: &'a End,
     cells: &'a [CellKeys],
     /// Open files of a process; empty for a path.
@@ -27,7 +28,17 @@ pub struct CheckDocument<'a> {
     verdicts: &'a [Verdict],
 }
 
-pub fn report(parts: Vec<Part>) -> Report {
+/// What one check answers.
+#[derive(Serialize, JsonSchema)]
+struct AnswerKeys {
+    /// The check, as in `blockstone check CHECK`.
+    check: &'static str,
+    answer: String,
+}
+
+/// Of checks by name. The identity of several is that of the first: the others are made in the
+/// same place.
+pub fn report(parts: Vec<(&'static str, Part)>) -> Report {
     let mut report = Report {
         verb: "check".into(),
         version: 1,
@@ -35,12 +46,18 @@ pub fn report(parts: Vec<Part>) -> Report {
         ..Report::default()
     };
     let (mut cells, mut files, mut answers) = (Vec::new(), Vec::new(), Vec::new());
+    let mut noted = Vec::new();
     let mut headline = Headline::default();
-    for part in parts {
+    for (check, part) in parts {
         headline.subject = part.subject;
         headline.tone = worse(headline.tone, part.tone);
-        answers.push(part.answer);
-        report.identity.extend(part.identity);
+        if part.tone != Tone::Plain {
+            noted.push(check);
+        }
+        answers.push(AnswerKeys { check, answer: part.answer });
+        if report.identity.is_empty() {
+            report.identity = part.identity;
+        }
         report.sections.extend(part.sections);
         report.verdicts.extend(part.verdicts);
         report.notes.extend(part.notes);
@@ -51,11 +68,25 @@ pub fn report(parts: Vec<Part>) -> Report {
         cells.extend(part.cells);
         files.extend(part.files);
     }
-    headline.text = answers.join("; ");
+    headline.text = match &answers[..] {
+        [one] => one.answer.clone(),
+        several => {
+            let lines = several.iter().map(|it| format!("{}: {}", it.check, it.answer));
+            report.sections.insert(0, Section::new("answers", "Answers").with(lines));
+            match several.len() {
+                all if noted.is_empty() => format!("{all} checks, none needs attention"),
+                all => {
+                    let names = noted.join(", ");
+                    format!("{} of {all} checks need attention: {names}", noted.len())
+                }
+            }
+        }
+    };
     report.document = json::keys(CheckDocument {
         tool_version: VERSION,
         subject: &headline.subject,
         answer: &headline.text,
+        answers: &answers,
         end: &report.end,
         cells: &cells,
         files: &files,
