@@ -112,7 +112,8 @@ fn rounds(
                 if Instant::now() > until {
                     return Ok(false);
                 }
-                trial.side(place, plan, sharing, witness)?;
+                let interrupted = || observer.interrupted().is_some();
+                trial.side(place, plan, sharing, witness, &interrupted)?;
             }
         }
     }
@@ -140,11 +141,14 @@ impl Trial {
         plan: &Plan,
         sharing: Sharing,
         witness: &mut Witness,
+        interrupted: &dyn Fn() -> bool,
     ) -> Result<(), CheckError> {
         let files = Files::prepared(place, self.mode, sharing, plan.writers)?;
         let Some(files) = files else { return Ok(()) };
         witness.watch(&files.watched());
-        let mut seen = run(&files, self.mode, plan)?;
+        let seen = run(&files, self.mode, plan, interrupted)?;
+        // Of what was interrupted nothing is known.
+        let Some(mut seen) = seen else { return Ok(()) };
         seen.waits = witness.waits(self.mode != Mode::Readers);
         if sharing == Sharing::OneFile && self.waited_at.is_empty() {
             self.waited_at = witness.first_stack();

@@ -1,6 +1,7 @@
 //! Threads that write, or read, at the same time.
 
 use std::sync::Barrier;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,6 +22,8 @@ const SECTOR: usize = 512;
 const LEAST_REQUESTS: u64 = 8;
 /// At most this multiple of the planned time.
 const PATIENCE: u32 = 5;
+/// How often it is asked whether to end early.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// What threads did, in one run or in several.
 #[derive(Clone, Copy, Debug, Default)]
@@ -95,12 +98,17 @@ struct Worker<'a> {
     /// Requests that fit in the file.
     requests: u64,
     time: Duration,
-    /// Whether readers have nothing beside them any more.
+    /// Whether to end early: readers have nothing beside them any more, or a signal came.
     ended: &'a AtomicBool,
 }
 
-/// Runs one side of a mode. What the kernel refuses is in the totals.
-pub fn run(files: &Files, mode: Mode, plan: &Plan) -> Result<Totals, CheckError> {
+/// Runs one side of a mode. What the kernel refuses is in the totals; none when it was interrupted.
+pub fn run(
+    files: &Files,
+    mode: Mode,
+    plan: &Plan,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<Option<Totals>, CheckError> {
     let mut totals = Totals::default();
     let next: Vec<AtomicU64> = files.files.iter().map(|_| AtomicU64::new(0)).collect();
     let ended = AtomicBool::new(false);
@@ -115,7 +123,7 @@ pub fn run(files: &Files, mode: Mode, plan: &Plan) -> Result<Totals, CheckError>
             }
             Err(error) => {
                 totals.error = totals.error.or(errno_of(error));
-                return Ok(totals);
+                return Ok(Some(totals));
             }
         }
     }
@@ -126,26 +134,35 @@ pub fn run(files: &Files, mode: Mode, plan: &Plan) -> Result<Totals, CheckError>
         buffers.push(buffer);
     }
     let filler = buffers.pop().filter(|_| mode == Mode::Readers);
-    let start = Barrier::new(workers.len());
+    let start = &Barrier::new(workers.len());
+    let mut is_interrupted = false;
     thread::scope(|scope| {
         let filling = filler.as_ref().map(|buffer| scope.spawn(|| fill(files, buffer, &ended)));
-        let mut threads = Vec::new();
+        let (sender, results) = mpsc::channel();
         for (worker, buffer) in workers.iter().zip(&mut buffers) {
-            threads.push(scope.spawn(|| {
+            let sender = sender.clone();
+            scope.spawn(move || {
                 start.wait();
-                worker.work(buffer)
-            }));
+                let _ = sender.send(worker.work(buffer));
+            });
         }
-        for thread in threads {
-            if let Ok(done) = thread.join() {
-                totals.of_thread(&done);
+        drop(sender);
+        loop {
+            match results.recv_timeout(LOOK) {
+                Ok(done) => totals.of_thread(&done),
+                Err(RecvTimeoutError::Timeout) if interrupted() => {
+                    is_interrupted = true;
+                    ended.store(true, Ordering::Relaxed);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
             }
         }
         ended.store(true, Ordering::Relaxed);
         let outcome = filling.map(|thread| thread.join().unwrap_or(Ok(())));
         totals.error = totals.error.or(outcome.and_then(Result::err));
     });
-    Ok(totals)
+    Ok((!is_interrupted).then_some(totals))
 }
 
 impl Worker<'_> {

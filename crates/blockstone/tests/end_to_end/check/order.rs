@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use blockstone_testkit::{CpuHog, FileSystem, Ran, ScratchDir, blockstone_binary, require, run};
 use serde_json::Value;
 
 use super::super::bad_input::refused;
-use super::super::{Place, keeps_to_its_schema, names};
+use super::super::{Place, keeps_to_its_schema, names, signal};
 use super::{class, mounted, outcome};
 
 fn checked(path: &Path) -> Ran {
@@ -111,4 +112,20 @@ fn writers_that_cannot_be_tried_are_refused() {
         assert!(what.contains(said), "{arguments:?}: {what}");
     }
     assert_eq!(fs::read(&file).unwrap(), b"small");
+}
+
+#[test]
+fn writers_end_at_once_when_they_are_interrupted() {
+    let place = Place::beside();
+    let mut command = place.command("check");
+    command.args(["write-order", "--json", "--for", "1min"]).arg(place.data());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    // Each side takes 20 s.
+    std::thread::sleep(Duration::from_secs(1));
+    let asked = Instant::now();
+    signal(&child, "INT");
+    let output = child.wait_with_output().unwrap();
+    assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
+    assert_eq!(output.status.code(), Some(130));
+    assert_eq!(place.left_in_data(), Vec::<String>::new());
 }
