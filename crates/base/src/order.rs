@@ -39,6 +39,8 @@ named! {
         SubBlock = "sub-block",
         /// Two blocks, of which one was written before.
         Straddle = "straddle",
+        /// The same, once all of the file was written.
+        SecondPass = "second-pass",
         /// Readers of a file beside one writer that fills a hole of it.
         Readers = "readers",
     }
@@ -54,6 +56,7 @@ impl Mode {
             Self::Append => "behind the end of the file",
             Self::SubBlock => "512 bytes within written blocks",
             Self::Straddle => "two blocks, one of them written before",
+            Self::SecondPass => "the same, once all of the file was written",
             Self::Readers => "readers beside one writer that fills a hole of the file",
         }
     }

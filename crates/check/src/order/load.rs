@@ -196,7 +196,7 @@ impl Worker<'_> {
         match self.mode {
             Mode::Readers => file.read_at(at, &mut buffer[..BLOCK]),
             Mode::SubBlock => file.write_at(at + SECTOR as u64, &buffer[..SECTOR]),
-            Mode::Straddle => file.write_at(at * 2, &buffer[..2 * BLOCK]),
+            Mode::Straddle | Mode::SecondPass => file.write_at(at * 2, &buffer[..2 * BLOCK]),
             _ => file.write_at(at, &buffer[..BLOCK]),
         }
     }

@@ -101,7 +101,7 @@ impl Files {
 
 /// Whether requests may go to the same blocks again.
 pub fn goes_round(mode: Mode) -> bool {
-    matches!(mode, Mode::Overwrite | Mode::SubBlock | Mode::Readers)
+    matches!(mode, Mode::Overwrite | Mode::SubBlock | Mode::SecondPass | Mode::Readers)
 }
 
 /// Requests that a writer beside readers may send.
@@ -116,18 +116,22 @@ impl ScratchFile {
             Mode::Overwrite | Mode::SubBlock | Mode::Readers => file.write(0..blocks)?,
             Mode::Append => {}
             Mode::Hole => file.resize(blocks)?,
-            Mode::Unwritten | Mode::Straddle => {
+            Mode::Unwritten | Mode::Straddle | Mode::SecondPass => {
                 let bytes = blocks * BLOCK as u64;
                 file.buffered.reserve(bytes)?;
                 if file.buffered.size_bytes()? < bytes {
                     return Ok(None);
                 }
-                if mode == Mode::Straddle {
+                if mode != Mode::Unwritten {
                     file.buffered.fsync().map_err(|errno| file.failed(errno))?;
                     // Fewer, because each takes the file system some work to tell apart.
-                    let blocks = blocks / 4;
+                    let blocks = if goes_round(mode) { blocks } else { blocks / 4 };
                     file.write((0..blocks).filter(|block| block % 2 == 1))?;
                     file.requests = blocks / 2;
+                    if mode == Mode::SecondPass {
+                        file.buffered.fsync().map_err(|errno| file.failed(errno))?;
+                        file.write((0..blocks).filter(|block| block % 2 == 0))?;
+                    }
                 }
             }
         }

@@ -24,7 +24,7 @@ fn number(document: &Value, case: &str, key: &str) -> f64 {
     cell[key].as_f64().unwrap()
 }
 
-const WRITTEN: [&str; 3] = ["overwrite", "unwritten", "sub-block"];
+const WRITTEN: [&str; 4] = ["overwrite", "unwritten", "sub-block", "second-pass"];
 const CHANGED: [&str; 3] = ["hole", "append", "straddle"];
 
 #[test]
