@@ -33,8 +33,12 @@ named! {
         Unwritten = "unwritten",
         /// Where the file has no blocks.
         Hole = "hole",
-        /// Behind the end of the file.
+        /// At the end of the file, wherever that is when the kernel takes the request.
         Append = "append",
+        /// Behind the end of the file, where the writers agreed that each of them writes.
+        Extend = "extend",
+        /// The same, where one of them allocates some room ahead for all.
+        AllocateAhead = "allocate-ahead",
         /// 512 bytes within blocks that were written before.
         SubBlock = "sub-block",
         /// Two blocks, of which one was written before.
@@ -53,7 +57,9 @@ impl Mode {
             Self::Overwrite => "blocks that were written before",
             Self::Unwritten => "blocks that were allocated and never written",
             Self::Hole => "where the file has no blocks",
-            Self::Append => "behind the end of the file",
+            Self::Append => "at the end of the file, found by the kernel (O_APPEND)",
+            Self::Extend => "behind the end of the file, at places that the writers agree on",
+            Self::AllocateAhead => "the same, in room that one of them allocates ahead",
             Self::SubBlock => "512 bytes within written blocks",
             Self::Straddle => "two blocks, one of them written before",
             Self::SecondPass => "the same, once all of the file was written",
@@ -75,6 +81,8 @@ pub struct Side {
     pub waits_per_request: Option<f64>,
     /// Times a thread gave its processor away to wait, for each request.
     pub switches_per_request: f64,
+    /// Appends in whose place another was written: the file is shorter than all of them together.
+    pub lost: u64,
 }
 
 /// One mode: writers (or readers) of one file beside writers of files of their own.

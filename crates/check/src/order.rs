@@ -25,9 +25,10 @@ use load::{Totals, run};
 use scratch::{Files, Sharing};
 use witness::Witness;
 
-/// How much is tried.
+/// What is tried, and how much of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
+    pub modes: &'static [Mode],
     pub writers: u32,
     /// Of each mode with one file, and with files of their own, in a round.
     pub time: Duration,
@@ -40,6 +41,15 @@ pub struct Plan {
 impl Plan {
     /// What takes seconds.
     pub const QUICK: Self = Self {
+        modes: &[
+            Mode::Overwrite,
+            Mode::Unwritten,
+            Mode::Hole,
+            Mode::Append,
+            Mode::SubBlock,
+            Mode::Straddle,
+            Mode::Readers,
+        ],
         writers: 4,
         time: Duration::from_millis(60),
         rounds: 1,
@@ -82,7 +92,7 @@ pub fn of_path(
         return Ok(findings);
     }
     let mut witness = Witness::start();
-    let mut trials: Vec<Trial> = Mode::ALL.iter().map(|&mode| Trial::new(mode)).collect();
+    let mut trials: Vec<Trial> = plan.modes.iter().map(|&mode| Trial::new(mode)).collect();
     findings.unfinished = !rounds(&place, plan, &mut trials, &mut witness, observer)?;
     findings.cells = trials.iter().filter_map(|trial| trial.cell(plan, &mut witness)).collect();
     findings.kernel = witness.capability();

@@ -123,6 +123,14 @@ impl BlockFile {
         rustix::io::pwrite(&self.file, data, offset_bytes).map_err(Errno::raw_os_error)
     }
 
+    /// Writes at the end of the file, wherever that is when the kernel takes the request
+    /// (`RWF_APPEND`, Linux 4.16).
+    pub fn append(&self, data: &[u8]) -> Result<usize, i32> {
+        let data = [io::IoSlice::new(data)];
+        rustix::io::pwritev2(&self.file, &data, 0, ReadWriteFlags::APPEND)
+            .map_err(Errno::raw_os_error)
+    }
+
     /// Writes at `offset_bytes` and returns when the data are durable (`RWF_DSYNC`, Linux 4.7).
     #[inline]
     pub fn write_dsync_at(&self, offset_bytes: u64, data: &[u8]) -> Result<usize, i32> {
@@ -334,6 +342,9 @@ mod tests {
         file.lock_exclusive().unwrap();
         assert_eq!(file.write_at(8192, &[7; 512]), Ok(512));
         assert_eq!(file.write_dsync_at(0, &[9; 512]), Ok(512));
+        assert_eq!(file.append(&[8; 512]), Ok(512));
+        assert_eq!(file.size_bytes().unwrap(), 9216);
+        file.set_size(8704).unwrap();
         file.write_out(0, 8704).unwrap();
         file.fdatasync().unwrap();
         file.fsync().unwrap();

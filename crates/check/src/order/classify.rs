@@ -52,6 +52,11 @@ pub fn classify(seen: &Seen) -> (Class, String) {
             (Some(one), Some(own)) => by_shares(seen, one, own),
             _ => by_switches(seen),
         };
+    if seen.one_file.lost > 0 {
+        let (lost, all) = (seen.one_file.lost, seen.one_file.requests);
+        let share = percent(lost as f64 / all as f64);
+        evidence = format!("{evidence}; {lost} of {all} appends ({share}) overwrote others");
+    }
     if let Some(errno) = seen.error {
         evidence = format!("{evidence}; then {}", name_of(errno));
     }
@@ -133,6 +138,7 @@ mod tests {
             lock_time_share: share,
             waits_per_request: share,
             switches_per_request: switches,
+            lost: 0,
         }
     }
 
@@ -171,6 +177,9 @@ mod tests {
         is(&Seen { writers: 1, ..shares(0.0, 0.0) }, Class::Unknown, "none to wait for");
         is(&Seen { is_of_readers: true, ..shares(0.6, 0.0) }, Class::Serialises, "readers wait");
         is(&Seen { error: Some(28), ..shares(0.6, 0.0) }, Class::Serialises, "then ENOSPC");
+        let overlapping = Side { lost: 740, ..side(Some(0.0), 1.0) };
+        let said = "740 of 1000 appends (74.0 %) overwrote others";
+        is(&seen(overlapping, side(Some(0.0), 1.0)), Class::Scales, said);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Threads that write, or read, at the same time.
 
-use std::sync::Barrier;
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use blockstone_sys::file::{BlockFile, FileError};
 use blockstone_sys::usage::CpuUsage;
 
 use super::Plan;
-use super::scratch::{BLOCK, FILLED, Files, goes_round};
+use super::scratch::{BLOCK, FILLED, Files, ScratchFile, goes_round};
 use super::witness::Waited;
 use crate::CheckError;
 
@@ -22,6 +22,8 @@ const SECTOR: usize = 512;
 const LEAST_REQUESTS: u64 = 8;
 /// At most this multiple of the planned time.
 const PATIENCE: u32 = 5;
+/// Blocks that a writer allocates for all.
+const AHEAD: u64 = 256;
 /// How often it is asked whether to end early.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -35,6 +37,8 @@ pub struct Totals {
     pub elapsed_ns: u64,
     pub switches: u64,
     pub error: Option<i32>,
+    /// Appends in whose place another was written.
+    pub lost: u64,
     /// None where the kernel was not asked.
     pub waits: Option<Waited>,
     runs: u32,
@@ -56,6 +60,7 @@ impl Totals {
         self.elapsed_ns += other.elapsed_ns;
         self.switches += other.switches;
         self.error = self.error.or(other.error);
+        self.lost += other.lost;
         self.runs += 1;
     }
 
@@ -67,6 +72,7 @@ impl Totals {
             lock_time_share: self.waits.map(|waited| by(waited.ns, self.thread_ns)),
             waits_per_request: self.waits.map(|waited| by(waited.waits, self.requests)),
             switches_per_request: by(self.switches, self.requests),
+            lost: self.lost,
         }
     }
 
@@ -88,15 +94,23 @@ struct Done {
     error: Option<i32>,
 }
 
+/// What all threads of a file share.
+#[derive(Debug, Default)]
+struct Shared {
+    /// The number of the next request.
+    next: AtomicU64,
+    /// Blocks that are allocated, where one of the writers allocates them for all.
+    room: AtomicU64,
+    allocating: Mutex<()>,
+}
+
 /// One thread to be.
 #[derive(Clone, Copy, Debug)]
 struct Worker<'a> {
+    scratch: &'a ScratchFile,
     file: &'a BlockFile,
     mode: Mode,
-    /// The number of the next request to the file.
-    next: &'a AtomicU64,
-    /// Requests that fit in the file.
-    requests: u64,
+    shared: &'a Shared,
     time: Duration,
     /// Whether to end early: readers have nothing beside them any more, or a signal came.
     ended: &'a AtomicBool,
@@ -110,16 +124,16 @@ pub fn run(
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Option<Totals>, CheckError> {
     let mut totals = Totals::default();
-    let next: Vec<AtomicU64> = files.files.iter().map(|_| AtomicU64::new(0)).collect();
+    let shared: Vec<_> = files.files.iter().map(|_| Shared::default()).collect();
     let ended = AtomicBool::new(false);
     let mut workers = Vec::new();
     for number in 0..plan.writers as usize {
         let at = number % files.files.len();
-        let ready = &files.files[at];
-        match &ready.direct {
+        let (scratch, shared) = (&files.files[at], &shared[at]);
+        match &scratch.direct {
             Ok(file) => {
-                let (next, requests) = (&next[at], ready.requests);
-                workers.push(Worker { file, mode, next, requests, time: plan.time, ended: &ended });
+                let (time, ended) = (plan.time, &ended);
+                workers.push(Worker { scratch, file, mode, shared, time, ended });
             }
             Err(error) => {
                 totals.error = totals.error.or(errno_of(error));
@@ -162,6 +176,9 @@ pub fn run(
         let outcome = filling.map(|thread| thread.join().unwrap_or(Ok(())));
         totals.error = totals.error.or(outcome.and_then(Result::err));
     });
+    if mode == Mode::Append {
+        totals.lost = totals.requests.saturating_sub(files.blocks()?);
+    }
     Ok((!is_interrupted).then_some(totals))
 }
 
@@ -176,11 +193,11 @@ impl Worker<'_> {
             if (elapsed >= self.time && is_enough) || self.ended.load(Ordering::Relaxed) {
                 break;
             }
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
-            if number >= self.requests && !goes_round(self.mode) {
+            let number = self.shared.next.fetch_add(1, Ordering::Relaxed);
+            if number >= self.scratch.requests && !goes_round(self.mode) {
                 break;
             }
-            if let Err(errno) = self.request(number % self.requests, buffer) {
+            if let Err(errno) = self.request(number % self.scratch.requests, buffer) {
                 done.error = Some(errno);
                 break;
             }
@@ -195,10 +212,32 @@ impl Worker<'_> {
         let (file, at) = (self.file, number * BLOCK as u64);
         match self.mode {
             Mode::Readers => file.read_at(at, &mut buffer[..BLOCK]),
+            Mode::Append => file.append(&buffer[..BLOCK]),
+            Mode::AllocateAhead => {
+                self.allocate(number + 1)?;
+                file.write_at(at, &buffer[..BLOCK])
+            }
             Mode::SubBlock => file.write_at(at + SECTOR as u64, &buffer[..SECTOR]),
             Mode::Straddle | Mode::SecondPass => file.write_at(at * 2, &buffer[..2 * BLOCK]),
             _ => file.write_at(at, &buffer[..BLOCK]),
         }
+    }
+
+    /// Sees to it that so many blocks are allocated. One writer allocates; others wait for it only
+    /// when they need more as well.
+    fn allocate(&self, blocks: u64) -> Result<(), i32> {
+        let room = &self.shared.room;
+        if room.load(Ordering::Acquire) >= blocks {
+            return Ok(());
+        }
+        let _alone = self.shared.allocating.lock().unwrap_or_else(PoisonError::into_inner);
+        if room.load(Ordering::Acquire) < blocks {
+            let more = blocks.next_multiple_of(AHEAD);
+            let allocated = self.scratch.reserve(more);
+            allocated.map_err(|error| errno_of(&error).unwrap_or_default())?;
+            room.store(more, Ordering::Release);
+        }
+        Ok(())
     }
 }
 

@@ -90,6 +90,13 @@ impl Files {
         self.files.iter().map(|file| &file.plain).collect()
     }
 
+    /// Blocks up to the ends of the files.
+    pub fn blocks(&self) -> Result<u64, FileError> {
+        let sizes = self.files.iter().map(|file| file.buffered.size_bytes());
+        let bytes = sizes.sum::<Result<u64, _>>()?;
+        Ok(bytes / BLOCK as u64)
+    }
+
     /// The file that one writer fills beside readers, and where its hole begins.
     pub fn filled(&self) -> (&ScratchFile, u64) {
         match &self.beside {
@@ -114,12 +121,18 @@ impl ScratchFile {
         file.requests = blocks;
         match mode {
             Mode::Overwrite | Mode::SubBlock | Mode::Readers => file.write(0..blocks)?,
-            Mode::Append => {}
+            Mode::Append | Mode::Extend => {}
             Mode::Hole => file.resize(blocks)?,
+            Mode::AllocateAhead => {
+                // Its size afterwards shows whether the file system can.
+                file.reserve(1)?;
+                if file.buffered.size_bytes()? == 0 {
+                    return Ok(None);
+                }
+            }
             Mode::Unwritten | Mode::Straddle | Mode::SecondPass => {
-                let bytes = blocks * BLOCK as u64;
-                file.buffered.reserve(bytes)?;
-                if file.buffered.size_bytes()? < bytes {
+                file.reserve(blocks)?;
+                if file.buffered.size_bytes()? == 0 {
                     return Ok(None);
                 }
                 if mode != Mode::Unwritten {
@@ -166,6 +179,11 @@ impl ScratchFile {
             }
         }
         Ok(())
+    }
+
+    /// Allocates the first blocks, which are part of the file from then on.
+    pub fn reserve(&self, blocks: u64) -> Result<(), FileError> {
+        self.buffered.reserve(blocks * BLOCK as u64)
     }
 
     fn resize(&self, blocks: u64) -> Result<(), CheckError> {

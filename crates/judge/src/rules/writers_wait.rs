@@ -22,9 +22,9 @@ pub(super) const RULE: Rule = Rule {
             blocks lie: ext4 for those that extend the file, fill a hole, or are not wholly in \
             one extent of written blocks; XFS for those behind the end of the file that leave a \
             gap, as several writers at once do.",
-    next: "Allocate the file and write all of it once before it is used, let each writer have a \
-           file of its own, or use XFS, whose direct writers share the lock within the size of \
-           the file.",
+    next: "Write all of the file once before it is used, or allocate it ahead in large pieces; \
+           let each writer have a file of its own; or use XFS, whose direct writers share the \
+           lock within the size of the file.",
     checks: &[Check::Order(check)],
 };
 

@@ -65,7 +65,7 @@ fn run(args: &OrderArgs, progress: &mut Progress) -> Result<Part> {
     let time = Duration::from_nanos(args.time.get()) / ROUNDS;
     // What is prepared takes time too, and slow storage more of it.
     let limit = Duration::from_mins(1) + time * ROUNDS * 2 * Mode::ALL.len() as u32;
-    let plan = Plan { writers: args.writers, time, rounds: ROUNDS, limit };
+    let plan = Plan { modes: Mode::ALL, writers: args.writers, time, rounds: ROUNDS, limit };
     let findings = of_path(&args.path, recordings::draw_seed(), &plan, progress)?;
     if let Some(why) = &findings.not_tried {
         bail!(
@@ -92,6 +92,9 @@ fn part(findings: &OrderFindings) -> Part {
     if !findings.of(Class::Serialises).is_empty() {
         notes.push(CURE.to_owned());
     }
+    if findings.cells.iter().any(|cell| cell.one_file.lost > 0) {
+        notes.push(LOST.to_owned());
+    }
     Part {
         subject: findings.subject.clone(),
         answer,
@@ -107,8 +110,13 @@ fn part(findings: &OrderFindings) -> Part {
     }
 }
 
-const CURE: &str = "Writers do not wait for each other in files that were allocated and written \
-                    once, in a file of each writer's own, and on XFS up to the end of the file.";
+const CURE: &str = "Direct writers do not wait for each other in files that were written once or \
+                    allocated ahead, in a file of each writer's own, and on XFS up to the end of \
+                    the file.";
+
+const LOST: &str = "Appends overwrote each other and are lost: this file system lets direct writers \
+                    share the lock of the file and the end that they find. Writers that append to \
+                    a file have to agree on the places, or one of them appends for all.";
 
 fn cell_keys(cell: &Cell) -> CellKeys {
     CellKeys {
@@ -123,6 +131,7 @@ fn cell_keys(cell: &Cell) -> CellKeys {
             own_lock_time_share: cell.own_files.lock_time_share,
             switches_per_request: Some(cell.one_file.switches_per_request),
             own_switches_per_request: Some(cell.own_files.switches_per_request),
+            lost: (cell.mode == Mode::Append).then_some(cell.one_file.lost),
             iops: Some(cell.one_file.iops),
             own_iops: Some(cell.own_files.iops),
             ..Numbers::default()

@@ -119,7 +119,8 @@ pub struct Numbers {
     pub witness: Option<[WitnessOperation; 2]>,
     /// Writes that were acknowledged to the writer and known to the witness before a cut.
     pub acknowledged: Option<u64>,
-    /// Of these, those that are missing afterwards.
+    /// Of these, those that are missing afterwards; of appends, those in whose place another was
+    /// written.
     pub lost: Option<u64>,
     /// Of these, those of which a part is missing.
     pub torn: Option<u64>,

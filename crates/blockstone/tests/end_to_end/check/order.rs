@@ -25,7 +25,7 @@ fn number(document: &Value, case: &str, key: &str) -> f64 {
 }
 
 const WRITTEN: [&str; 4] = ["overwrite", "unwritten", "sub-block", "second-pass"];
-const CHANGED: [&str; 3] = ["hole", "append", "straddle"];
+const CHANGED: [&str; 4] = ["hole", "append", "extend", "straddle"];
 
 #[test]
 fn writers_wait_on_ext4_where_they_change_where_blocks_lie() {
@@ -47,6 +47,8 @@ fn writers_wait_on_ext4_where_they_change_where_blocks_lie() {
         assert!(number(&document, mode, "own_lock_time_share") <= 0.02, "{mode}: {document:#}");
     }
     assert_eq!(class(&document, "readers"), "serialises", "{document:#}");
+    assert_eq!(class(&document, "allocate-ahead"), "scales", "{document:#}");
+    assert_eq!(number(&document, "append", "lost"), 0.0, "{document:#}");
     assert_eq!(outcome(&document, "writers-wait"), "fail");
     assert_eq!(names(&dir), ["lost+found"], "nothing is left");
 }
@@ -57,10 +59,12 @@ fn writers_share_the_lock_of_a_file_on_xfs() {
     let _turn = Place::new();
     let xfs = mounted(FileSystem::Xfs, 320);
     let document = checked(&xfs.mount_point().unwrap()).json();
-    // Not so behind the end of the file, where a write that leaves a gap has the lock alone.
-    for mode in WRITTEN.iter().chain(&["hole", "straddle", "readers"]) {
+    for mode in WRITTEN.iter().chain(&["hole", "straddle", "readers", "append", "allocate-ahead"]) {
         assert_eq!(class(&document, mode), "scales", "{mode}: {document:#}");
     }
+    // A write that leaves a gap behind the end of the file has the lock alone.
+    assert_eq!(class(&document, "extend"), "serialises", "{document:#}");
+    assert!(number(&document, "append", "lock_time_share") <= 0.1, "{document:#}");
 }
 
 #[test]
