@@ -98,6 +98,8 @@ pub struct Cell {
     pub own_files: Side,
     /// Where in the kernel the first thread waited: functions, innermost first.
     pub waited_in: Vec<String>,
+    /// Where the thread that it waited for let go of the lock.
+    pub held_in: Vec<String>,
 }
 
 /// What `check write-order` found.

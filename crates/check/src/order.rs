@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use blockstone_base::identity::PathKind;
-use blockstone_base::order::{Cell, Mode, OrderFindings};
+use blockstone_base::order::{Cell, Class, Mode, OrderFindings};
 use blockstone_measure::{Observer, claim};
 use blockstone_sys::cached;
 use blockstone_sys::survey;
@@ -137,12 +137,13 @@ struct Trial {
     one_file: Totals,
     own_files: Totals,
     waited_at: Vec<u64>,
+    held_at: Vec<u64>,
 }
 
 impl Trial {
     fn new(mode: Mode) -> Self {
         let (one_file, own_files) = (Totals::default(), Totals::default());
-        Self { mode, one_file, own_files, waited_at: Vec::new() }
+        Self { mode, one_file, own_files, waited_at: Vec::new(), held_at: Vec::new() }
     }
 
     fn side(
@@ -162,6 +163,7 @@ impl Trial {
         seen.waits = witness.waits(self.mode != Mode::Readers);
         if sharing == Sharing::OneFile && self.waited_at.is_empty() {
             self.waited_at = witness.first_stack();
+            self.held_at = witness.first_holder();
         }
         witness.forget();
         match sharing {
@@ -188,11 +190,12 @@ impl Trial {
             unseen: witness.why().to_owned(),
         };
         let (class, evidence) = classify(&seen);
-        let waited_in = match class {
-            blockstone_base::order::Class::Serialises => witness.names(&self.waited_at),
-            _ => Vec::new(),
+        let (waited_in, held_in) = match class {
+            Class::Serialises => (witness.names(&self.waited_at), witness.names(&self.held_at)),
+            _ => Default::default(),
         };
         let error = error.map(name_of);
-        Some(Cell { mode: self.mode, class, evidence, error, one_file, own_files, waited_in })
+        let mode = self.mode;
+        Some(Cell { mode, class, evidence, error, one_file, own_files, waited_in, held_in })
     }
 }

@@ -17,6 +17,7 @@ fn found(classes: &[Class]) -> OrderFindings {
         one_file: Side { lock_time_share: Some(0.708), ..Side::default() },
         own_files: Side::default(),
         waited_in: Vec::new(),
+        held_in: Vec::new(),
     };
     OrderFindings {
         subject: "/data".to_owned(),

@@ -53,7 +53,7 @@ struct waiting {
 	u32 exclusive;
 };
 
-// Where the first that waited was.
+// Where a thread was.
 struct stack {
 	u64 taken;
 	u64 frames[FRAMES];
@@ -63,12 +63,20 @@ MAP(settings, BPF_MAP_TYPE_ARRAY, u32, struct settings, 1);
 MAP(locks, BPF_MAP_TYPE_HASH, u64, u32, FILES);
 MAP(waiting, BPF_MAP_TYPE_HASH, u32, struct waiting, THREADS);
 MAP(waits, BPF_MAP_TYPE_ARRAY, u32, struct waits, FILES);
+// Of the first that waited, and of the one that let the first go on.
 MAP(stack, BPF_MAP_TYPE_ARRAY, u32, struct stack, 1);
+MAP(holder, BPF_MAP_TYPE_ARRAY, u32, struct stack, 1);
 MAP(dropped, BPF_MAP_TYPE_ARRAY, u32, u64, 1);
 
 INLINE void add(u64 *counter, u64 amount)
 {
 	__sync_fetch_and_add(counter, amount);
+}
+
+INLINE void keep_first(void *context, struct stack *first)
+{
+	if (first && !first->taken && !__sync_fetch_and_add(&first->taken, 1))
+		bpf_get_stack(context, first->frames, sizeof(first->frames), 0);
 }
 
 INLINE bool is_self(struct settings *set)
@@ -114,7 +122,6 @@ int contention_begin(u64 *context)
 	u32 flags = context[1];
 	struct waiting fresh = {};
 	struct settings *set;
-	struct stack *first;
 	u32 zero = 0, tid;
 	u64 *count;
 	u32 *index = bpf_map_lookup_elem(&locks, &lock);
@@ -127,9 +134,7 @@ int contention_begin(u64 *context)
 	fresh.lock = lock;
 	fresh.index = *index;
 	fresh.exclusive = flags & LCB_F_WRITE ? 1 : 0;
-	first = bpf_map_lookup_elem(&stack, &zero);
-	if (first && !first->taken && !__sync_fetch_and_add(&first->taken, 1))
-		bpf_get_stack(context, first->frames, sizeof(first->frames), 0);
+	keep_first(context, bpf_map_lookup_elem(&stack, &zero));
 	fresh.since_ns = bpf_ktime_get_ns();
 	tid = bpf_get_current_pid_tgid();
 	if (bpf_map_update_elem(&waiting, &tid, &fresh, BPF_ANY)) {
@@ -137,6 +142,18 @@ int contention_begin(u64 *context)
 		if (count)
 			add(count, 1);
 	}
+	return 0;
+}
+
+// A thread that waits for a lock is woken by the one that lets go of it.
+SEC("tp_btf/sched_waking")
+int sched_waking(u64 *context)
+{
+	struct task_struct *woken = (void *)context[0];
+	u32 zero = 0, tid = woken->pid;
+
+	if (bpf_map_lookup_elem(&waiting, &tid))
+		keep_first(context, bpf_map_lookup_elem(&holder, &zero));
 	return 0;
 }
 

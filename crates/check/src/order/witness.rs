@@ -86,8 +86,13 @@ impl Witness {
         self.ask(|tracer| tracer.first_stack()).unwrap_or_default()
     }
 
-    /// The functions at these addresses, from the one that takes the lock outwards; none where the
-    /// kernel hides its addresses.
+    /// The same of the thread that had the lock, when it let the first one go on.
+    pub fn first_holder(&mut self) -> Vec<u64> {
+        self.ask(|tracer| tracer.first_holder()).unwrap_or_default()
+    }
+
+    /// The functions at these addresses, from the one that takes the lock (`down_write`) or lets go
+    /// of it (`up_write`, `downgrade_write`) outwards; none where the kernel hides its addresses.
     pub fn names(&mut self, stack: &[u64]) -> Vec<String> {
         if stack.is_empty() {
             return Vec::new();
@@ -100,8 +105,10 @@ impl Witness {
             .iter()
             .filter_map(|&address| Some(symbols.at(address)?.name.to_owned()))
             .collect();
-        let taking = names.iter().position(|name| name.starts_with("down_")).unwrap_or(0);
-        names.into_iter().skip(taking).take(NAMES).collect()
+        let is_of_lock =
+            |name: &String| ["down_", "up_", "downgrade_"].iter().any(|it| name.starts_with(it));
+        let first = names.iter().position(is_of_lock).unwrap_or(0);
+        names.into_iter().skip(first).take(NAMES).collect()
     }
 
     /// Waits that were not counted.

@@ -62,7 +62,7 @@ const EMPTY: Stack = Stack { taken: 0, frames: [0; FRAMES] };
 static OBJECT: &[u8] = &Aligned(*include_bytes!("../../bpf/order.bpf.o")).0;
 
 /// What must be there for a wait to find its end is attached first.
-const PROGRAMS: [&str; 3] = ["contention_end", "contention_begin", "sys_enter"];
+const PROGRAMS: [&str; 4] = ["contention_end", "sched_waking", "contention_begin", "sys_enter"];
 
 /// Counts as long as it lives, of the files that it holds open.
 #[derive(Debug)]
@@ -71,6 +71,7 @@ pub struct LockTracer {
     locks: Table<u64, u32>,
     waits: Table<u32, Waits>,
     stack: Table<u32, Stack>,
+    holder: Table<u32, Stack>,
     dropped: Table<u32, u64>,
     owner: Settings,
     files: Vec<File>,
@@ -96,6 +97,7 @@ impl LockTracer {
             locks: open(&loaded, "locks")?,
             waits: open(&loaded, "waits")?,
             stack: open(&loaded, "stack")?,
+            holder: open(&loaded, "holder")?,
             dropped: open(&loaded, "dropped")?,
             owner: Settings {
                 // The kernel's own form, not that of stat(2): linux/kdev_t.h.
@@ -151,14 +153,19 @@ impl LockTracer {
             self.locks.remove(&lock).map_err(on("write", "locks"))?;
         }
         self.files.clear();
-        self.stack.set(&0, &EMPTY).map_err(on("write", "stack"))
+        self.stack.set(&0, &EMPTY).map_err(on("write", "stack"))?;
+        self.holder.set(&0, &EMPTY).map_err(on("write", "holder"))
     }
 
     /// Where in the kernel the first thread was that waited since the files were forgotten: its
     /// addresses, innermost first.
     pub fn first_stack(&self) -> Result<Vec<u64>, BpfError> {
-        let stack = self.stack.get(&0).map_err(on("read", "stack"))?.unwrap_or(EMPTY);
-        Ok(stack.frames.into_iter().take_while(|&frame| frame != 0).collect())
+        Ok(addresses(self.stack.get(&0).map_err(on("read", "stack"))?))
+    }
+
+    /// The same of the thread that let the first of them go on.
+    pub fn first_holder(&self) -> Result<Vec<u64>, BpfError> {
+        Ok(addresses(self.holder.get(&0).map_err(on("read", "holder"))?))
     }
 
     /// Waits that are not counted, because a table had no room.
@@ -169,6 +176,11 @@ impl LockTracer {
     fn set(&self, settings: &Settings) -> Result<(), BpfError> {
         self.settings.set(&0, settings).map_err(on("write", "settings"))
     }
+}
+
+fn addresses(stack: Option<Stack>) -> Vec<u64> {
+    let frames = stack.unwrap_or(EMPTY).frames;
+    frames.into_iter().take_while(|&frame| frame != 0).collect()
 }
 
 /// Whether the kernel was built with `PREEMPT_RT`.
@@ -213,10 +225,12 @@ mod tests {
         let waits = tracer.waits(0).unwrap();
         assert!(waits.exclusive_ns > 0 && waits.shared == 0, "{waits:?}");
         assert!(!tracer.first_stack().unwrap().is_empty());
+        assert!(!tracer.first_holder().unwrap().is_empty());
         assert_eq!(tracer.waits(1).unwrap(), Waits::default(), "it is not written to");
         assert_eq!(tracer.dropped(), 0);
         tracer.forget().unwrap();
         assert!(tracer.first_stack().unwrap().is_empty());
+        assert!(tracer.first_holder().unwrap().is_empty());
         assert_eq!(tracer.watch(files[0].try_clone().unwrap()).unwrap(), 0);
         assert_eq!(tracer.waits(0).unwrap(), Waits::default());
     }

@@ -24,6 +24,7 @@ const CELLS: &[Heading] = &[
     ratio("waits", "waits ÷ request", "Waits for the lock of the file ÷ requests."),
     text("error", "error", "What the kernel answered to the first that did not succeed."),
     text("waited_in", "waited in", "Functions of the kernel, innermost first."),
+    text("held_in", "held until", "Where the thread that it waited for let go of the lock."),
     text("evidence", "evidence", "What the class rests on."),
 ];
 
@@ -42,9 +43,10 @@ pub fn sections(findings: &OrderFindings) -> Vec<Section> {
     let modes = Table::new("write-order", title, MODES).with(findings.cells.iter().map(mode));
     let cells = Table::new("write-order-cells", "All modes", CELLS);
     let mut sections = vec![Section::of("write-order", modes).about(about)];
-    let waited: Vec<String> = findings.cells.iter().filter_map(stack).collect();
+    let waited: Vec<String> = findings.cells.iter().flat_map(stacks).collect();
     if !waited.is_empty() {
-        sections.push(Section::new("write-order-stacks", "Where they wait").with(waited));
+        let title = "Where they wait, and for whom";
+        sections.push(Section::new("write-order-stacks", title).with(waited));
     }
     sections.push(
         Section::page("write-order-cells", "All modes")
@@ -53,9 +55,10 @@ pub fn sections(findings: &OrderFindings) -> Vec<Section> {
     sections
 }
 
-fn stack(cell: &Cell) -> Option<String> {
-    let is_known = !cell.waited_in.is_empty();
-    is_known.then(|| format!("{}: {}", cell.mode.name(), cell.waited_in.join(" < ")))
+fn stacks(cell: &Cell) -> impl Iterator<Item = String> {
+    let named = [("waits in", &cell.waited_in), ("held until", &cell.held_in)];
+    let known = named.into_iter().filter(|(_, functions)| !functions.is_empty());
+    known.map(|(what, functions)| format!("{} {what}: {}", cell.mode.name(), functions.join(" < ")))
 }
 
 fn mode(cell: &Cell) -> blockstone_base::table::Row {
@@ -80,6 +83,7 @@ fn cell(cell: &Cell) -> blockstone_base::table::Row {
         known(cell.one_file.waits_per_request),
         cell.error.as_deref().unwrap_or_default(),
         cell.waited_in.join(" < "),
+        cell.held_in.join(" < "),
         cell.evidence.as_str()
     ]
 }
