@@ -85,10 +85,12 @@ pub struct Side {
     pub lost: u64,
 }
 
-/// One mode: writers (or readers) of one file beside writers of files of their own.
+/// One mode with a number of writers (or readers) of one file, beside as many with files of their
+/// own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     pub mode: Mode,
+    pub writers: u32,
     pub class: Class,
     /// What was seen, with numbers.
     pub evidence: String,
@@ -111,12 +113,13 @@ pub struct OrderFindings {
     pub file_system: String,
     /// Its mount options.
     pub mount_options: String,
-    /// Writers, and readers beside one writer.
+    /// Writers, and readers beside one writer: the largest number of them.
     pub writers: u32,
     /// Whether waits for locks are counted in the kernel.
     pub kernel: Capability,
     /// Why nothing was tried.
     pub not_tried: Option<String>,
+    /// By mode, then by number of writers.
     pub cells: Vec<Cell>,
     /// Not all was tried: that would have taken too long.
     pub unfinished: bool,
@@ -125,9 +128,14 @@ pub struct OrderFindings {
 }
 
 impl OrderFindings {
+    /// The cells of the largest number of writers, on which the answer rests.
+    pub fn largest(&self) -> impl Iterator<Item = &Cell> {
+        self.cells.iter().filter(|cell| cell.writers == self.writers)
+    }
+
     /// The modes of this class.
     pub fn of(&self, class: Class) -> Vec<&'static str> {
-        let found = self.cells.iter().filter(|cell| cell.class == class);
+        let found = self.largest().filter(|cell| cell.class == class);
         found.map(|cell| cell.mode.name()).collect()
     }
 }

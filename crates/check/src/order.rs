@@ -27,9 +27,10 @@ use witness::Witness;
 
 /// What is tried, and how much of it.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
-    pub modes: &'static [Mode],
-    pub writers: u32,
+pub struct Plan<'a> {
+    pub modes: &'a [Mode],
+    /// Each of these numbers is tried.
+    pub writers: &'a [u32],
     /// Of each mode with one file, and with files of their own, in a round.
     pub time: Duration,
     /// Each tries every mode both ways.
@@ -38,7 +39,7 @@ pub struct Plan {
     pub limit: Duration,
 }
 
-impl Plan {
+impl Plan<'_> {
     /// What takes seconds.
     pub const QUICK: Self = Self {
         modes: &[
@@ -50,7 +51,7 @@ impl Plan {
             Mode::Straddle,
             Mode::Readers,
         ],
-        writers: 4,
+        writers: &[4],
         time: Duration::from_millis(60),
         rounds: 1,
         limit: Duration::from_millis(2_500),
@@ -63,7 +64,7 @@ impl Plan {
 pub fn of_path(
     path: &Path,
     id: u64,
-    plan: &Plan,
+    plan: &Plan<'_>,
     observer: &mut dyn Observer,
 ) -> Result<OrderFindings, CheckError> {
     let target = survey::target(Path::new("/"), path)?;
@@ -73,7 +74,7 @@ pub fn of_path(
         subject: path.display().to_string(),
         file_system: kind,
         mount_options: options,
-        writers: plan.writers,
+        writers: plan.writers.iter().copied().max().unwrap_or_default(),
         kernel: blockstone_base::Capability::Full,
         not_tried: None,
         cells: Vec::new(),
@@ -92,9 +93,12 @@ pub fn of_path(
         return Ok(findings);
     }
     let mut witness = Witness::start();
-    let mut trials: Vec<Trial> = plan.modes.iter().map(|&mode| Trial::new(mode)).collect();
+    let mut trials = Vec::new();
+    for &mode in plan.modes {
+        trials.extend(plan.writers.iter().map(|&writers| Trial::new(mode, writers)));
+    }
     findings.unfinished = !rounds(&place, plan, &mut trials, &mut witness, observer)?;
-    findings.cells = trials.iter().filter_map(|trial| trial.cell(plan, &mut witness)).collect();
+    findings.cells = trials.iter().filter_map(|trial| trial.cell(&mut witness)).collect();
     findings.kernel = witness.capability();
     findings.signal = observer.interrupted().map(str::to_owned);
     Ok(findings)
@@ -103,7 +107,7 @@ pub fn of_path(
 /// Whether there was time for all.
 fn rounds(
     place: &scratch::Place<'_>,
-    plan: &Plan,
+    plan: &Plan<'_>,
     trials: &mut [Trial],
     witness: &mut Witness,
     observer: &mut dyn Observer,
@@ -123,17 +127,18 @@ fn rounds(
                     return Ok(false);
                 }
                 let interrupted = || observer.interrupted().is_some();
-                trial.side(place, plan, sharing, witness, &interrupted)?;
+                trial.side(place, plan.time, sharing, witness, &interrupted)?;
             }
         }
     }
     Ok(true)
 }
 
-/// One mode, and what came of it so far.
+/// One mode with a number of writers, and what came of it so far.
 #[derive(Debug)]
 struct Trial {
     mode: Mode,
+    writers: u32,
     one_file: Totals,
     own_files: Totals,
     waited_at: Vec<u64>,
@@ -141,23 +146,24 @@ struct Trial {
 }
 
 impl Trial {
-    fn new(mode: Mode) -> Self {
+    fn new(mode: Mode, writers: u32) -> Self {
         let (one_file, own_files) = (Totals::default(), Totals::default());
-        Self { mode, one_file, own_files, waited_at: Vec::new(), held_at: Vec::new() }
+        let (waited_at, held_at) = (Vec::new(), Vec::new());
+        Self { mode, writers, one_file, own_files, waited_at, held_at }
     }
 
     fn side(
         &mut self,
         place: &scratch::Place<'_>,
-        plan: &Plan,
+        time: Duration,
         sharing: Sharing,
         witness: &mut Witness,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<(), CheckError> {
-        let files = Files::prepared(place, self.mode, sharing, plan.writers)?;
+        let files = Files::prepared(place, self.mode, sharing, self.writers)?;
         let Some(files) = files else { return Ok(()) };
         witness.watch(&files.watched());
-        let seen = run(&files, self.mode, plan, interrupted)?;
+        let seen = run(&files, self.mode, self.writers, time, interrupted)?;
         // Of what was interrupted nothing is known.
         let Some(mut seen) = seen else { return Ok(()) };
         seen.waits = witness.waits(self.mode != Mode::Readers);
@@ -174,14 +180,14 @@ impl Trial {
     }
 
     /// None where this file system does not have such files, or there was no time.
-    fn cell(&self, plan: &Plan, witness: &mut Witness) -> Option<Cell> {
+    fn cell(&self, witness: &mut Witness) -> Option<Cell> {
         if !self.one_file.is_tried() || !self.own_files.is_tried() {
             return None;
         }
         let (one_file, own_files) = (self.one_file.side(), self.own_files.side());
         let error = self.one_file.error.or(self.own_files.error);
         let seen = Seen {
-            writers: plan.writers,
+            writers: self.writers,
             is_of_readers: self.mode == Mode::Readers,
             error,
             one_file,
@@ -194,8 +200,16 @@ impl Trial {
             Class::Serialises => (witness.names(&self.waited_at), witness.names(&self.held_at)),
             _ => Default::default(),
         };
-        let error = error.map(name_of);
-        let mode = self.mode;
-        Some(Cell { mode, class, evidence, error, one_file, own_files, waited_in, held_in })
+        Some(Cell {
+            mode: self.mode,
+            writers: self.writers,
+            class,
+            evidence,
+            error: error.map(name_of),
+            one_file,
+            own_files,
+            waited_in,
+            held_in,
+        })
     }
 }

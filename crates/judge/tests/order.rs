@@ -11,6 +11,7 @@ use blockstone_judge::rules::{Subject, registry};
 fn found(classes: &[Class]) -> OrderFindings {
     let cell = |(&mode, &class): (&Mode, &Class)| Cell {
         mode,
+        writers: 4,
         class,
         evidence: String::new(),
         error: None,

@@ -83,7 +83,7 @@ fn by_shares(seen: &Seen, one: f64, own: f64) -> (Class, String) {
         return (Class::Unknown, format!("{evidence}, but {} waits were lost", seen.dropped));
     }
     if most(seen) == 0.0 {
-        return (Class::Unknown, "one writer has none to wait for".to_owned());
+        return (Class::Unknown, format!("{evidence}: one writer has none to wait for"));
     }
     if one <= SCALES_UP_TO * most(seen) {
         (Class::Scales, evidence)

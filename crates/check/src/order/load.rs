@@ -12,7 +12,6 @@ use blockstone_sys::buffer::Slot;
 use blockstone_sys::file::{BlockFile, FileError};
 use blockstone_sys::usage::CpuUsage;
 
-use super::Plan;
 use super::scratch::{BLOCK, FILLED, Files, ScratchFile, goes_round};
 use super::witness::Waited;
 use crate::CheckError;
@@ -120,19 +119,20 @@ struct Worker<'a> {
 pub fn run(
     files: &Files,
     mode: Mode,
-    plan: &Plan,
+    writers: u32,
+    time: Duration,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Option<Totals>, CheckError> {
     let mut totals = Totals::default();
     let shared: Vec<_> = files.files.iter().map(|_| Shared::default()).collect();
     let ended = AtomicBool::new(false);
     let mut workers = Vec::new();
-    for number in 0..plan.writers as usize {
+    for number in 0..writers as usize {
         let at = number % files.files.len();
         let (scratch, shared) = (&files.files[at], &shared[at]);
         match &scratch.direct {
             Ok(file) => {
-                let (time, ended) = (plan.time, &ended);
+                let ended = &ended;
                 workers.push(Worker { scratch, file, mode, shared, time, ended });
             }
             Err(error) => {

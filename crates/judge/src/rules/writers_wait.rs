@@ -30,7 +30,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(findings: &OrderFindings) -> Judgement {
     let serialises = findings.of(Class::Serialises);
-    let (scales, tried) = (findings.of(Class::Scales), findings.cells.len());
+    let (scales, tried) = (findings.of(Class::Scales), findings.largest().count());
     if serialises.is_empty() {
         let unknown = findings.of(Class::Unknown);
         return match (scales.len(), unknown.len()) {
@@ -39,7 +39,7 @@ fn check(findings: &OrderFindings) -> Judgement {
             _ => Judgement::inconclusive(format!("cannot tell: {}", unknown.join(", "))),
         };
     }
-    let shares = findings.cells.iter().filter(|cell| cell.class == Class::Serialises);
+    let shares = findings.largest().filter(|cell| cell.class == Class::Serialises);
     let shares = shares.filter_map(|cell| cell.one_file.lock_time_share);
     let mut evidence = format!("{} of {tried} modes: {}", serialises.len(), serialises.join(", "));
     if let Some(share) = shares.max_by(f64::total_cmp) {

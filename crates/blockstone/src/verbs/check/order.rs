@@ -41,15 +41,16 @@ const TIME_MAX: Nanos = Nanos::millis(60_000);
 #[command(after_help = "\
 Examples:
   blockstone check write-order /data
-  blockstone check write-order /data --writers 8 --for 2s")]
+  blockstone check write-order /data --writers 8 --for 2s
+  blockstone check write-order /data --writers 1,2,4,8   how it changes with their number")]
 struct OrderArgs {
     /// A directory, in which scratch files without a name are used
     #[arg(value_name = "PATH", value_hint = ValueHint::DirPath)]
     path: PathBuf,
-    /// Writers, and readers beside one writer
-    #[arg(long, value_name = "NUMBER", default_value_t = 4,
+    /// Writers, and readers beside one writer; each of several numbers is tried
+    #[arg(long, value_name = "NUMBER[,...]", default_value = "4", value_delimiter = ',',
           value_parser = clap::value_parser!(u32).range(1..=16))]
-    writers: u32,
+    writers: Vec<u32>,
     /// Try each mode for this time with one file, and as long with files of their own
     #[arg(long = "for", value_name = "TIME", default_value = "600ms")]
     time: Nanos,
@@ -64,8 +65,12 @@ fn run(args: &OrderArgs, progress: &mut Progress) -> Result<Part> {
     }
     let time = Duration::from_nanos(args.time.get()) / ROUNDS;
     // What is prepared takes time too, and slow storage more of it.
-    let limit = Duration::from_mins(1) + time * ROUNDS * 2 * Mode::ALL.len() as u32;
-    let plan = Plan { modes: Mode::ALL, writers: args.writers, time, rounds: ROUNDS, limit };
+    let mut writers = args.writers.clone();
+    writers.sort_unstable();
+    writers.dedup();
+    let trials = (Mode::ALL.len() * writers.len()) as u32;
+    let limit = Duration::from_mins(1) + time * ROUNDS * 2 * trials;
+    let plan = Plan { modes: Mode::ALL, writers: &writers, time, rounds: ROUNDS, limit };
     let findings = of_path(&args.path, recordings::draw_seed(), &plan, progress)?;
     if let Some(why) = &findings.not_tried {
         bail!(
@@ -125,6 +130,7 @@ fn cell_keys(cell: &Cell) -> CellKeys {
         class: part::Class::Order(cell.class),
         evidence: cell.evidence.clone(),
         numbers: Numbers {
+            writers: Some(cell.writers),
             requests: Some(cell.one_file.requests),
             error: cell.error.clone(),
             lock_time_share: cell.one_file.lock_time_share,
@@ -147,7 +153,11 @@ fn identity(findings: &OrderFindings) -> Vec<String> {
         Capability::Full => "waits for locks are counted in the kernel",
         Capability::Degraded { .. } => "waits for locks are not counted in the kernel",
     };
-    vec![format!("{} · {} writers · {counted}", findings.file_system, findings.writers)]
+    let mut writers: Vec<u32> = findings.cells.iter().map(|cell| cell.writers).collect();
+    writers.sort_unstable();
+    writers.dedup();
+    let writers: Vec<String> = writers.iter().map(u32::to_string).collect();
+    vec![format!("{} · {} writers · {counted}", findings.file_system, writers.join(", "))]
 }
 
 /// The answer in a sentence.
@@ -155,7 +165,7 @@ fn answer(findings: &OrderFindings) -> (String, Tone) {
     if let Some(why) = &findings.not_tried {
         return (format!("not tried: {why}"), Tone::Plain);
     }
-    let tried = findings.cells.len();
+    let tried = findings.largest().count();
     let (serialises, unknown) = (findings.of(Class::Serialises), findings.of(Class::Unknown));
     let scales = findings.of(Class::Scales);
     if !serialises.is_empty() {

@@ -124,6 +124,8 @@ pub struct Numbers {
     pub lost: Option<u64>,
     /// Of these, those of which a part is missing.
     pub torn: Option<u64>,
+    /// Threads that write to one file at the same time, or read it beside one writer.
+    pub writers: Option<u32>,
     /// The share of the threads' time in which they wait for the lock of the file, with one file
     /// and with files of their own.
     pub lock_time_share: Option<f64>,

@@ -82,9 +82,15 @@ fn without_privileges_no_class_of_writers_is_wrong() {
     fs::copy(blockstone_binary(), &program).unwrap();
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
-    let ran = run(command.args(["check", "write-order", "--json", "--for", "240ms"]).arg(&dir));
+    command.args(["check", "write-order", "--json", "--for", "120ms", "--writers", "4,1"]);
+    let ran = run(command.arg(&dir));
     assert_eq!(ran.code, Some(3), "{ran:#?}");
     let document = ran.json();
+    for cells in document["cells"].as_array().unwrap().chunks(2) {
+        assert_eq!(cells[0]["case"], cells[1]["case"]);
+        let writers = [&cells[0]["writers"], &cells[1]["writers"]];
+        assert_eq!(writers, [1, 4], "{document:#}");
+    }
     for mode in WRITTEN {
         assert_eq!(class(&document, mode), "unknown", "{mode}: {document:#}");
     }
@@ -106,6 +112,7 @@ fn writers_that_cannot_be_tried_are_refused() {
         (&[&file], "not written to"),
         (&[&data, "--writers", "0"], "0"),
         (&[&data, "--writers", "17"], "17"),
+        (&[&data, "--writers", "2,0"], "0"),
         (&[&data, "--for", "0s"], "more than nothing"),
         (&[&data, "--for", "2min"], "at most 1min"),
         (&[], "required"),

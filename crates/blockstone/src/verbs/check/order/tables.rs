@@ -1,6 +1,6 @@
 //! The tables of `check write-order`.
 
-use blockstone_base::order::{Cell, OrderFindings};
+use blockstone_base::order::{Cell, Mode, OrderFindings};
 use blockstone_base::row;
 use blockstone_base::table::{Heading, Missing, Table, Value, count, ratio, share, text};
 use blockstone_report::Section;
@@ -16,8 +16,21 @@ const MODES: &[Heading] = &[
     count("own_iops", "own files", "The same with files of their own."),
 ];
 
+const NUMBERS: &[Heading] = &[
+    text("mode", "mode", "What is written, or that files are read beside a writer."),
+    count("writers", "writers", "Threads at the same time."),
+    text("class", "class", "As above; of one writer nothing but the control."),
+    share("lock_time_share", "waits", "Waits for the lock of the file ÷ time of the threads."),
+    share("own_lock_time_share", "own files", "The same with files of their own."),
+    count("iops", "1/s", "Requests per second of all threads together."),
+    count("own_iops", "own files", "The same with files of their own."),
+    ratio("gain", "gain", "Requests per second ÷ those of the smallest number of threads."),
+    ratio("own_gain", "own files", "The same with files of their own."),
+];
+
 const CELLS: &[Heading] = &[
     text("mode", "mode", "What is written, or that files are read beside a writer."),
+    count("writers", "writers", "Threads at the same time."),
     text("about", "where", "What is written, in words."),
     count("requests", "requests", "Requests to one file that succeeded."),
     count("own_requests", "own files", "Requests to files of their own that succeeded."),
@@ -28,7 +41,8 @@ const CELLS: &[Heading] = &[
     text("evidence", "evidence", "What the class rests on."),
 ];
 
-pub const TABLES: &[(&str, &[Heading])] = &[("write-order", MODES), ("write-order-cells", CELLS)];
+pub const TABLES: &[(&str, &[Heading])] =
+    &[("write-order", MODES), ("write-order-writers", NUMBERS), ("write-order-cells", CELLS)];
 
 pub fn sections(findings: &OrderFindings) -> Vec<Section> {
     if findings.not_tried.is_some() {
@@ -40,10 +54,16 @@ pub fn sections(findings: &OrderFindings) -> Vec<Section> {
                          their own. Classes rest on waits for the lock, never on rates."
     );
     let title = "Writers of one file";
-    let modes = Table::new("write-order", title, MODES).with(findings.cells.iter().map(mode));
+    let modes = Table::new("write-order", title, MODES).with(findings.largest().map(mode));
     let cells = Table::new("write-order-cells", "All modes", CELLS);
     let mut sections = vec![Section::of("write-order", modes).about(about)];
-    let waited: Vec<String> = findings.cells.iter().flat_map(stacks).collect();
+    if findings.cells.len() > findings.largest().count() {
+        let title = "By number of writers";
+        let numbers = Table::new("write-order-writers", title, NUMBERS);
+        let numbers = numbers.with(findings.cells.iter().map(|cell| number(findings, cell)));
+        sections.push(Section::of("write-order-writers", numbers));
+    }
+    let waited: Vec<String> = findings.largest().flat_map(stacks).collect();
     if !waited.is_empty() {
         let title = "Where they wait, and for whom";
         sections.push(Section::new("write-order-stacks", title).with(waited));
@@ -74,9 +94,27 @@ fn mode(cell: &Cell) -> blockstone_base::table::Row {
     ]
 }
 
+fn number(findings: &OrderFindings, cell: &Cell) -> blockstone_base::table::Row {
+    let is_control = cell.writers == 1 && cell.mode != Mode::Readers;
+    // They are in ascending order.
+    let first = findings.cells.iter().find(|it| it.mode == cell.mode).unwrap_or(cell);
+    row![
+        cell.mode.name(),
+        cell.writers,
+        if is_control { "control" } else { cell.class.name() },
+        known(cell.one_file.lock_time_share),
+        known(cell.own_files.lock_time_share),
+        cell.one_file.iops,
+        cell.own_files.iops,
+        gain(cell.one_file.iops, first.one_file.iops),
+        gain(cell.own_files.iops, first.own_files.iops)
+    ]
+}
+
 fn cell(cell: &Cell) -> blockstone_base::table::Row {
     row![
         cell.mode.name(),
+        cell.writers,
         cell.mode.about(),
         cell.one_file.requests,
         cell.own_files.requests,
@@ -86,6 +124,10 @@ fn cell(cell: &Cell) -> blockstone_base::table::Row {
         cell.held_in.join(" < "),
         cell.evidence.as_str()
     ]
+}
+
+fn gain(iops: f64, first: f64) -> Value {
+    known((first > 0.0).then_some(iops / first))
 }
 
 fn known(number: Option<f64>) -> Value {
