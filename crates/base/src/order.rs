@@ -51,6 +51,9 @@ named! {
 }
 
 impl Mode {
+    /// What can be tried on a device, which has all of its blocks.
+    pub const OF_DEVICES: &[Self] = &[Self::Overwrite, Self::SubBlock, Self::Readers];
+
     /// What is written, in words.
     pub fn about(self) -> &'static str {
         match self {
@@ -81,6 +84,8 @@ pub struct Side {
     pub waits_per_request: Option<f64>,
     /// Times a thread gave its processor away to wait, for each request.
     pub switches_per_request: f64,
+    /// Processor time of a request.
+    pub cpu_ns_per_request: f64,
     /// Appends in whose place another was written: the file is shorter than all of them together.
     pub lost: u64,
 }
@@ -97,7 +102,8 @@ pub struct Cell {
     /// What the kernel answered to the first request that failed: `EINVAL`.
     pub error: Option<String>,
     pub one_file: Side,
-    pub own_files: Side,
+    /// A device has none.
+    pub own_files: Option<Side>,
     /// Where in the kernel the first thread waited: functions, innermost first.
     pub waited_in: Vec<String>,
     /// Where the thread that it waited for let go of the lock.
@@ -109,8 +115,12 @@ pub struct Cell {
 pub struct OrderFindings {
     /// The path.
     pub subject: String,
-    /// Type of the file system.
+    /// Type of the file system; empty of a device.
     pub file_system: String,
+    /// Whether what is written to is a device, not files.
+    pub is_device: bool,
+    /// Whether the writers use the page cache.
+    pub is_buffered: bool,
     /// Its mount options.
     pub mount_options: String,
     /// Writers, and readers beside one writer: the largest number of them.
@@ -131,6 +141,11 @@ impl OrderFindings {
     /// The cells of the largest number of writers, on which the answer rests.
     pub fn largest(&self) -> impl Iterator<Item = &Cell> {
         self.cells.iter().filter(|cell| cell.writers == self.writers)
+    }
+
+    /// Appends of several writers, of which some are lost.
+    pub fn lossy(&self) -> impl Iterator<Item = &Side> {
+        self.largest().map(|cell| &cell.one_file).filter(|side| side.lost > 0)
     }
 
     /// The modes of this class.

@@ -35,6 +35,11 @@ pub struct Plan<'a> {
     pub time: Duration,
     /// Each tries every mode both ways.
     pub rounds: u32,
+    /// Whether what is tried uses the page cache.
+    pub is_buffered: bool,
+    /// Whether a device may be overwritten, which has to be named twice for that; none where devices
+    /// are not tried.
+    pub destroy: Option<bool>,
     /// Nothing starts after this time.
     pub limit: Duration,
 }
@@ -54,12 +59,14 @@ impl Plan<'_> {
         writers: &[4],
         time: Duration::from_millis(60),
         rounds: 1,
+        is_buffered: false,
+        destroy: None,
         limit: Duration::from_millis(2_500),
     };
 }
 
-/// Tries every mode on scratch files in a directory; on anything else nothing, and says why. `id`
-/// names the scratch files. Fails when the path cannot be used; what the kernel refuses is a
+/// Tries every mode on scratch files in a directory, or those that a device has on the device; on a
+/// file nothing, and says why. `id` names the scratch files. Fails when the path cannot be used; what the kernel refuses is a
 /// finding.
 pub fn of_path(
     path: &Path,
@@ -74,6 +81,8 @@ pub fn of_path(
         subject: path.display().to_string(),
         file_system: kind,
         mount_options: options,
+        is_device: target.kind == PathKind::BlockDevice,
+        is_buffered: plan.is_buffered,
         writers: plan.writers.iter().copied().max().unwrap_or_default(),
         kernel: blockstone_base::Capability::Full,
         not_tried: None,
@@ -81,24 +90,37 @@ pub fn of_path(
         unfinished: false,
         signal: None,
     };
-    if target.kind != PathKind::Directory {
-        findings.not_tried = Some("files and devices are not written to".to_owned());
+    let (is_device, is_buffered) = (findings.is_device, plan.is_buffered);
+    let place = scratch::Place { path: Path::new(&target.path), id, is_device, is_buffered };
+    let mut claimed = None;
+    findings.not_tried = match (target.kind, plan.destroy) {
+        (PathKind::File, _) | (PathKind::BlockDevice, None) => {
+            Some("files and devices are not written to".to_owned())
+        }
+        (PathKind::BlockDevice, Some(destroy)) => {
+            claimed = Some(scratch::Claimed::new(place.path, destroy)?);
+            None
+        }
+        (PathKind::Directory, _) => {
+            claim::directory(path)?;
+            scratch::remove_orphans(place.path);
+            let is_in_memory = scratch::is_in_memory(&place, cached::is_in_memory)?;
+            is_in_memory.then(|| "the file system keeps its files in memory".to_owned())
+        }
+    };
+    if findings.not_tried.is_some() {
         return Ok(findings);
     }
-    claim::directory(path)?;
-    let place = scratch::Place { path: Path::new(&target.path), id };
-    scratch::remove_orphans(place.path);
-    if scratch::is_in_memory(&place, cached::is_in_memory)? {
-        findings.not_tried = Some("the file system keeps its files in memory".to_owned());
-        return Ok(findings);
-    }
+    let modes = if is_device { Mode::OF_DEVICES } else { plan.modes };
     let mut witness = Witness::start();
     let mut trials = Vec::new();
-    for &mode in plan.modes {
+    for &mode in modes {
         trials.extend(plan.writers.iter().map(|&writers| Trial::new(mode, writers)));
     }
-    findings.unfinished = !rounds(&place, plan, &mut trials, &mut witness, observer)?;
-    findings.cells = trials.iter().filter_map(|trial| trial.cell(&mut witness)).collect();
+    let tried = rounds(&place, plan, &mut trials, &mut witness, observer);
+    drop(claimed);
+    findings.unfinished = !tried?;
+    findings.cells = trials.iter().filter_map(|trial| trial.cell(&place, &mut witness)).collect();
     findings.kernel = witness.capability();
     findings.signal = observer.interrupted().map(str::to_owned);
     Ok(findings)
@@ -119,7 +141,8 @@ fn rounds(
             // The other order in every second round.
             let mut sides = [Sharing::OneFile, Sharing::OwnFiles];
             sides.rotate_left(round as usize % 2);
-            for sharing in sides {
+            let has_files = |it: &Sharing| !place.is_device || *it == Sharing::OneFile;
+            for sharing in sides.into_iter().filter(has_files) {
                 if observer.interrupted().is_some() {
                     return Ok(true);
                 }
@@ -180,15 +203,17 @@ impl Trial {
     }
 
     /// None where this file system does not have such files, or there was no time.
-    fn cell(&self, witness: &mut Witness) -> Option<Cell> {
-        if !self.one_file.is_tried() || !self.own_files.is_tried() {
+    fn cell(&self, place: &scratch::Place<'_>, witness: &mut Witness) -> Option<Cell> {
+        let own_files = self.own_files.is_tried().then(|| self.own_files.side());
+        if !self.one_file.is_tried() || (own_files.is_none() && !place.is_device) {
             return None;
         }
-        let (one_file, own_files) = (self.one_file.side(), self.own_files.side());
+        let one_file = self.one_file.side();
         let error = self.one_file.error.or(self.own_files.error);
         let seen = Seen {
             writers: self.writers,
             is_of_readers: self.mode == Mode::Readers,
+            is_buffered: place.is_buffered,
             error,
             one_file,
             own_files,

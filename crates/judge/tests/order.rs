@@ -16,13 +16,15 @@ fn found(classes: &[Class]) -> OrderFindings {
         evidence: String::new(),
         error: None,
         one_file: Side { lock_time_share: Some(0.708), ..Side::default() },
-        own_files: Side::default(),
+        own_files: Some(Side::default()),
         waited_in: Vec::new(),
         held_in: Vec::new(),
     };
     OrderFindings {
         subject: "/data".to_owned(),
         file_system: "ext4".to_owned(),
+        is_device: false,
+        is_buffered: false,
         mount_options: "rw".to_owned(),
         writers: 4,
         kernel: Capability::Full,

@@ -15,6 +15,9 @@ const CONTROL_UP_TO: f64 = 1.0 / 3.0;
 /// device, a second and third are for a lock.
 const SWITCHES_ABOVE: f64 = 2.0;
 const CONTROL_SWITCHES: f64 = 1.3;
+/// Writers that do not sleep in the kernel spin while they wait, which is not counted. So many times
+/// the processor time of a request tells that they may.
+const SPINS_FROM: f64 = 1.5;
 /// Fewer decide nothing.
 const LEAST_REQUESTS: u64 = 16;
 const EINVAL: i32 = 22;
@@ -26,9 +29,11 @@ pub struct Seen {
     pub writers: u32,
     /// Whether the threads read, beside one writer.
     pub is_of_readers: bool,
+    pub is_buffered: bool,
     pub error: Option<i32>,
     pub one_file: Side,
-    pub own_files: Side,
+    /// A device has none.
+    pub own_files: Option<Side>,
     /// Waits that were not counted.
     pub dropped: u64,
     /// Why nothing was counted.
@@ -37,7 +42,8 @@ pub struct Seen {
 
 /// The class, and what it rests on.
 pub fn classify(seen: &Seen) -> (Class, String) {
-    let requests = seen.one_file.requests.min(seen.own_files.requests);
+    let one_requests = seen.one_file.requests;
+    let requests = seen.own_files.map_or(one_requests, |own| own.requests.min(one_requests));
     if requests < LEAST_REQUESTS {
         return match seen.error {
             Some(errno @ (EINVAL | EOPNOTSUPP)) if requests == 0 => {
@@ -48,8 +54,9 @@ pub fn classify(seen: &Seen) -> (Class, String) {
         };
     }
     let (class, mut evidence) =
-        match (seen.one_file.lock_time_share, seen.own_files.lock_time_share) {
-            (Some(one), Some(own)) => by_shares(seen, one, own),
+        match (seen.one_file.lock_time_share, seen.own_files.map(|own| own.lock_time_share)) {
+            (Some(one), None) => by_shares(seen, one, None),
+            (Some(one), Some(Some(own))) => by_shares(seen, one, Some(own)),
             _ => by_switches(seen),
         };
     if seen.one_file.lost > 0 {
@@ -68,28 +75,33 @@ fn most(seen: &Seen) -> f64 {
     if seen.is_of_readers { 0.75 } else { 1.0 - 1.0 / f64::from(seen.writers.max(1)) }
 }
 
-fn by_shares(seen: &Seen, one: f64, own: f64) -> (Class, String) {
+fn by_shares(seen: &Seen, one: f64, own: Option<f64>) -> (Class, String) {
     let (who, others) = if seen.is_of_readers {
         ("readers", "with the writer in another file")
     } else {
         ("writers", "with files of their own")
     };
-    let evidence = format!(
-        "{who} wait {} of their time for the lock of the file, {} {others}",
-        percent(one),
-        percent(own)
-    );
+    let mut evidence = format!("{who} wait {} of their time for the lock", percent(one));
+    if let Some(own) = own {
+        evidence = format!("{evidence} of the file, {} {others}", percent(own));
+    }
     if seen.dropped > 0 {
         return (Class::Unknown, format!("{evidence}, but {} waits were lost", seen.dropped));
     }
     if most(seen) == 0.0 {
         return (Class::Unknown, format!("{evidence}: one writer has none to wait for"));
     }
-    if one <= SCALES_UP_TO * most(seen) {
+    let cpu_ns = seen.one_file.cpu_ns_per_request;
+    let spins = seen.own_files.map_or(0.0, |own| cpu_ns / own.cpu_ns_per_request.max(1.0));
+    if one < SERIALISES_FROM * most(seen) && seen.is_buffered && spins >= SPINS_FROM {
+        let why = "they may spin for the lock, which is not counted";
+        let what = format!("a request takes {spins:.1} times the processor time: {why}");
+        (Class::Unknown, format!("{evidence}; {what}"))
+    } else if one <= SCALES_UP_TO * most(seen) {
         (Class::Scales, evidence)
     } else if one < SERIALISES_FROM * most(seen) {
         (Class::Unknown, format!("{evidence}: neither little nor much"))
-    } else if own > one * CONTROL_UP_TO {
+    } else if own.is_some_and(|own| own > one * CONTROL_UP_TO) {
         (Class::Unknown, format!("{evidence}: it is not the sharing of the file"))
     } else {
         (Class::Serialises, evidence)
@@ -97,7 +109,11 @@ fn by_shares(seen: &Seen, one: f64, own: f64) -> (Class, String) {
 }
 
 fn by_switches(seen: &Seen) -> (Class, String) {
-    let (one, own) = (seen.one_file.switches_per_request, seen.own_files.switches_per_request);
+    let one = seen.one_file.switches_per_request;
+    let Some(own) = seen.own_files.map(|own| own.switches_per_request) else {
+        let why = format!("waits are not counted in the kernel: {}", seen.unseen);
+        return (Class::Unknown, why);
+    };
     let evidence =
         format!("a request waits {one:.2} times, {own:.2} times with files of their own");
     if one > SWITCHES_ABOVE && own <= CONTROL_SWITCHES {
@@ -138,6 +154,7 @@ mod tests {
             lock_time_share: share,
             waits_per_request: share,
             switches_per_request: switches,
+            cpu_ns_per_request: 1000.0,
             lost: 0,
         }
     }
@@ -146,9 +163,10 @@ mod tests {
         Seen {
             writers: 4,
             is_of_readers: false,
+            is_buffered: false,
             error: None,
             one_file: one,
-            own_files: own,
+            own_files: Some(own),
             dropped: 0,
             unseen: "CAP_BPF is missing".to_owned(),
         }
@@ -177,6 +195,15 @@ mod tests {
         is(&Seen { writers: 1, ..shares(0.0, 0.0) }, Class::Unknown, "none to wait for");
         is(&Seen { is_of_readers: true, ..shares(0.6, 0.0) }, Class::Serialises, "readers wait");
         is(&Seen { error: Some(28), ..shares(0.6, 0.0) }, Class::Serialises, "then ENOSPC");
+        let device = Seen { own_files: None, ..shares(0.0, 0.0) };
+        is(&device, Class::Scales, "0.0 % of their time for the lock");
+        is(&Seen { own_files: None, ..shares(0.6, 0.0) }, Class::Serialises, "60.0 %");
+        let unseen = seen(side(None, 3.2), side(None, 1.0));
+        is(&Seen { own_files: None, ..unseen }, Class::Unknown, "CAP_BPF");
+        // Four writers on many processors spin, and none of them sleeps.
+        let spinning = Side { cpu_ns_per_request: 3900.0, ..side(Some(0.01), 0.0) };
+        let spinning = seen(spinning, side(Some(0.0), 0.0));
+        is(&Seen { is_buffered: true, ..spinning }, Class::Unknown, "3.9 times the processor");
         let overlapping = Side { lost: 740, ..side(Some(0.0), 1.0) };
         let said = "740 of 1000 appends (74.0 %) overwrote others";
         is(&seen(overlapping, side(Some(0.0), 1.0)), Class::Scales, said);

@@ -35,6 +35,7 @@ pub struct Totals {
     /// From the first to the last.
     pub elapsed_ns: u64,
     pub switches: u64,
+    pub cpu_ns: u64,
     pub error: Option<i32>,
     /// Appends in whose place another was written.
     pub lost: u64,
@@ -58,6 +59,7 @@ impl Totals {
         self.thread_ns += other.thread_ns;
         self.elapsed_ns += other.elapsed_ns;
         self.switches += other.switches;
+        self.cpu_ns += other.cpu_ns;
         self.error = self.error.or(other.error);
         self.lost += other.lost;
         self.runs += 1;
@@ -71,6 +73,7 @@ impl Totals {
             lock_time_share: self.waits.map(|waited| by(waited.ns, self.thread_ns)),
             waits_per_request: self.waits.map(|waited| by(waited.waits, self.requests)),
             switches_per_request: by(self.switches, self.requests),
+            cpu_ns_per_request: by(self.cpu_ns, self.requests),
             lost: self.lost,
         }
     }
@@ -80,6 +83,7 @@ impl Totals {
         self.thread_ns += done.ns;
         self.elapsed_ns = self.elapsed_ns.max(done.ns);
         self.switches += done.switches;
+        self.cpu_ns += done.cpu_ns;
         self.error = self.error.or(done.error);
     }
 }
@@ -90,6 +94,7 @@ struct Done {
     requests: u64,
     ns: u64,
     switches: u64,
+    cpu_ns: u64,
     error: Option<i32>,
 }
 
@@ -130,7 +135,7 @@ pub fn run(
     for number in 0..writers as usize {
         let at = number % files.files.len();
         let (scratch, shared) = (&files.files[at], &shared[at]);
-        match &scratch.direct {
+        match &scratch.tested {
             Ok(file) => {
                 let ended = &ended;
                 workers.push(Worker { scratch, file, mode, shared, time, ended });
@@ -185,7 +190,7 @@ pub fn run(
 impl Worker<'_> {
     fn work(&self, buffer: &mut [u8]) -> Done {
         let mut done = Done::default();
-        let before = CpuUsage::of_thread().switches_voluntary;
+        let before = CpuUsage::of_thread();
         let start = Instant::now();
         loop {
             let elapsed = start.elapsed();
@@ -204,12 +209,15 @@ impl Worker<'_> {
             done.requests += 1;
         }
         done.ns = start.elapsed().as_nanos() as u64;
-        done.switches = CpuUsage::of_thread().switches_voluntary - before;
+        let after = CpuUsage::of_thread();
+        done.switches = after.switches_voluntary - before.switches_voluntary;
+        done.cpu_ns = after.cpu_ns() - before.cpu_ns();
         done
     }
 
     fn request(&self, number: u64, buffer: &mut [u8]) -> Result<usize, i32> {
-        let (file, at) = (self.file, number * BLOCK as u64);
+        let (file, first) = (self.file, self.scratch.first_byte);
+        let at = first + number * BLOCK as u64;
         match self.mode {
             Mode::Readers => file.read_at(at, &mut buffer[..BLOCK]),
             Mode::Append => file.append(&buffer[..BLOCK]),
@@ -218,7 +226,9 @@ impl Worker<'_> {
                 file.write_at(at, &buffer[..BLOCK])
             }
             Mode::SubBlock => file.write_at(at + SECTOR as u64, &buffer[..SECTOR]),
-            Mode::Straddle | Mode::SecondPass => file.write_at(at * 2, &buffer[..2 * BLOCK]),
+            Mode::Straddle | Mode::SecondPass => {
+                file.write_at(2 * number * BLOCK as u64, &buffer[..2 * BLOCK])
+            }
             _ => file.write_at(at, &buffer[..BLOCK]),
         }
     }
@@ -244,11 +254,11 @@ impl Worker<'_> {
 /// Fills a hole beside readers, until they are done; they end with it. The error is the kernel's.
 fn fill(files: &Files, buffer: &[u8], ended: &AtomicBool) -> Result<(), i32> {
     let (file, from) = files.filled();
-    let direct = file.direct.as_ref().map_err(|error| errno_of(error).unwrap_or_default())?;
+    let tested = file.tested.as_ref().map_err(|error| errno_of(error).unwrap_or_default())?;
     let mut places = (0..FILLED)
         .take_while(|_| !ended.load(Ordering::Relaxed))
-        .map(|number| (from + number) * BLOCK as u64);
-    let outcome = places.try_for_each(|at| direct.write_at(at, &buffer[..BLOCK]).map(drop));
+        .map(|number| file.first_byte + (from + number) * BLOCK as u64);
+    let outcome = places.try_for_each(|at| tested.write_at(at, &buffer[..BLOCK]).map(drop));
     ended.store(true, Ordering::Relaxed);
     outcome
 }

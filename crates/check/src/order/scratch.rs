@@ -6,7 +6,9 @@ use std::path::Path;
 
 use blockstone_base::order::Mode;
 use blockstone_base::rng;
-use blockstone_measure::scratch;
+use blockstone_base::units::Bytes;
+use blockstone_measure::claim::{ClaimError, Device};
+use blockstone_measure::{contents, scratch};
 use blockstone_sys::buffer::Slot;
 use blockstone_sys::file::{Access, BlockFile, FileError};
 
@@ -23,6 +25,10 @@ const FRESH: u64 = 4096;
 pub struct Place<'a> {
     pub path: &'a Path,
     pub id: u64,
+    /// Whether it is a device that is claimed, in place of a directory.
+    pub is_device: bool,
+    /// Whether what is tried uses the page cache.
+    pub is_buffered: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +44,10 @@ pub struct ScratchFile {
     /// Through the page cache, to prepare it.
     buffered: BlockFile,
     /// The descriptor under test, or why it cannot be opened.
-    pub direct: Result<BlockFile, FileError>,
+    pub tested: Result<BlockFile, FileError>,
     plain: File,
+    /// Where it begins on a device.
+    pub first_byte: u64,
     /// Requests that fit in it.
     pub requests: u64,
 }
@@ -61,6 +69,10 @@ impl Files {
         sharing: Sharing,
         writers: u32,
     ) -> Result<Option<Self>, CheckError> {
+        if place.is_device {
+            let file = ScratchFile::on_device(place)?;
+            return Ok(Some(Self { files: vec![file], beside: None }));
+        }
         let one = sharing == Sharing::OneFile;
         if mode == Mode::Readers {
             let mut file = ScratchFile::create(place)?;
@@ -152,19 +164,32 @@ impl ScratchFile {
         Ok(Some(file))
     }
 
+    /// The claimed device, of which so much is written as modes need.
+    fn on_device(place: &Place<'_>) -> Result<Self, CheckError> {
+        let path = place.path;
+        let buffered = BlockFile::open(path, Access::ReadWrite, false)?;
+        let tested = BlockFile::open(path, Access::ReadWrite, !place.is_buffered);
+        let plain = File::open(path).map_err(|source| buffered.error("open", source))?;
+        let first_byte = contents::EDGE.get();
+        let file = Self { buffered, tested, plain, first_byte, requests: WRITTEN };
+        file.write(0..WRITTEN)?;
+        file.settle()?;
+        Ok(file)
+    }
+
     fn create(place: &Place<'_>) -> Result<Self, CheckError> {
         let path = place.path.join(scratch::name(place.id, "order"));
         let buffered = BlockFile::create_new(&path, false)?;
         // From here until its name is gone, the next check finds it if this one is killed.
         let made = buffered.lock_exclusive().and_then(|()| {
-            let direct = BlockFile::open(&path, Access::ReadWrite, true);
+            let tested = BlockFile::open(&path, Access::ReadWrite, !place.is_buffered);
             let plain = File::open(&path).map_err(|source| buffered.error("open", source))?;
-            Ok((direct, plain))
+            Ok((tested, plain))
         });
         let removed = std::fs::remove_file(&path);
-        let (direct, plain) = made?;
+        let (tested, plain) = made?;
         removed.map_err(|source| buffered.error("remove", source))?;
-        Ok(Self { buffered, direct, plain, requests: 0 })
+        Ok(Self { buffered, tested, plain, first_byte: 0, requests: 0 })
     }
 
     /// Writes these blocks.
@@ -172,7 +197,7 @@ impl ScratchFile {
         let mut data = Slot::new(BLOCK)?;
         for block in blocks {
             rng::fill(block, &mut data);
-            match self.buffered.write_at(block * BLOCK as u64, &data) {
+            match self.buffered.write_at(self.first_byte + block * BLOCK as u64, &data) {
                 Ok(BLOCK) => {}
                 Ok(_) => return Err(self.failed(NO_SPACE).into()),
                 Err(errno) => return Err(self.failed(errno).into()),
@@ -204,6 +229,48 @@ impl ScratchFile {
 }
 
 const NO_SPACE: i32 = 28;
+
+/// A device that may be overwritten; it is cleared at the end.
+#[derive(Debug)]
+pub struct Claimed(BlockFile);
+
+impl Claimed {
+    /// Fails when the device was named once, is in use, not empty, or too small.
+    pub fn new(path: &Path, destroy: bool) -> Result<Self, CheckError> {
+        let instead = Some("name a directory on it instead");
+        Device { path, destroy, instead }.claim(is_ours)?;
+        let file = BlockFile::open_device(path, false)?;
+        let least = Bytes(2 * contents::EDGE.get() + (WRITTEN + FRESH) * BLOCK as u64);
+        let (path, size) = (path.to_owned(), Bytes(file.size_bytes()?));
+        if size < least {
+            let hint = "use a larger device".to_owned();
+            return Err(ClaimError::TooSmall { path, least, size, hint }.into());
+        }
+        Ok(Self(file))
+    }
+}
+
+impl Drop for Claimed {
+    fn drop(&mut self) {
+        contents::clear(self.0.path());
+    }
+}
+
+/// Whether a killed check has left this: its first sector is that of one of the writers.
+fn is_ours(device: &Path) -> Result<bool, FileError> {
+    let (mut found, mut written) = ([0; 512], [0; 512]);
+    let device = BlockFile::open(device, Access::Read, false)?;
+    if device.read_at(contents::EDGE.get(), &mut found) != Ok(found.len()) {
+        return Ok(false);
+    }
+    Ok((0..=WRITERS_MAX).any(|writer| {
+        rng::fill(writer, &mut written);
+        written == found
+    }))
+}
+
+/// Each fills its buffer by its number; so does the writer beside readers.
+const WRITERS_MAX: u64 = 16;
 
 /// Whether `look` says so of a file there.
 pub fn is_in_memory(

@@ -21,10 +21,10 @@ pub(super) const RULE: Rule = Rule {
     cause: "The file system takes the lock of the file alone for writes that change where its \
             blocks lie: ext4 for those that extend the file, fill a hole, or are not wholly in \
             one extent of written blocks; XFS for those behind the end of the file that leave a \
-            gap, as several writers at once do.",
+            gap, as several writers at once do; and both for all writes that use the page cache.",
     next: "Write all of the file once before it is used, or allocate it ahead in large pieces; \
            let each writer have a file of its own; or use XFS, whose direct writers share the \
-           lock within the size of the file.",
+           lock within the size of the file. Write past the page cache (O_DIRECT).",
     checks: &[Check::Order(check)],
 };
 

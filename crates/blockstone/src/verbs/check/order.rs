@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use blockstone_base::Capability;
-use blockstone_base::order::{Cell, Class, Mode, OrderFindings};
+use blockstone_base::order::{Cell, Class, Mode, OrderFindings, Side};
 use blockstone_base::units::Nanos;
 use blockstone_check::order::{Plan, of_path};
 use blockstone_judge::judge_order;
@@ -24,7 +24,7 @@ const NAME: &str = "write-order";
 
 pub const CHECK: Check = Check {
     name: NAME,
-    about: "Whether several direct writers of one file wait for each other, by what they write",
+    about: "Whether several writers of one file wait for each other, by what they write",
     options: OrderArgs::augment_args,
     run: |options, _, progress| run(&OrderArgs::from_arg_matches(options)?, progress),
     quick: |path, progress| {
@@ -42,11 +42,19 @@ const TIME_MAX: Nanos = Nanos::millis(60_000);
 Examples:
   blockstone check write-order /data
   blockstone check write-order /data --writers 8 --for 2s
-  blockstone check write-order /data --writers 1,2,4,8   how it changes with their number")]
+  blockstone check write-order /data --writers 1,2,4,8      how it changes with their number
+  blockstone check write-order /data --buffered             writers that use the page cache
+  blockstone check write-order /dev/sdb --destroy /dev/sdb  writers of an empty device")]
 struct OrderArgs {
-    /// A directory, in which scratch files without a name are used
-    #[arg(value_name = "PATH", value_hint = ValueHint::DirPath)]
+    /// A directory, in which scratch files without a name are used, or an empty block device
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     path: PathBuf,
+    /// Name a block device a second time, to allow its content to be destroyed
+    #[arg(long, value_name = "DEVICE", value_hint = ValueHint::AnyPath)]
+    destroy: Option<PathBuf>,
+    /// Writers and readers that use the page cache, in place of direct ones
+    #[arg(long)]
+    buffered: bool,
     /// Writers, and readers beside one writer; each of several numbers is tried
     #[arg(long, value_name = "NUMBER[,...]", default_value = "4", value_delimiter = ',',
           value_parser = clap::value_parser!(u32).range(1..=16))]
@@ -63,6 +71,13 @@ fn run(args: &OrderArgs, progress: &mut Progress) -> Result<Part> {
             args.time
         );
     }
+    if let Some(other) = args.destroy.as_ref().filter(|other| **other != args.path) {
+        bail!(
+            "destroy {}: the path to write to is {}\nhint: name the same device twice",
+            other.display(),
+            args.path.display()
+        );
+    }
     let time = Duration::from_nanos(args.time.get()) / ROUNDS;
     // What is prepared takes time too, and slow storage more of it.
     let mut writers = args.writers.clone();
@@ -70,7 +85,15 @@ fn run(args: &OrderArgs, progress: &mut Progress) -> Result<Part> {
     writers.dedup();
     let trials = (Mode::ALL.len() * writers.len()) as u32;
     let limit = Duration::from_mins(1) + time * ROUNDS * 2 * trials;
-    let plan = Plan { modes: Mode::ALL, writers: &writers, time, rounds: ROUNDS, limit };
+    let plan = Plan {
+        modes: Mode::ALL,
+        writers: &writers,
+        time,
+        rounds: ROUNDS,
+        is_buffered: args.buffered,
+        destroy: Some(args.destroy.is_some()),
+        limit,
+    };
     let findings = of_path(&args.path, recordings::draw_seed(), &plan, progress)?;
     if let Some(why) = &findings.not_tried {
         bail!(
@@ -95,17 +118,17 @@ fn part(findings: &OrderFindings) -> Part {
         notes.push("This storage is slow: not all modes of writing were tried.".to_owned());
     }
     if !findings.of(Class::Serialises).is_empty() {
-        notes.push(CURE.to_owned());
+        notes.push(if findings.is_buffered { BUFFERED } else { CURE }.to_owned());
     }
-    if findings.cells.iter().any(|cell| cell.one_file.lost > 0) {
-        notes.push(LOST.to_owned());
+    for Side { requests, lost, .. } in findings.lossy() {
+        notes.push(format!("{lost} of {requests} appends to one file {LOST}"));
     }
     Part {
         subject: findings.subject.clone(),
         answer,
         tone,
         identity: identity(findings),
-        cells: findings.cells.iter().map(cell_keys).collect(),
+        cells: findings.cells.iter().map(|cell| cell_keys(findings, cell)).collect(),
         sections: tables::sections(findings),
         verdicts: judge_order(findings),
         notes,
@@ -119,11 +142,16 @@ const CURE: &str = "Direct writers do not wait for each other in files that were
                     allocated ahead, in a file of each writer's own, and on XFS up to the end of \
                     the file.";
 
-const LOST: &str = "Appends overwrote each other and are lost: this file system lets direct writers \
-                    share the lock of the file and the end that they find. Writers that append to \
-                    a file have to agree on the places, or one of them appends for all.";
+const BUFFERED: &str = "A writer that uses the page cache has the lock of the file alone, on XFS also \
+                        from readers. Direct writers share it in blocks that were written before; \
+                        writers with files of their own do not wait.";
 
-fn cell_keys(cell: &Cell) -> CellKeys {
+const LOST: &str = "are lost: others were written in the same place, because direct writers of this \
+                    file system share the lock of the file, and the end that they find. Writers \
+                    that append to one file have to agree on the places, or one appends for all.";
+
+fn cell_keys(findings: &OrderFindings, cell: &Cell) -> CellKeys {
+    let own = cell.own_files;
     CellKeys {
         check: NAME,
         case: cell.mode.name().to_owned(),
@@ -131,15 +159,16 @@ fn cell_keys(cell: &Cell) -> CellKeys {
         evidence: cell.evidence.clone(),
         numbers: Numbers {
             writers: Some(cell.writers),
+            buffered: Some(findings.is_buffered),
             requests: Some(cell.one_file.requests),
             error: cell.error.clone(),
             lock_time_share: cell.one_file.lock_time_share,
-            own_lock_time_share: cell.own_files.lock_time_share,
+            own_lock_time_share: own.and_then(|own| own.lock_time_share),
             switches_per_request: Some(cell.one_file.switches_per_request),
-            own_switches_per_request: Some(cell.own_files.switches_per_request),
+            own_switches_per_request: own.map(|own| own.switches_per_request),
             lost: (cell.mode == Mode::Append).then_some(cell.one_file.lost),
             iops: Some(cell.one_file.iops),
-            own_iops: Some(cell.own_files.iops),
+            own_iops: own.map(|own| own.iops),
             ..Numbers::default()
         },
     }
@@ -157,7 +186,9 @@ fn identity(findings: &OrderFindings) -> Vec<String> {
     writers.sort_unstable();
     writers.dedup();
     let writers: Vec<String> = writers.iter().map(u32::to_string).collect();
-    vec![format!("{} · {} writers · {counted}", findings.file_system, writers.join(", "))]
+    let what = if findings.is_device { "block device" } else { &findings.file_system };
+    let how = if findings.is_buffered { "buffered writers" } else { "writers" };
+    vec![format!("{what} · {} {how} · {counted}", writers.join(", "))]
 }
 
 /// The answer in a sentence.
@@ -168,9 +199,10 @@ fn answer(findings: &OrderFindings) -> (String, Tone) {
     let tried = findings.largest().count();
     let (serialises, unknown) = (findings.of(Class::Serialises), findings.of(Class::Unknown));
     let scales = findings.of(Class::Scales);
+    let what = if findings.is_device { "the device" } else { "one file" };
     if !serialises.is_empty() {
         let modes = serialises.join(", ");
-        (format!("serialises: writers of one file wait for each other ({modes})"), Tone::Warning)
+        (format!("serialises: writers of {what} wait for each other ({modes})"), Tone::Warning)
     } else if !unknown.is_empty() || tried == 0 {
         let count = unknown.len();
         (format!("cannot tell whether writers wait: {count} of {tried} modes"), Tone::Warning)
@@ -178,6 +210,6 @@ fn answer(findings: &OrderFindings) -> (String, Tone) {
         (format!("refused: {tried} of {tried} modes of writing"), Tone::Warning)
     } else {
         let count = scales.len();
-        (format!("scales: writers of one file do not wait, {count} of {tried} modes"), Tone::Plain)
+        (format!("scales: writers of {what} do not wait, {count} of {tried} modes"), Tone::Plain)
     }
 }

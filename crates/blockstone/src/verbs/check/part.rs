@@ -126,6 +126,8 @@ pub struct Numbers {
     pub torn: Option<u64>,
     /// Threads that write to one file at the same time, or read it beside one writer.
     pub writers: Option<u32>,
+    /// Whether they use the page cache.
+    pub buffered: Option<bool>,
     /// The share of the threads' time in which they wait for the lock of the file, with one file
     /// and with files of their own.
     pub lock_time_share: Option<f64>,

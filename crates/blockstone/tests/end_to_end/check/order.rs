@@ -5,16 +5,20 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use blockstone_testkit::{CpuHog, FileSystem, Ran, ScratchDir, blockstone_binary, require, run};
+use blockstone_base::Bytes;
+use blockstone_testkit::{
+    CpuHog, DeviceSpec, FileSystem, LoopDevice, Ran, ScratchDir, blockstone_binary, require, run,
+};
 use serde_json::Value;
 
 use super::super::bad_input::refused;
 use super::super::{Place, keeps_to_its_schema, names, signal};
 use super::{class, mounted, outcome};
 
-fn checked(path: &Path) -> Ran {
+fn check(path: &Path, time: &str, options: &[&str]) -> Ran {
     let mut command = Command::new(blockstone_binary());
-    run(command.args(["check", "write-order", "--json", "--for", "240ms"]).arg(path))
+    command.args(["check", "write-order", "--json", "--for", time]).arg(path);
+    run(command.args(options))
 }
 
 #[track_caller]
@@ -34,7 +38,7 @@ fn writers_wait_on_ext4_where_they_change_where_blocks_lie() {
     let _hog = CpuHog::start(1).unwrap();
     let ext4 = mounted(FileSystem::Ext4, 160);
     let dir = ext4.mount_point().unwrap();
-    let ran = checked(&dir);
+    let ran = check(&dir, "240ms", &[]);
     assert_eq!(ran.code, Some(0), "it warns: {ran:#?}");
     let document = ran.json();
     keeps_to_its_schema(&document);
@@ -58,7 +62,7 @@ fn writers_share_the_lock_of_a_file_on_xfs() {
     require!(Bpf, Loop, Xfs);
     let _turn = Place::new();
     let xfs = mounted(FileSystem::Xfs, 320);
-    let document = checked(&xfs.mount_point().unwrap()).json();
+    let document = check(&xfs.mount_point().unwrap(), "240ms", &[]).json();
     for mode in WRITTEN.iter().chain(&["hole", "straddle", "readers", "append", "allocate-ahead"]) {
         assert_eq!(class(&document, mode), "scales", "{mode}: {document:#}");
     }
@@ -139,4 +143,31 @@ fn writers_end_at_once_when_they_are_interrupted() {
     assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
     assert_eq!(output.status.code(), Some(130));
     assert_eq!(place.left_in_data(), Vec::<String>::new());
+}
+
+#[test]
+fn a_device_is_named_twice_and_its_writers_share_it() {
+    require!(Bpf, Loop, Xfs);
+    let _turn = Place::new();
+    let spec = DeviceSpec { size: Bytes::mib(64), ..DeviceSpec::default() };
+    let device = LoopDevice::create(spec).unwrap();
+    let path = device.device();
+    let ran = check(path, "120ms", &[]);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("would destroy"), "{ran:#?}");
+    let name = path.display().to_string();
+    for _ in 0..2 {
+        let document = check(path, "120ms", &["--destroy", &name]).json();
+        for mode in ["overwrite", "sub-block", "readers"] {
+            assert_eq!(class(&document, mode), "scales", "{mode}: {document:#}");
+        }
+        assert_eq!(document["cells"][0]["own_iops"], Value::Null);
+    }
+    // The second check found the device cleared by the first.
+    let xfs = mounted(FileSystem::Xfs, 320);
+    let document = check(&xfs.mount_point().unwrap(), "60ms", &["--buffered"]).json();
+    // Where they spin, on many processors, nothing decides.
+    let found = class(&document, "overwrite");
+    assert!(["serialises", "unknown"].contains(&found), "{document:#}");
+    assert_eq!(number(&document, "append", "lost"), 0.0, "{document:#}");
 }

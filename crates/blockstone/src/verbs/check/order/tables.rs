@@ -1,6 +1,6 @@
 //! The tables of `check write-order`.
 
-use blockstone_base::order::{Cell, Mode, OrderFindings};
+use blockstone_base::order::{Cell, Mode, OrderFindings, Side};
 use blockstone_base::row;
 use blockstone_base::table::{Heading, Missing, Table, Value, count, ratio, share, text};
 use blockstone_report::Section;
@@ -49,11 +49,14 @@ pub fn sections(findings: &OrderFindings) -> Vec<Section> {
         return Vec::new();
     }
     let writers = findings.writers;
-    let about = format!(
-        "{writers} direct writers of one file, beside {writers} with files of \
-                         their own. Classes rest on waits for the lock, never on rates."
-    );
-    let title = "Writers of one file";
+    let how = if findings.is_buffered { "buffered" } else { "direct" };
+    let (title, whose) = if findings.is_device {
+        ("Writers of one device", format!("{writers} {how} writers of the device"))
+    } else {
+        let own = format!("beside {writers} with files of their own");
+        ("Writers of one file", format!("{writers} {how} writers of one file, {own}"))
+    };
+    let about = format!("{whose}. Classes rest on waits for the lock, never on rates.");
     let modes = Table::new("write-order", title, MODES).with(findings.largest().map(mode));
     let cells = Table::new("write-order-cells", "All modes", CELLS);
     let mut sections = vec![Section::of("write-order", modes).about(about)];
@@ -86,11 +89,11 @@ fn mode(cell: &Cell) -> blockstone_base::table::Row {
         cell.mode.name(),
         cell.class.name(),
         known(cell.one_file.lock_time_share),
-        known(cell.own_files.lock_time_share),
+        known(cell.own_files.and_then(|own| own.lock_time_share)),
         cell.one_file.switches_per_request,
-        cell.own_files.switches_per_request,
+        known(cell.own_files.map(|own| own.switches_per_request)),
         cell.one_file.iops,
-        cell.own_files.iops
+        known(cell.own_files.map(|own| own.iops))
     ]
 }
 
@@ -103,11 +106,11 @@ fn number(findings: &OrderFindings, cell: &Cell) -> blockstone_base::table::Row 
         cell.writers,
         if is_control { "control" } else { cell.class.name() },
         known(cell.one_file.lock_time_share),
-        known(cell.own_files.lock_time_share),
+        known(cell.own_files.and_then(|own| own.lock_time_share)),
         cell.one_file.iops,
-        cell.own_files.iops,
-        gain(cell.one_file.iops, first.one_file.iops),
-        gain(cell.own_files.iops, first.own_files.iops)
+        known(cell.own_files.map(|own| own.iops)),
+        gain(Some(cell.one_file), Some(first.one_file)),
+        gain(cell.own_files, first.own_files)
     ]
 }
 
@@ -117,7 +120,7 @@ fn cell(cell: &Cell) -> blockstone_base::table::Row {
         cell.writers,
         cell.mode.about(),
         cell.one_file.requests,
-        cell.own_files.requests,
+        known(cell.own_files.map(|own| own.requests as f64)),
         known(cell.one_file.waits_per_request),
         cell.error.as_deref().unwrap_or_default(),
         cell.waited_in.join(" < "),
@@ -126,8 +129,9 @@ fn cell(cell: &Cell) -> blockstone_base::table::Row {
     ]
 }
 
-fn gain(iops: f64, first: f64) -> Value {
-    known((first > 0.0).then_some(iops / first))
+fn gain(side: Option<Side>, first: Option<Side>) -> Value {
+    let gain = side.zip(first).map(|(side, first)| side.iops / first.iops);
+    known(gain.filter(|gain| gain.is_finite()))
 }
 
 fn known(number: Option<f64>) -> Value {
