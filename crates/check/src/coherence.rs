@@ -82,8 +82,8 @@ pub fn of_hosts(
     if meeting.rank > 0 {
         let (agent, target) = agent_of(plan, &plan.paths[0])?;
         let interrupted = || observer.interrupted().is_some();
-        let mut link = meet::join(&meeting.address, &hello, MEET_WITHIN, &interrupted)?;
-        link.send(&target.about)?;
+        let mut link = meet::connect(&meeting.address, &hello, MEET_WITHIN, &interrupted)?;
+        link.tell(&target.about)?;
         let found = ranks::serve(agent, &mut link, &interrupted)?;
         let ended = || CoherenceFindings {
             subject: target.about.clone(),
@@ -101,7 +101,7 @@ pub fn of_hosts(
     let interrupted = || observer.interrupted().is_some();
     let links = meet::gather(&meeting.address, &hello, MEET_WITHIN, &interrupted)?;
     for mut link in links {
-        let about: String = link.receive(MEET_WITHIN)?.ok_or(CheckError::RankGone)?;
+        let about: String = link.hear(MEET_WITHIN)?.ok_or(CheckError::RankGone)?;
         let about = about.chars().filter(|it| !it.is_control()).take(200).collect();
         targets.push(Target { about, kind: targets[0].kind });
         ranks.push(Rank::process(link)?);

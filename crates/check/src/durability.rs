@@ -21,7 +21,6 @@ mod medium;
 mod slope;
 mod stamp;
 mod verify;
-mod wire;
 mod witness;
 mod write;
 

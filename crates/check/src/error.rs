@@ -46,7 +46,7 @@ pub enum CheckError {
     )]
     NotPermitted { pid: u32, source: io::Error },
     #[error(transparent)]
-    Meet(#[from] crate::meet::MeetError),
+    Link(#[from] crate::meet::LinkError),
     #[error(
         "ask a rank: it does not answer\n\
          hint: its storage hangs (see dmesg there), or it was ended; start all ranks again"
@@ -56,10 +56,6 @@ pub enum CheckError {
     Rank { doing: &'static str, rank: usize, error: String, hint: &'static str },
     #[error("check {}: {why}\nhint: {hint}", path.display())]
     Target { path: PathBuf, why: &'static str, hint: &'static str },
-    #[error("talk to the witness at {address}: {source}\nhint: {hint}")]
-    Witness { address: String, source: io::Error, hint: &'static str },
-    #[error("listen at {address}: {source}\nhint: --serve 0.0.0.0:7464 listens on all interfaces")]
-    Listen { address: String, source: io::Error },
     #[error(
         "keep what is witnessed in {}: {source}\nhint: name another file with --log",
         path.display()

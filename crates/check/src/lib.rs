@@ -7,8 +7,8 @@
 //! [`order`] whether several writers of one file wait for each other, [`coherence`] which writes
 //! others see, and when, [`durability`] whether what was flushed survives, [`metadata`] what
 //! operations on names and inodes cost and where their answers come from, [`iosize`] in which sizes
-//! programs ask for I/O and in which it reaches the device. Ranks on several hosts [`meet`] over
-//! TCP.
+//! programs ask for I/O and in which it reaches the device. Sides of a check on several hosts
+//! [`meet`] over TCP.
 //! A check returns findings, which are declared in `blockstone_base`. It does not know the command
 //! line, judge or render, leaves nothing behind, and is bounded in time.
 //!

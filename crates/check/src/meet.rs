@@ -1,33 +1,50 @@
-//! How processes of one check on several hosts meet: rank 0 listens, the others connect, and each
-//! pair exchanges messages over TCP. What arrives is hostile until it is parsed: frames and waits
-//! are bounded, and a message is a value of a closed type.
+//! How the sides of a check on several hosts meet and talk over TCP: ranks of `check coherence`, and
+//! writers and their witness in `check durability`. They send frames of 32 bytes, some of which a
+//! text follows; the log of a witness is made of the same frames.
+//!
+//! Whoever connects may be hostile. One [`Door`] serves all who have not said who they are, without
+//! a thread or a buffer for each: they have two seconds, and the oldest gives way where there are
+//! too many. Every wait has an end, no length is trusted, and memory follows what arrives. Nobody
+//! proves who they are: these checks belong into a network that is trusted.
 
-use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::collections::VecDeque;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
 
-const PROTOCOL: &str = "blockstone.meet/1";
-/// Longer messages end a connection.
-const FRAME_MAX: u32 = 4 << 20;
-/// A connection that does not say in this time who it is, is closed.
+const PROTOCOL: &str = "blockstone.check/1";
+/// Sides that may be connected at the same time.
+pub const SIDES_MAX: u32 = 64;
+/// Connections that have not said who they are.
+const WAITING_MAX: usize = 64;
+/// They say it in this time, in a text of at most as many bytes.
 const HELLO_WITHIN: Duration = Duration::from_secs(2);
-const HELLO_MAX: u32 = 1024;
-/// A message that started to arrive is complete in this time.
-const FRAME_WITHIN: Duration = Duration::from_secs(10);
-const AGAIN: Duration = Duration::from_millis(50);
-pub const RANKS_MAX: u32 = 64;
+const HELLO_MAX: usize = 1024;
+const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+/// A message that has started to arrive, or to be sent, is complete in this time.
+const MESSAGE_WITHIN: Duration = Duration::from_secs(10);
+/// A side that says nothing for so long is gone.
+pub const SILENCE: Duration = Duration::from_secs(30);
+/// Between two looks at who is there.
+pub const AGAIN: Duration = Duration::from_millis(20);
+/// What is read at once.
+const BUFFER: usize = 128 << 10;
+pub const FRAME: usize = 32;
 
 #[derive(Debug, thiserror::Error)]
-pub enum MeetError {
+pub enum LinkError {
     #[error("listen on {address}: {source}\nhint: name an address of this host and a free port")]
     Listen { address: String, source: io::Error },
     #[error(
         "connect to {address}: {source}\n\
-         hint: rank 0 listens there once it was started; check the address and the firewall"
+         hint: start the other side first (rank 0, or check durability --serve), and check the \
+         address and the firewall"
     )]
     Connect { address: String, source: io::Error },
     #[error(
@@ -35,201 +52,485 @@ pub enum MeetError {
          hint: start the other ranks with the same --witness and --ranks"
     )]
     Missing { address: String, missing: u32 },
-    #[error("{doing} {peer}: {source}\nhint: look at the other rank; the network may be down")]
-    Io { doing: &'static str, peer: String, source: io::Error },
-    #[error(
-        "read a message from {peer}: {why}\n\
-         hint: both sides have to be the same version of blockstone"
-    )]
-    Malformed { peer: String, why: String },
+    #[error("talk to {peer}: {source}\nhint: {}", hint(.source))]
+    Talk { peer: String, source: io::Error },
     #[error("wait for the other ranks: a signal asked for the end\nhint: start all ranks again")]
     Interrupted,
 }
 
-/// Who connects.
+fn hint(source: &io::Error) -> &'static str {
+    if is_final(source) {
+        "both sides have to be the same version of blockstone, and to agree on the check"
+    } else {
+        "look at the other side; the network may be down"
+    }
+}
+
+/// Whether it would say the same again.
+fn is_final(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::PermissionDenied)
+}
+
+pub fn invalid(what: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.into())
+}
+
+blockstone_base::named! {
+    /// Logs have their numbers: new ones come last.
+    Kind {
+        /// A run begins; its description follows. `a`: the run.
+        Begin = "begin",
+        /// A write was acknowledged. `stream`, `a`: its sequence, `b`: its hash.
+        Point = "point",
+        /// Nothing: the writer is still there.
+        Idle = "idle",
+        /// Asks what is known of the run `a`; of the last if it is 0.
+        Ask = "ask",
+        /// The run `a` was verified. `b`: whether the cut was conclusive, and whether it lost.
+        Outcome = "outcome",
+        /// Of the witness: `a` points of this connection are durable in its log.
+        Durable = "durable",
+        /// Of the witness: a testimony follows. `a`: the run.
+        Testimony = "testimony",
+        /// The reason of a refusal follows.
+        Refused = "refused",
+        /// In a log: what follows is of the run `a`.
+        Of = "of",
+        /// Who this is follows.
+        Hello = "hello",
+        /// Of ranks: a question or an answer follows.
+        Message = "message",
+    }
+}
+
+impl Kind {
+    /// The longest text that follows; none where `b` is not its length.
+    const fn text_max(self) -> Option<u64> {
+        match self {
+            Self::Hello | Self::Refused => Some(HELLO_MAX as u64),
+            Self::Begin => Some(16 << 10),
+            Self::Testimony => Some(1 << 20),
+            Self::Message => Some(4 << 20),
+            Self::Point | Self::Idle | Self::Ask | Self::Outcome | Self::Durable | Self::Of => None,
+        }
+    }
+}
+
+/// With a text, `stream` is its hash and `b` its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    pub kind: Kind,
+    pub stream: u32,
+    pub a: u64,
+    pub b: u64,
+}
+
+impl Frame {
+    pub fn new(kind: Kind, a: u64, b: u64) -> Self {
+        Self { kind, stream: 0, a, b }
+    }
+
+    pub fn bytes(&self) -> [u8; FRAME] {
+        let mut bytes = [0; FRAME];
+        let code = Kind::ALL.iter().position(|kind| *kind == self.kind).unwrap_or_default();
+        bytes[0] = code as u8 + 1;
+        bytes[4..8].copy_from_slice(&self.stream.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.a.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.b.to_le_bytes());
+        let sum = xxh3_64(&bytes[..24]);
+        bytes[24..].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    /// `None` for what is no frame.
+    pub fn parse(bytes: &[u8; FRAME]) -> Option<Self> {
+        let number = |at: usize| {
+            let mut whole = [0; 8];
+            whole.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(whole)
+        };
+        if number(24) != xxh3_64(&bytes[..24]) || bytes[1..4] != [0; 3] {
+            return None;
+        }
+        let kind = *Kind::ALL.get(usize::from(bytes[0]).checked_sub(1)?)?;
+        let stream = (number(0) >> 32) as u32;
+        Some(Self { kind, stream, a: number(8), b: number(16) })
+    }
+}
+
+/// A frame and the text that followed it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    pub frame: Frame,
+    pub text: String,
+}
+
+pub fn with_text(kind: Kind, a: u64, text: &str) -> Vec<u8> {
+    let frame = Frame { kind, stream: xxh3_64(text.as_bytes()) as u32, a, b: text.len() as u64 };
+    [&frame.bytes()[..], text.as_bytes()].concat()
+}
+
+/// Reads the next frame with its text; `None` at an orderly end.
+pub fn read(from: &mut impl Read) -> io::Result<Option<Message>> {
+    let mut bytes = [0; FRAME];
+    match from.read_exact(&mut bytes[..1]) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        first => first?,
+    }
+    from.read_exact(&mut bytes[1..])?;
+    let frame = Frame::parse(&bytes).ok_or_else(|| invalid("what came is not of blockstone"))?;
+    let mut text = Vec::new();
+    if let Some(most) = frame.kind.text_max() {
+        if frame.b > most {
+            return Err(invalid(format!("a text has {} bytes, more than {most}", frame.b)));
+        }
+        from.take(frame.b).read_to_end(&mut text)?;
+        if (text.len() as u64) < frame.b {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        if xxh3_64(&text) as u32 != frame.stream {
+            return Err(invalid("a text is damaged"));
+        }
+    }
+    let text = String::from_utf8(text).map_err(|_| invalid("a text is not UTF-8"))?;
+    Ok(Some(Message { frame, text }))
+}
+
+/// Who this is: the first thing that each side says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     protocol: String,
     /// The check, as on the command line.
-    pub check: String,
-    pub rank: u32,
-    pub ranks: u32,
+    check: String,
+    /// 0 listens.
+    rank: u32,
+    ranks: u32,
 }
 
 impl Hello {
     pub fn new(check: &str, rank: u32, ranks: u32) -> Self {
         Self { protocol: PROTOCOL.to_owned(), check: check.to_owned(), rank, ranks }
     }
+
+    pub fn bytes(&self) -> Vec<u8> {
+        with_text(Kind::Hello, 0, &serde_json::to_string(self).unwrap_or_default())
+    }
+
+    fn parse(message: &Message) -> io::Result<Self> {
+        let parsed = serde_json::from_str(&message.text).ok();
+        parsed.filter(|_| message.frame.kind == Kind::Hello).ok_or_else(|| invalid("no greeting"))
+    }
+
+    /// Why these two do not talk to each other.
+    fn objection(&self, other: &Self) -> Option<String> {
+        let Self { protocol, check, ranks, .. } = self;
+        if (protocol, check) != (&other.protocol, &other.check) {
+            return Some(format!("this is check {check}, {protocol}"));
+        }
+        (*ranks != other.ranks).then(|| format!("this check has {ranks} ranks"))
+    }
 }
 
-/// A connection to another rank.
+/// A connection whose reads and writes end at a time.
+#[derive(Debug)]
+struct Timed {
+    stream: TcpStream,
+    until: Instant,
+}
+
+impl Timed {
+    fn left(&self) -> io::Result<Option<Duration>> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(left)) }
+    }
+}
+
+fn or_timed_out(error: io::Error) -> io::Error {
+    let is_late = error.kind() == io::ErrorKind::WouldBlock;
+    if is_late { io::ErrorKind::TimedOut.into() } else { error }
+}
+
+impl Read for Timed {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(self.left()?)?;
+        self.stream.read(out).map_err(or_timed_out)
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(self.left()?)?;
+        self.stream.write(bytes).map_err(or_timed_out)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A connection to another side.
 #[derive(Debug)]
 pub struct Link {
-    stream: TcpStream,
+    from: BufReader<Timed>,
     peer: String,
 }
 
 impl Link {
-    fn new(stream: TcpStream) -> Self {
-        // Without it, short messages wait for each other.
-        let _ = stream.set_nodelay(true);
-        let _ = stream.set_write_timeout(Some(FRAME_WITHIN));
-        let peer = stream.peer_addr().map_or_else(|_| "a rank".to_owned(), |it| it.to_string());
-        Self { stream, peer }
+    fn new(stream: TcpStream) -> io::Result<Self> {
+        stream.set_nonblocking(false)?;
+        // Otherwise short messages wait for each other.
+        stream.set_nodelay(true)?;
+        let peer = stream.peer_addr()?.to_string();
+        let timed = Timed { stream, until: Instant::now() };
+        Ok(Self { from: BufReader::with_capacity(BUFFER, timed), peer })
     }
 
-    pub fn send<T: Serialize>(&mut self, message: &T) -> Result<(), MeetError> {
-        let failed = |source| MeetError::Io { doing: "send to", peer: self.peer.clone(), source };
-        let body = serde_json::to_vec(message).map_err(|error| failed(error.into()))?;
-        let mut frame = (body.len() as u32).to_le_bytes().to_vec();
-        frame.extend(body);
-        self.stream.write_all(&frame).map_err(failed)
+    /// The same connection, for another thread. One of them only sends.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Self::new(self.from.get_ref().stream.try_clone()?)
     }
 
-    /// The next message; none if nothing arrives in this time.
-    pub fn receive<T: DeserializeOwned>(&mut self, wait: Duration) -> Result<Option<T>, MeetError> {
-        self.receive_up_to(wait, FRAME_MAX)
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let to = self.from.get_mut();
+        to.until = Instant::now() + MESSAGE_WITHIN;
+        to.write_all(bytes)
     }
 
-    fn receive_up_to<T: DeserializeOwned>(
-        &mut self,
-        wait: Duration,
-        max: u32,
-    ) -> Result<Option<T>, MeetError> {
-        let mut length = [0; 4];
-        let arrived = self.fill(&mut length[..1], Instant::now() + wait);
-        match arrived {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::TimedOut => return Ok(None),
-            Err(error) => return Err(self.failed(error)),
-        }
-        let until = Instant::now() + FRAME_WITHIN;
-        self.fill(&mut length[1..], until).map_err(|error| self.failed(error))?;
-        let length = u32::from_le_bytes(length);
-        if length > max {
-            return Err(self.malformed(format!("it has {length} bytes, more than {max}")));
-        }
-        let mut body = Vec::new();
-        // Memory follows what arrives, not what was announced.
-        while body.len() < length as usize {
-            let from = body.len();
-            body.resize((from + 65_536).min(length as usize), 0);
-            self.fill(&mut body[from..], until).map_err(|error| self.failed(error))?;
-        }
-        serde_json::from_slice(&body).map(Some).map_err(|error| self.malformed(error.to_string()))
-    }
-
-    fn fill(&mut self, mut out: &mut [u8], until: Instant) -> io::Result<()> {
-        while !out.is_empty() {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(io::ErrorKind::TimedOut.into());
+    /// The next message; none if nothing arrives in this time. A refusal is an error.
+    pub fn receive(&mut self, wait: Duration) -> io::Result<Option<Message>> {
+        self.from.get_mut().until = Instant::now() + wait;
+        loop {
+            match self.from.fill_buf() {
+                Ok(_) => break,
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => return Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
             }
-            self.stream.set_read_timeout(Some(left))?;
-            match self.stream.read(out) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(bytes) => out = &mut out[bytes..],
-                Err(error) => match error.kind() {
-                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                        return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.from.get_mut().until = Instant::now() + MESSAGE_WITHIN;
+        let gone = || io::Error::new(io::ErrorKind::UnexpectedEof, "it closed the connection");
+        let message = read(&mut self.from)?.ok_or_else(gone)?;
+        if message.frame.kind == Kind::Refused {
+            // Its text goes to a terminal.
+            let why: String = message.text.chars().filter(|c| !c.is_control()).take(200).collect();
+            let why = format!("it refuses: {why}");
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        }
+        Ok(Some(message))
+    }
+
+    /// The next frame, if it is one without a text, of this kind, and has arrived whole.
+    pub fn ready(&mut self, kind: Kind) -> Option<Frame> {
+        let frame = Frame::parse(self.from.buffer().first_chunk::<FRAME>()?)?;
+        if frame.kind != kind {
+            return None;
+        }
+        self.from.consume(FRAME);
+        Some(frame)
+    }
+
+    pub fn tell<T: Serialize>(&mut self, message: &T) -> Result<(), LinkError> {
+        let text = serde_json::to_string(message).map_err(io::Error::from);
+        text.and_then(|text| self.send(&with_text(Kind::Message, 0, &text)))
+            .map_err(|error| self.failed(error))
+    }
+
+    /// What the other side tells; none if nothing arrives in this time.
+    pub fn hear<T: DeserializeOwned>(&mut self, wait: Duration) -> Result<Option<T>, LinkError> {
+        let parse = |message: Message| match message.frame.kind {
+            Kind::Message => {
+                serde_json::from_str(&message.text).map_err(|it| invalid(it.to_string()))
+            }
+            other => Err(invalid(format!("{} is not what a rank says", other.name()))),
+        };
+        let heard = self.receive(wait).and_then(|message| message.map(parse).transpose());
+        heard.map_err(|error| self.failed(error))
+    }
+
+    /// Says why there is nothing more to say.
+    pub fn refuse(&mut self, why: &str) {
+        let why: String = why.chars().take(200).collect();
+        let _ = self.send(&with_text(Kind::Refused, 0, &why));
+    }
+
+    pub fn close(&self) {
+        // The other side may have done so.
+        let _ = self.from.get_ref().stream.shutdown(Shutdown::Both);
+    }
+
+    fn is_gone(&self) -> bool {
+        let mut fds = [PollFd::new(&self.from.get_ref().stream, PollFlags::RDHUP)];
+        poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|changed| changed > 0)
+    }
+
+    pub fn failed(&self, source: io::Error) -> LinkError {
+        LinkError::Talk { peer: self.peer.clone(), source }
+    }
+}
+
+/// Where others connect.
+#[derive(Debug)]
+pub struct Door {
+    listener: TcpListener,
+    address: String,
+    hello: Hello,
+    /// Those who have not said who they are, since when.
+    waiting: VecDeque<(Instant, TcpStream)>,
+}
+
+impl Door {
+    pub fn open(address: &str, hello: Hello) -> Result<Self, LinkError> {
+        let failed = |source| LinkError::Listen { address: address.to_owned(), source };
+        let listener = TcpListener::bind(address).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?.to_string();
+        Ok(Self { listener, address, hello, waiting: VecDeque::new() })
+    }
+
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The next connection of the same check, and its rank; none if there is none now. It waits for
+    /// the answer: [`Hello::bytes`], or [`Link::refuse`].
+    pub fn admit(&mut self) -> Option<(Link, u32)> {
+        // Each is looked at before it may have to give way.
+        for _ in 0..WAITING_MAX / 2 {
+            let Ok((stream, _)) = self.listener.accept() else { break };
+            if stream.set_nonblocking(true).is_ok() {
+                self.waiting.push_back((Instant::now(), stream));
+            }
+        }
+        for _ in 0..self.waiting.len() {
+            let (since, stream) = self.waiting.pop_front()?;
+            match greeting(&stream) {
+                Ok(None) if since.elapsed() < HELLO_WITHIN => {
+                    self.waiting.push_back((since, stream));
+                }
+                Ok(None) => {}
+                Ok(Some(theirs)) => {
+                    // It has arrived, and is taken.
+                    let Ok(mut link) = Link::new(stream) else { continue };
+                    if !matches!(link.receive(HELLO_WITHIN), Ok(Some(_))) {
+                        continue;
                     }
-                    io::ErrorKind::Interrupted => {}
-                    _ => return Err(error),
-                },
+                    match self.hello.objection(&theirs) {
+                        Some(why) => link.refuse(&why),
+                        None => return Some((link, theirs.rank)),
+                    }
+                }
+                Err(error) => {
+                    let Ok(mut link) = Link::new(stream) else { continue };
+                    // What is left unread would take the answer back.
+                    let _ = link.receive(Duration::from_millis(1));
+                    link.refuse(&error.to_string());
+                }
             }
         }
-        Ok(())
-    }
-
-    fn failed(&self, source: io::Error) -> MeetError {
-        MeetError::Io { doing: "hear from", peer: self.peer.clone(), source }
-    }
-
-    fn malformed(&self, why: String) -> MeetError {
-        MeetError::Malformed { peer: self.peer.clone(), why }
+        let excess = self.waiting.len().saturating_sub(WAITING_MAX);
+        self.waiting.drain(..excess);
+        None
     }
 }
 
-/// Waits at `address` for all other ranks: their connections, by rank from 1 on. Whoever is not one
-/// of them is sent away.
-pub fn gather(
+/// Who a connection says it is, without taking that; none while it has not said it all.
+fn greeting(stream: &TcpStream) -> io::Result<Option<Hello>> {
+    let mut bytes = [0; FRAME + HELLO_MAX];
+    let count = match stream.peek(&mut bytes) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+        count => count?,
+    };
+    match read(&mut &bytes[..count]) {
+        Ok(Some(message)) => Hello::parse(&message).map(Some),
+        Ok(None) => Err(io::ErrorKind::UnexpectedEof.into()),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Connects to who listens there and says who this is; tries again until the patience ends.
+pub fn connect(
     address: &str,
     hello: &Hello,
     patience: Duration,
     interrupted: &dyn Fn() -> bool,
-) -> Result<Vec<Link>, MeetError> {
-    let failed = |source| MeetError::Listen { address: address.to_owned(), source };
-    let listener = TcpListener::bind(address).map_err(failed)?;
-    listener.set_nonblocking(true).map_err(failed)?;
-    let until = Instant::now() + patience;
-    let count = hello.ranks.clamp(1, RANKS_MAX) as usize - 1;
-    let mut links: Vec<Option<Link>> = (0..count).map(|_| None).collect();
-    while links.iter().any(Option::is_none) {
-        if interrupted() {
-            return Err(MeetError::Interrupted);
-        }
-        if Instant::now() > until {
-            let missing = links.iter().filter(|link| link.is_none()).count() as u32;
-            return Err(MeetError::Missing { address: address.to_owned(), missing });
-        }
-        let Ok((stream, _)) = listener.accept() else {
-            thread::sleep(AGAIN);
-            continue;
-        };
-        let _ = stream.set_nonblocking(false);
-        let mut link = Link::new(stream);
-        let Ok(Some(theirs)) = link.receive_up_to::<Hello>(HELLO_WITHIN, HELLO_MAX) else {
-            continue;
-        };
-        let is_one = theirs == Hello { rank: theirs.rank, ..hello.clone() };
-        let place = (theirs.rank as usize).checked_sub(1).and_then(|at| links.get_mut(at));
-        if let Some(place) = place.filter(|place| is_one && place.is_none())
-            && link.send(hello).is_ok()
-        {
-            *place = Some(link);
-        }
-    }
-    Ok(links.into_iter().flatten().collect())
-}
-
-/// Connects to rank 0, as soon as it listens.
-pub fn join(
-    address: &str,
-    hello: &Hello,
-    patience: Duration,
-    interrupted: &dyn Fn() -> bool,
-) -> Result<Link, MeetError> {
-    let failed = |source| MeetError::Connect { address: address.to_owned(), source };
-    let until = Instant::now() + patience;
+) -> Result<Link, LinkError> {
+    let failed = |source| LinkError::Connect { address: address.to_owned(), source };
+    let sockets: Vec<SocketAddr> = address.to_socket_addrs().map_err(failed)?.collect();
+    let start = Instant::now();
     loop {
         if interrupted() {
-            return Err(MeetError::Interrupted);
+            return Err(LinkError::Interrupted);
         }
-        let found = address.to_socket_addrs().map_err(failed)?;
-        let mut last = io::ErrorKind::NotFound.into();
-        for socket in found {
-            match TcpStream::connect_timeout(&socket, HELLO_WITHIN) {
-                Ok(stream) => {
-                    let mut link = Link::new(stream);
-                    link.send(hello)?;
-                    let answer: Option<Hello> = link.receive_up_to(HELLO_WITHIN * 2, HELLO_MAX)?;
-                    if answer.is_some_and(|it| it == Hello { rank: 0, ..hello.clone() }) {
-                        return Ok(link);
+        let mut last = io::Error::from(io::ErrorKind::NotFound);
+        let mut patience = patience;
+        for socket in &sockets {
+            let stream = TcpStream::connect_timeout(socket, CONNECT_WITHIN);
+            match stream.and_then(Link::new) {
+                Ok(mut link) => match greet(&mut link, hello) {
+                    Ok(()) => return Ok(link),
+                    Err(error) if is_final(&error) => return Err(link.failed(error)),
+                    Err(error) => {
+                        // In a crowd, one may have to give way before it was heard.
+                        patience = patience.max(HELLO_WITHIN);
+                        last = error;
                     }
-                    return Err(link.malformed("it expects other ranks than this".to_owned()));
-                }
+                },
                 Err(error) => last = error,
             }
         }
-        if Instant::now() > until {
+        if start.elapsed() >= patience {
             return Err(failed(last));
         }
         thread::sleep(AGAIN);
     }
 }
 
+fn greet(link: &mut Link, hello: &Hello) -> io::Result<()> {
+    link.send(&hello.bytes())?;
+    let theirs = Hello::parse(&link.receive(MESSAGE_WITHIN)?.ok_or(io::ErrorKind::TimedOut)?)?;
+    let is_one = theirs.rank == 0 && hello.objection(&theirs).is_none();
+    if is_one { Ok(()) } else { Err(invalid("it is not of this check")) }
+}
+
+/// Waits at `address` for all other ranks: their connections, by rank from 1 on.
+pub fn gather(
+    address: &str,
+    hello: &Hello,
+    patience: Duration,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<Vec<Link>, LinkError> {
+    let mut door = Door::open(address, hello.clone())?;
+    let until = Instant::now() + patience;
+    let mut links: Vec<Option<Link>> = (1..hello.ranks.min(SIDES_MAX)).map(|_| None).collect();
+    let is_missing = |link: &Option<Link>| link.as_ref().is_none_or(Link::is_gone);
+    while links.iter().any(is_missing) {
+        if interrupted() {
+            return Err(LinkError::Interrupted);
+        }
+        if Instant::now() > until {
+            let missing = links.iter().filter(|link| is_missing(link)).count() as u32;
+            return Err(LinkError::Missing { address: address.to_owned(), missing });
+        }
+        let Some((mut link, rank)) = door.admit() else {
+            thread::sleep(AGAIN);
+            continue;
+        };
+        match (rank as usize).checked_sub(1).and_then(|at| links.get_mut(at)) {
+            None => link.refuse("there is no such rank"),
+            Some(place) if !is_missing(place) => {
+                link.refuse(&format!("rank {rank} is here already"));
+            }
+            Some(place) => *place = link.send(&hello.bytes()).is_ok().then_some(link),
+        }
+    }
+    Ok(links.into_iter().flatten().collect())
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(10);
@@ -239,35 +540,64 @@ mod tests {
     }
 
     #[test]
-    fn ranks_meet_and_strangers_are_sent_away() {
+    fn frames_and_texts_are_read_as_they_were_written() {
+        for &kind in Kind::ALL {
+            let frame = Frame { kind, stream: 7, a: u64::MAX, b: 1 << 40 };
+            assert_eq!(Frame::parse(&frame.bytes()), Some(frame));
+        }
+        let bytes = with_text(Kind::Begin, 9, "äb");
+        let mut from = &bytes[..];
+        let message = read(&mut from).unwrap().unwrap();
+        assert_eq!((message.frame.a, message.text.as_str()), (9, "äb"));
+        assert_eq!(read(&mut from).unwrap(), None);
+        for end in 1..bytes.len() {
+            let cut = read(&mut &bytes[..end]).unwrap_err();
+            assert_eq!(cut.kind(), io::ErrorKind::UnexpectedEof, "{end}");
+        }
+        let long = Frame::new(Kind::Hello, 0, HELLO_MAX as u64 + 1).bytes();
+        assert_eq!(read(&mut &long[..]).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_are_too_odd(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read(&mut &bytes[..]);
+        }
+    }
+
+    #[test]
+    fn ranks_meet_and_others_are_sent_away() {
         let address = free_address();
         let gathering = {
             let address = address.clone();
             thread::spawn(move || gather(&address, &Hello::new("x", 0, 3), PATIENCE, &|| false))
         };
-        let stranger = loop {
-            if let Ok(stream) = TcpStream::connect(&address) {
-                break stream;
-            }
+        let joined = |check: &str, rank, ranks| {
+            connect(&address, &Hello::new(check, rank, ranks), PATIENCE, &|| false)
         };
-        (&stranger).write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-        let joined = |rank| join(&address, &Hello::new("x", rank, 3), PATIENCE, &|| false);
-        let other = join(&address, &Hello::new("y", 1, 3), PATIENCE, &|| false);
-        assert!(other.is_err(), "of another check");
-        let mut second = joined(2).unwrap();
-        assert!(joined(7).is_err() && joined(0).is_err());
-        let mut first = joined(1).unwrap();
+        let refused = |joined: Result<Link, LinkError>| joined.unwrap_err().to_string();
+        let mut second = joined("x", 2, 3).unwrap();
+        assert!(refused(joined("y", 1, 3)).contains("it refuses: this is check x, blockstone."));
+        assert!(refused(joined("x", 1, 2)).contains("this check has 3 ranks"));
+        assert!(refused(joined("x", 7, 3)).contains("no such rank"));
+        assert!(refused(joined("x", 0, 3)).contains("no such rank"));
+        assert!(refused(joined("x", 2, 3)).contains("rank 2 is here already"));
+        // Its place is free again once it has gone.
+        second.tell(&"not heard").unwrap();
+        drop(second);
+        let (mut second, mut first) = (joined("x", 2, 3).unwrap(), joined("x", 1, 3).unwrap());
         let mut links = gathering.join().unwrap().unwrap();
-        links[1].send(&"two").unwrap();
-        links[0].send(&"one").unwrap();
-        assert_eq!(second.receive::<String>(PATIENCE).unwrap().unwrap(), "two");
-        assert_eq!(first.receive::<String>(PATIENCE).unwrap().unwrap(), "one");
-        assert!(first.receive::<String>(Duration::from_millis(10)).unwrap().is_none());
-        let huge = u32::MAX.to_le_bytes();
-        second.stream.write_all(&huge).unwrap();
-        assert!(matches!(links[1].receive::<String>(PATIENCE), Err(MeetError::Malformed { .. })));
-        first.stream.write_all(&[4, 0, 0, 0, b'{', b'}', b'}', b'}']).unwrap();
-        assert!(matches!(links[0].receive::<String>(PATIENCE), Err(MeetError::Malformed { .. })));
+        links[1].tell(&"two").unwrap();
+        links[0].tell(&"one").unwrap();
+        assert_eq!(second.hear::<String>(PATIENCE).unwrap().unwrap(), "two");
+        assert_eq!(first.hear::<String>(PATIENCE).unwrap().unwrap(), "one");
+        assert!(first.hear::<String>(Duration::from_millis(10)).unwrap().is_none());
+        second.send(&[255; FRAME]).unwrap();
+        first.tell(&7).unwrap();
+        for link in &mut links {
+            let error = link.hear::<String>(PATIENCE).unwrap_err();
+            assert!(matches!(&error, LinkError::Talk { source, .. } if is_final(source)));
+        }
     }
 
     #[test]
@@ -275,12 +605,12 @@ mod tests {
         let (address, short) = (free_address(), Duration::from_millis(100));
         let hello = Hello::new("x", 0, 2);
         let missing = gather(&address, &hello, short, &|| false);
-        assert!(matches!(missing, Err(MeetError::Missing { missing: 1, .. })));
+        assert!(matches!(missing, Err(LinkError::Missing { missing: 1, .. })));
         assert!(matches!(
             gather(&address, &hello, PATIENCE, &|| true),
-            Err(MeetError::Interrupted)
+            Err(LinkError::Interrupted)
         ));
-        let nobody = join(&address, &Hello::new("x", 1, 2), short, &|| false);
-        assert!(matches!(nobody, Err(MeetError::Connect { .. })));
+        let nobody = connect(&address, &Hello::new("x", 1, 2), short, &|| false);
+        assert!(matches!(nobody, Err(LinkError::Connect { .. })));
     }
 }

@@ -10,10 +10,8 @@ use blockstone_sys::clock::now_ns;
 use super::agent::Agent;
 use super::ask::{Answer, Ask, Reply};
 use crate::CheckError;
-use crate::meet::Link;
+use crate::meet::{Link, SILENCE};
 
-/// No request takes longer than this, unless the storage hangs.
-const LONGEST: Duration = Duration::from_secs(30);
 /// Messages with which the distance of two clocks is measured.
 const PINGS: usize = 50;
 
@@ -77,16 +75,16 @@ impl Rank {
     pub fn send(&mut self, ask: Ask) -> Result<(), CheckError> {
         match &mut self.way {
             Way::Thread { asks, .. } => asks.send(ask).map_err(|_| CheckError::RankGone),
-            Way::Process(link) => Ok(link.send(&ask)?),
+            Way::Process(link) => Ok(link.tell(&ask)?),
         }
     }
 
     pub fn receive(&mut self) -> Result<Reply, CheckError> {
         match &mut self.way {
             Way::Thread { replies, .. } => {
-                replies.recv_timeout(LONGEST).map_err(|_| CheckError::RankGone)
+                replies.recv_timeout(SILENCE).map_err(|_| CheckError::RankGone)
             }
-            Way::Process(link) => link.receive(LONGEST)?.ok_or(CheckError::RankGone),
+            Way::Process(link) => link.hear(SILENCE)?.ok_or(CheckError::RankGone),
         }
     }
 
@@ -114,12 +112,12 @@ pub fn serve(
     const IDLE_SLICES: u32 = 300;
     let mut idle = 0;
     while idle < IDLE_SLICES && !interrupted() {
-        let Some(ask) = link.receive::<Ask>(SLICE)? else {
+        let Some(ask) = link.hear::<Ask>(SLICE)? else {
             idle += 1;
             continue;
         };
         idle = 0;
-        link.send(&agent.answer(&ask))?;
+        link.tell(&agent.answer(&ask))?;
         if let Ask::End(findings) = ask {
             return Ok(findings.map(|found| *found));
         }

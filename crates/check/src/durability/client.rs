@@ -2,8 +2,7 @@
 //! it happened, without waiting for each answer.
 
 use std::collections::VecDeque;
-use std::io::{self, BufReader, Write};
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -11,57 +10,36 @@ use std::time::{Duration, Instant};
 use blockstone_base::durability::{Description, Testimony};
 
 use super::layout::WINDOW;
-use super::wire::{self, Frame, Kind, TEXT_MAX, invalid};
 use crate::CheckError;
+use crate::meet::{self, Frame, Hello, Kind, Message, SILENCE, invalid};
 
-const CONNECT: Duration = Duration::from_secs(5);
-const ANSWER: Duration = Duration::from_secs(20);
 /// How often a writer that has nothing to say says that it is there.
 const IDLE: Duration = Duration::from_secs(5);
 
+/// Who they are: the witness has rank 0, each writer rank 1.
+pub fn hello(rank: u32) -> Hello {
+    Hello::new("durability", rank, 2)
+}
+
 /// A connection to the witness.
 #[derive(Debug)]
-pub struct Client {
-    address: String,
-    stream: TcpStream,
-}
+pub struct Client(meet::Link);
 
 impl Client {
     pub fn connect(address: &str) -> Result<Self, CheckError> {
-        let failed = |source| CheckError::Witness {
-            address: address.to_owned(),
-            source,
-            hint: "start one on another machine: blockstone check durability --serve 0.0.0.0:7464",
-        };
-        let mut last = io::Error::from(io::ErrorKind::NotFound);
-        for candidate in address.to_socket_addrs().map_err(failed)? {
-            match TcpStream::connect_timeout(&candidate, CONNECT) {
-                Ok(stream) => {
-                    stream.set_nodelay(true).map_err(failed)?;
-                    stream.set_read_timeout(Some(ANSWER)).map_err(failed)?;
-                    stream.set_write_timeout(Some(ANSWER)).map_err(failed)?;
-                    return Ok(Self { address: address.to_owned(), stream });
-                }
-                Err(error) => last = error,
-            }
-        }
-        Err(failed(last))
+        Ok(Self(meet::connect(address, &hello(1), Duration::ZERO, &|| false)?))
     }
 
     /// What it knows of a run, or of its last if `run` is 0; none where it knows none.
     pub fn ask(&mut self, run: u64) -> Result<Option<Testimony>, CheckError> {
         self.send(&Frame::new(Kind::Ask, run, 0).bytes())?;
-        let answer = self.answer()?;
-        if answer.kind == Kind::Durable {
+        let Message { frame, text } = self.answer()?;
+        if frame.kind == Kind::Durable {
             return Ok(None);
         }
-        let text = wire::read_text(&mut self.stream, &answer, TEXT_MAX);
-        let parsed = text.and_then(|text| {
-            let parsed: Testimony =
-                serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
-            let is_complete = parsed.points.len() == parsed.description.streams.len();
-            is_complete.then_some(parsed).ok_or_else(|| invalid("a testimony with a gap"))
-        });
+        let parsed: Option<Testimony> = serde_json::from_str(&text).ok();
+        let is_complete = |it: &Testimony| it.points.len() == it.description.streams.len();
+        let parsed = parsed.filter(is_complete).ok_or_else(|| invalid("no whole testimony"));
         parsed.map(Some).map_err(|error| self.failed(error))
     }
 
@@ -74,49 +52,38 @@ impl Client {
     /// Announces a run; from now on its points can be sent.
     pub fn begin(mut self, run: u64, description: &Description) -> Result<Link, CheckError> {
         let text = serde_json::to_string(description).map_err(|error| self.failed(error.into()))?;
-        self.send(&wire::with_text(Kind::Begin, run, &text))?;
+        self.send(&meet::with_text(Kind::Begin, run, &text))?;
         self.answer()?;
         Link::start(self, description.streams.len())
     }
 
     fn send(&mut self, bytes: &[u8]) -> Result<(), CheckError> {
-        self.stream.write_all(bytes).map_err(|error| self.failed(error))
+        self.0.send(bytes).map_err(|error| self.failed(error))
     }
 
-    fn answer(&mut self) -> Result<Frame, CheckError> {
-        answer(&mut self.stream).map_err(|error| self.failed(error))
+    fn answer(&mut self) -> Result<Message, CheckError> {
+        answer(&mut self.0).map_err(|error| self.failed(error))
     }
 
     fn failed(&self, source: io::Error) -> CheckError {
-        let hint = "is it a witness of this version, and does it still run?";
-        CheckError::Witness { address: self.address.clone(), source, hint }
+        self.0.failed(source).into()
     }
 }
 
-/// The next frame of the witness that is no refusal.
-fn answer(from: &mut impl io::Read) -> io::Result<Frame> {
-    let gone = || io::Error::new(io::ErrorKind::UnexpectedEof, "it closed the connection");
-    let frame = wire::read_frame(from)?.ok_or_else(gone)?;
-    match frame.kind {
-        Kind::Refused => {
-            let why = wire::read_text(from, &frame, TEXT_MAX)?;
-            Err(io::Error::other(format!("it refuses: {}", printable(&why))))
-        }
-        Kind::Durable | Kind::Testimony => Ok(frame),
+/// What the witness says next.
+fn answer(from: &mut meet::Link) -> io::Result<Message> {
+    let message = from.receive(SILENCE)?.ok_or(io::ErrorKind::TimedOut)?;
+    match message.frame.kind {
+        Kind::Durable | Kind::Testimony => Ok(message),
         _ => Err(invalid("an answer that no witness gives")),
     }
-}
-
-/// Its text goes to a terminal.
-fn printable(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(200).collect()
 }
 
 /// Sends points while writers write.
 #[derive(Debug)]
 pub struct Link {
     shared: Arc<Shared>,
-    stream: TcpStream,
+    connection: meet::Link,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -143,14 +110,14 @@ impl Link {
     fn start(client: Client, streams: usize) -> Result<Self, CheckError> {
         let state = State { confirmed: vec![0; streams], ..State::default() };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
-        let copy = || client.stream.try_clone().map_err(|error| client.failed(error));
+        let copy = || client.0.try_clone().map_err(|error| client.failed(error));
         let (sending, receiving) = (copy()?, copy()?);
         let mut threads = Vec::new();
         let theirs = Arc::clone(&shared);
         threads.push(thread::spawn(move || theirs.fail_with(send(&theirs, sending))));
         let theirs = Arc::clone(&shared);
         threads.push(thread::spawn(move || theirs.fail_with(receive(&theirs, receiving))));
-        Ok(Self { shared, stream: client.stream, threads })
+        Ok(Self { shared, connection: client.0, threads })
     }
 
     pub fn handle(&self) -> Points {
@@ -173,8 +140,7 @@ impl Link {
         state.ended = true;
         drop(state);
         self.shared.changed.notify_all();
-        // Either side may have gone.
-        let _ = self.stream.shutdown(Shutdown::Both);
+        self.connection.close();
         for thread in self.threads {
             let _ = thread.join();
         }
@@ -234,7 +200,7 @@ impl Shared {
     }
 }
 
-fn send(shared: &Shared, mut to: TcpStream) -> io::Result<()> {
+fn send(shared: &Shared, mut to: meet::Link) -> io::Result<()> {
     loop {
         let mut state = shared.lock();
         let until = Instant::now() + IDLE;
@@ -252,14 +218,13 @@ fn send(shared: &Shared, mut to: TcpStream) -> io::Result<()> {
         if bytes.is_empty() {
             bytes.extend(Frame::new(Kind::Idle, 0, 0).bytes());
         }
-        to.write_all(&bytes)?;
+        to.send(&bytes)?;
     }
 }
 
-fn receive(shared: &Shared, from: TcpStream) -> io::Result<()> {
-    let mut from = BufReader::new(from);
+fn receive(shared: &Shared, mut from: meet::Link) -> io::Result<()> {
     loop {
-        let frame = answer(&mut from)?;
+        let frame = answer(&mut from)?.frame;
         let mut state = shared.lock();
         while state.confirmed_points < frame.a {
             let Some(stream) = state.sent.pop_front() else {

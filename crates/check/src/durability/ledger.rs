@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use blockstone_base::durability::{Cuts, Description, Points, Testimony, Witnessed};
 
 use super::layout::{HORIZON, WINDOW};
-use super::wire::{self, DESCRIPTION_MAX, FRAME, Frame, Kind, invalid};
+use crate::meet::{self, FRAME, Frame, Kind, Message, invalid};
 
 /// Runs that are kept in memory; of older ones only the log knows.
 const RUNS_MAX: usize = 256;
@@ -59,11 +59,10 @@ impl Ledger {
 
     /// Takes the next frame of a log; how many bytes it and its text have, 0 at the end.
     fn replay_one(&mut self, log: &mut impl Read) -> io::Result<u64> {
-        let Some(frame) = wire::read_frame(log)? else { return Ok(0) };
+        let Some(Message { frame, text }) = meet::read(log)? else { return Ok(0) };
         let bytes = FRAME as u64;
         match frame.kind {
             Kind::Begin => {
-                let text = wire::read_text(log, &frame, DESCRIPTION_MAX)?;
                 self.begin(frame.a, &text)?;
                 return Ok(bytes + frame.b);
             }
@@ -207,8 +206,8 @@ mod tests {
 
     /// A log of two runs whose points are mixed.
     fn log() -> Vec<u8> {
-        let mut log = wire::with_text(Kind::Begin, 5, &text("/a"));
-        log.extend(wire::with_text(Kind::Begin, 6, &text("/b")));
+        let mut log = meet::with_text(Kind::Begin, 5, &text("/a"));
+        log.extend(meet::with_text(Kind::Begin, 6, &text("/b")));
         for sequence in 1..=200 {
             for run in [5, 6] {
                 log.extend(Frame::new(Kind::Of, run, 0).bytes());
@@ -232,8 +231,9 @@ mod tests {
         let other = ledger.testimony(5).unwrap();
         assert_eq!(other.cuts, Cuts { conclusive: 1, with_loss: 1, inconclusive: 0 });
         assert!(ledger.testimony(7).is_none());
-        let length = serde_json::to_string(&other).unwrap().len() as u64;
-        assert!(length < wire::TEXT_MAX, "{length}");
+        let text = serde_json::to_string(&other).unwrap();
+        let sent = meet::with_text(Kind::Testimony, 5, &text);
+        assert_eq!(meet::read(&mut &sent[..]).unwrap().unwrap().text, text);
     }
 
     #[test]

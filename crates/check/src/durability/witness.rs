@@ -1,13 +1,11 @@
 //! The witness: it listens, keeps what writers had acknowledged in a log that it flushes before it
 //! confirms anything, and answers what it knows after a cut.
 //!
-//! Whoever connects may be hostile: connections, texts, runs and the log are bounded, and whoever
-//! says nothing is dropped. Nobody is asked who they are: a witness belongs into a network that is
-//! trusted.
+//! Whoever connects may be hostile: beside what [`meet`] bounds, runs and the log are bounded, and
+//! whoever says nothing is dropped. Where too many are connected, who writes nothing gives way.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::ops::ControlFlow;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -21,18 +19,17 @@ use blockstone_base::rng::Rng;
 use blockstone_measure::Observer;
 use rustix::fs::OFlags;
 
+use super::client::hello;
 use super::ledger::Ledger;
-use super::wire::{self, DESCRIPTION_MAX, FRAME, Frame, Kind, invalid};
 use crate::CheckError;
+use crate::meet::{
+    self, AGAIN, Door, FRAME, Frame, Kind, Link, Message, SIDES_MAX, SILENCE, invalid,
+};
 
 /// The first bytes of a log.
 const LOG_START: &[u8; FRAME] = b"blockstone witness log 1\n\0\0\0\0\0\0\0";
 /// The longest log: 128 million points.
 const LOG_MAX: u64 = 4 << 30;
-const CONNECTIONS_MAX: usize = 16;
-/// After this silence a connection ends; writers are heard every five seconds.
-const SILENCE: Duration = Duration::from_secs(30);
-const LOOK: Duration = Duration::from_millis(50);
 /// Points that are taken together.
 const BATCH: usize = 4096;
 
@@ -64,14 +61,12 @@ pub fn serve(
     serving: &Serving<'_>,
     observer: &mut dyn Observer,
 ) -> Result<DurabilityFindings, CheckError> {
-    let listen = |source| CheckError::Listen { address: serving.address.to_owned(), source };
-    let listener = TcpListener::bind(serving.address).map_err(listen)?;
-    listener.set_nonblocking(true).map_err(listen)?;
-    let address = listener.local_addr().map_err(listen)?.to_string();
+    let mut door = Door::open(serving.address, hello(0))?;
+    let address = door.address().to_owned();
     let log = |source| CheckError::Log { path: serving.log.to_owned(), source };
     let book = Book::open(serving.log).map_err(log)?;
     observer.note(&format!("witness: listens at {address}, keeps {}", serving.log.display()));
-    let shared = Shared { book: Mutex::new(book), connections: Mutex::default() };
+    let shared = Shared { book: Mutex::new(book), seats: Mutex::default() };
     let mut cutter = serving.cycles.as_ref().map(|cycles| Cutter::new(cycles, serving.seed));
     let mut notes = Vec::new();
     thread::scope(|scope| {
@@ -85,17 +80,21 @@ pub fn serve(
                 notes.extend(why);
                 break;
             }
-            match listener.accept() {
-                Ok((stream, _)) => {
-                    if let Some(stream) = shared.admit(number, stream) {
-                        let shared = &shared;
-                        scope.spawn(move || {
-                            let _ = attend(shared, stream);
-                            shared.leave(number);
-                        });
-                    }
-                }
-                Err(_) => thread::sleep(LOOK),
+            let Some((mut link, _)) = door.admit() else {
+                thread::sleep(AGAIN);
+                continue;
+            };
+            if let Err(why) = shared.seat(number, &link) {
+                link.refuse(&why.to_string());
+                continue;
+            }
+            let shared = &shared;
+            let started = thread::Builder::new().spawn_scoped(scope, move || {
+                let _ = attend(shared, number, &mut link);
+                shared.leave(number);
+            });
+            if started.is_err() {
+                shared.leave(number);
             }
         }
         shared.dismiss();
@@ -122,8 +121,15 @@ pub fn serve(
 #[derive(Debug)]
 struct Shared {
     book: Mutex<Book>,
-    /// To end them; by their number.
-    connections: Mutex<Vec<(u64, TcpStream)>>,
+    seats: Mutex<Vec<Seat>>,
+}
+
+/// A connection, to end it.
+#[derive(Debug)]
+struct Seat {
+    number: u64,
+    writes: bool,
+    link: Link,
 }
 
 impl Shared {
@@ -131,67 +137,59 @@ impl Shared {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn connections(&self) -> MutexGuard<'_, Vec<(u64, TcpStream)>> {
-        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    fn seats(&self) -> MutexGuard<'_, Vec<Seat>> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a connection in, unless there are too many.
-    fn admit(&self, number: u64, mut stream: TcpStream) -> Option<TcpStream> {
-        let mut connections = self.connections();
-        stream.set_nonblocking(false).ok()?;
-        stream.set_nodelay(true).ok()?;
-        stream.set_read_timeout(Some(SILENCE)).ok()?;
-        stream.set_write_timeout(Some(SILENCE)).ok()?;
-        if connections.len() >= CONNECTIONS_MAX {
-            let _ = stream.write_all(&wire::with_text(Kind::Refused, 0, "too many connections"));
-            return None;
+    /// Takes a connection in. Where there are too many, the oldest that writes nothing gives way.
+    fn seat(&self, number: u64, link: &Link) -> io::Result<()> {
+        let seat = Seat { number, writes: false, link: link.try_clone()? };
+        let mut seats = self.seats();
+        if seats.len() >= SIDES_MAX as usize {
+            let idle = seats.iter().position(|seat| !seat.writes);
+            let idle = idle.ok_or_else(|| io::Error::other("too many write there"))?;
+            seats.remove(idle).link.close();
         }
-        connections.push((number, stream.try_clone().ok()?));
-        Some(stream)
+        seats.push(seat);
+        Ok(())
     }
 
     fn leave(&self, number: u64) {
-        self.connections().retain(|(known, _)| *known != number);
+        self.seats().retain(|seat| seat.number != number);
     }
 
     fn dismiss(&self) {
-        for (_, stream) in self.connections().iter() {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
+        self.seats().iter().for_each(|seat| seat.link.close());
     }
 }
 
 /// Serves one connection to its end.
-fn attend(shared: &Shared, stream: TcpStream) -> io::Result<()> {
-    let mut to = stream.try_clone()?;
-    let mut from = BufReader::with_capacity(BATCH * FRAME, stream);
-    match converse(shared, &mut from, &mut to) {
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-            to.write_all(&wire::with_text(Kind::Refused, 0, &error.to_string()))?;
-            Err(error)
-        }
-        ended => ended,
+fn attend(shared: &Shared, number: u64, link: &mut Link) -> io::Result<()> {
+    link.send(&hello(0).bytes())?;
+    let ended = converse(shared, number, link);
+    if let Err(error) = &ended
+        && error.kind() == io::ErrorKind::InvalidData
+    {
+        link.refuse(&error.to_string());
     }
+    ended
 }
 
-fn converse(
-    shared: &Shared,
-    from: &mut BufReader<TcpStream>,
-    to: &mut TcpStream,
-) -> io::Result<()> {
+fn converse(shared: &Shared, number: u64, link: &mut Link) -> io::Result<()> {
     let (mut run, mut points) = (0, 0);
-    while let Some(frame) = wire::read_frame(from)? {
+    while let Some(Message { frame, text }) = link.receive(SILENCE)? {
         match frame.kind {
             Kind::Begin => {
-                let text = wire::read_text(from, &frame, DESCRIPTION_MAX)?;
                 shared.book().begin(frame.a, &text)?;
                 run = frame.a;
+                let mut seats = shared.seats();
+                seats.iter_mut().filter(|it| it.number == number).for_each(|it| it.writes = true);
             }
             Kind::Point => {
                 let mut frames = vec![frame];
-                while from.buffer().len() >= FRAME && frames.len() < BATCH {
-                    // What is not a point ends the batch, and is next.
-                    let Some(next) = next_point(from) else { break };
+                while frames.len() < BATCH
+                    && let Some(next) = link.ready(Kind::Point)
+                {
                     frames.push(next);
                 }
                 shared.book().points(run, &frames)?;
@@ -202,24 +200,16 @@ fn converse(
                 let testimony = shared.book().ledger.testimony(frame.a);
                 if let Some(testimony) = testimony {
                     let text = serde_json::to_string(&testimony)?;
-                    to.write_all(&wire::with_text(Kind::Testimony, testimony.run, &text))?;
+                    link.send(&meet::with_text(Kind::Testimony, testimony.run, &text))?;
                     continue;
                 }
             }
             Kind::Outcome => shared.book().outcome(&frame)?,
             _ => return Err(invalid("a frame that only a witness sends")),
         }
-        to.write_all(&Frame::new(Kind::Durable, points, 0).bytes())?;
+        link.send(&Frame::new(Kind::Durable, points, 0).bytes())?;
     }
     Ok(())
-}
-
-/// The next frame, if it has arrived whole and is a point.
-fn next_point(from: &mut BufReader<TcpStream>) -> Option<Frame> {
-    let bytes = from.buffer().first_chunk::<FRAME>()?;
-    let frame = Frame::parse(bytes).filter(|frame| frame.kind == Kind::Point)?;
-    from.consume(FRAME);
-    Some(frame)
 }
 
 /// What is known, and the log that keeps it.
@@ -264,7 +254,7 @@ impl Book {
     fn begin(&mut self, run: u64, text: &str) -> io::Result<()> {
         self.ledger.begin(run, text)?;
         self.current = run;
-        self.keep(&wire::with_text(Kind::Begin, run, text))
+        self.keep(&meet::with_text(Kind::Begin, run, text))
     }
 
     fn points(&mut self, run: u64, frames: &[Frame]) -> io::Result<()> {
@@ -473,15 +463,22 @@ mod tests {
     fn whoever_makes_no_sense_is_dropped_and_no_other_file_is_touched() {
         let dir = tempfile::tempdir().unwrap();
         let served = Served::start(&dir.path().join("log"));
+        let joined = || meet::connect(&served.address, &hello(1), Duration::ZERO, &|| false);
         for bytes in [&[7; 64][..], &Frame::new(Kind::Point, 1, 1).bytes()] {
-            let mut stream = TcpStream::connect(&served.address).unwrap();
-            stream.write_all(bytes).unwrap();
-            let mut answer = Vec::new();
-            let _ = stream.read_to_end(&mut answer);
-            assert_eq!(answer.get(..1), Some(&Frame::new(Kind::Refused, 0, 0).bytes()[..1]));
+            let mut link = joined().unwrap();
+            link.send(bytes).unwrap();
+            let refusal = link.receive(SILENCE).unwrap_err().to_string();
+            assert!(refusal.contains("it refuses: "), "{refusal}");
         }
-        let silent: Vec<_> =
-            (0..40).map(|_| TcpStream::connect(&served.address).unwrap()).collect();
+        // Who writes stays, however many come.
+        let writer = Client::connect(&served.address).unwrap().begin(9, &description()).unwrap();
+        let silent: Vec<_> = (0..80).map(|_| joined().unwrap()).collect();
+        writer.handle().acknowledged(0, 1, 7);
+        writer.finish(Duration::from_secs(20));
+        assert_eq!(
+            Client::connect(&served.address).unwrap().ask(9).unwrap().unwrap().points[0].last,
+            1
+        );
         drop(silent);
         served.end();
         let other = dir.path().join("other");

@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use blockstone_base::coherence::{Cell, Class, CoherenceFindings};
 use blockstone_base::units::{Nanos, format_ns};
 use blockstone_check::coherence::{Meeting, Plan, of_hosts, of_paths, prepare};
-use blockstone_check::meet::RANKS_MAX;
+use blockstone_check::meet::SIDES_MAX;
 use blockstone_judge::judge_coherence;
 use blockstone_report::Tone;
 use clap::{Args, FromArgMatches, ValueHint};
@@ -82,7 +82,7 @@ struct CoherenceArgs {
     rank: Option<u32>,
     /// Number of ranks [default: from the launcher]
     #[arg(long, value_name = "N", requires = "witness",
-          value_parser = clap::value_parser!(u32).range(2..=i64::from(RANKS_MAX)))]
+          value_parser = clap::value_parser!(u32).range(2..=i64::from(SIDES_MAX)))]
     ranks: Option<u32>,
     /// How long a reader waits for a write [default: 5s]
     #[arg(long, value_name = "TIME", conflicts_with = "prepare")]
@@ -158,10 +158,10 @@ fn meeting(args: &CoherenceArgs, address: &str) -> Result<Meeting> {
              hint: --rank 0 --ranks 2 here, and --rank 1 --ranks 2 there"
         );
     };
-    if rank >= ranks || ranks > RANKS_MAX {
+    if rank >= ranks || ranks > SIDES_MAX {
         bail!(
             "meet at {address} as rank {rank} of {ranks}: ranks count from 0, and at most \
-             {RANKS_MAX} meet\nhint: --rank 0 --ranks 2"
+             {SIDES_MAX} meet\nhint: --rank 0 --ranks 2"
         );
     }
     Ok(Meeting { address: address.to_owned(), rank, ranks })

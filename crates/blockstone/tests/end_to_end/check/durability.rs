@@ -275,15 +275,15 @@ fn durability_checks_that_cannot_be_made_are_refused() {
     let cases: &[(&[&str], &str)] = &[
         (&[], "required"),
         (&["--verify", &data], "required"),
-        (&["--witness", "127.0.0.1:1", &data], "talk to the witness"),
-        (&["--witness", "no-port", &data], "talk to the witness"),
+        (&["--witness", "127.0.0.1:1", &data], "connect to"),
+        (&["--witness", "no-port", &data], "connect to"),
         (&[nobody[0], nobody[1], &name], "a file is only read"),
         (&[nobody[0], nobody[1], "--for", "0s", &data], "more than nothing"),
         (&[nobody[0], nobody[1], "--methods", "hope", &data], "invalid value"),
         (&[nobody[0], nobody[1], "--destroy", "/dev/other", &data], "the path to write to"),
         (&["--serve", "127.0.0.1:0", &data], "cannot be used"),
         (&["--serve", "127.0.0.1:0", "--log", &name], "no log of a witness"),
-        (&["--serve", "nowhere"], "listen at"),
+        (&["--serve", "nowhere"], "listen on"),
         (&["--serve", "127.0.0.1:0", "--cycles", "3"], "required"),
     ];
     for (arguments, said) in cases {
