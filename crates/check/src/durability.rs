@@ -24,7 +24,9 @@ mod verify;
 mod witness;
 mod write;
 
+pub use client::testimony;
 pub use examine::{Effort, examine};
+pub use ledger::Ledger;
 pub use verify::verify;
 pub use witness::{Cycles, Serving, serve};
 pub use write::{Writing, write};

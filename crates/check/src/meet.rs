@@ -23,6 +23,10 @@ const PROTOCOL: &str = "blockstone.check/1";
 pub const SIDES_MAX: u32 = 64;
 /// Connections that have not said who they are.
 const WAITING_MAX: usize = 64;
+/// Connections that are accepted before those that wait are looked at, and how often that is done
+/// before anything else.
+const CROWD: usize = 32;
+const CROWDS_MAX: usize = 8;
 /// They say it in this time, in a text of at most as many bytes.
 const HELLO_WITHIN: Duration = Duration::from_secs(2);
 const HELLO_MAX: usize = 1024;
@@ -54,7 +58,7 @@ pub enum LinkError {
     Missing { address: String, missing: u32 },
     #[error("talk to {peer}: {source}\nhint: {}", hint(.source))]
     Talk { peer: String, source: io::Error },
-    #[error("wait for the other ranks: a signal asked for the end\nhint: start all ranks again")]
+    #[error("wait for the other side: a signal asked for the end\nhint: start both again")]
     Interrupted,
 }
 
@@ -105,7 +109,7 @@ blockstone_base::named! {
 
 impl Kind {
     /// The longest text that follows; none where `b` is not its length.
-    const fn text_max(self) -> Option<u64> {
+    pub const fn text_max(self) -> Option<u64> {
         match self {
             Self::Hello | Self::Refused => Some(HELLO_MAX as u64),
             Self::Begin => Some(16 << 10),
@@ -394,41 +398,52 @@ impl Door {
     /// The next connection of the same check, and its rank; none if there is none now. It waits for
     /// the answer: [`Hello::bytes`], or [`Link::refuse`].
     pub fn admit(&mut self) -> Option<(Link, u32)> {
-        // Each is looked at before it may have to give way.
-        for _ in 0..WAITING_MAX / 2 {
-            let Ok((stream, _)) = self.listener.accept() else { break };
+        for _ in 0..CROWDS_MAX {
+            let is_crowd = self.accept() == CROWD;
+            let known = self.look();
+            // Each was looked at before it has to give way.
+            let excess = self.waiting.len().saturating_sub(WAITING_MAX);
+            self.waiting.drain(..excess);
+            if known.is_some() || !is_crowd {
+                return known;
+            }
+        }
+        None
+    }
+
+    /// Takes in who connected; how many.
+    fn accept(&mut self) -> usize {
+        for count in 0..CROWD {
+            let Ok((stream, _)) = self.listener.accept() else { return count };
             if stream.set_nonblocking(true).is_ok() {
                 self.waiting.push_back((Instant::now(), stream));
             }
         }
+        CROWD
+    }
+
+    /// Sends away who is late or of no use, up to the first who is not.
+    fn look(&mut self) -> Option<(Link, u32)> {
         for _ in 0..self.waiting.len() {
             let (since, stream) = self.waiting.pop_front()?;
-            match greeting(&stream) {
-                Ok(None) if since.elapsed() < HELLO_WITHIN => {
+            let Some(said) = greeting(&stream).transpose() else {
+                if since.elapsed() < HELLO_WITHIN {
                     self.waiting.push_back((since, stream));
                 }
-                Ok(None) => {}
-                Ok(Some(theirs)) => {
-                    // It has arrived, and is taken.
-                    let Ok(mut link) = Link::new(stream) else { continue };
-                    if !matches!(link.receive(HELLO_WITHIN), Ok(Some(_))) {
-                        continue;
-                    }
-                    match self.hello.objection(&theirs) {
-                        Some(why) => link.refuse(&why),
-                        None => return Some((link, theirs.rank)),
-                    }
-                }
-                Err(error) => {
-                    let Ok(mut link) = Link::new(stream) else { continue };
-                    // What is left unread would take the answer back.
-                    let _ = link.receive(Duration::from_millis(1));
-                    link.refuse(&error.to_string());
-                }
+                continue;
+            };
+            let Ok(mut link) = Link::new(stream) else { continue };
+            // What was left unread would take the answer back.
+            let taken = link.receive(AGAIN);
+            match said {
+                Ok(theirs) => match self.hello.objection(&theirs) {
+                    None if taken.is_ok() => return Some((link, theirs.rank)),
+                    None => {}
+                    Some(why) => link.refuse(&why),
+                },
+                Err(error) => link.refuse(&error.to_string()),
             }
         }
-        let excess = self.waiting.len().saturating_sub(WAITING_MAX);
-        self.waiting.drain(..excess);
         None
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod flash;
 mod host;
 pub(crate) mod imports;
 pub(crate) mod instance;
+mod meet;
 pub(crate) mod recording;
 pub(crate) mod reduce;
 pub(crate) mod scans;
@@ -70,6 +71,7 @@ pub const TARGETS: &[Target] = &[
     any("nvme", host::log_pages, host::log_page),
     // What comes over networks.
     target("scrape", scrape::requests, scrape::scrape),
+    target("meet", meet::conversations, meet::talk),
     target("postgres", server::postgres_answers, server::postgres),
     target("mysql", server::mysql_answers, server::mysql),
     // The disks of the miniature instance.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use blockstone_base::durability::{Description, Testimony};
 
 use super::layout::WINDOW;
+use super::ledger::STREAMS_MAX;
 use crate::CheckError;
 use crate::meet::{self, Frame, Hello, Kind, Message, SILENCE, invalid};
 
@@ -37,10 +38,7 @@ impl Client {
         if frame.kind == Kind::Durable {
             return Ok(None);
         }
-        let parsed: Option<Testimony> = serde_json::from_str(&text).ok();
-        let is_complete = |it: &Testimony| it.points.len() == it.description.streams.len();
-        let parsed = parsed.filter(is_complete).ok_or_else(|| invalid("no whole testimony"));
-        parsed.map(Some).map_err(|error| self.failed(error))
+        testimony(&text).map(Some).map_err(|error| self.failed(error))
     }
 
     /// Tells how the verification of a run ended.
@@ -68,6 +66,16 @@ impl Client {
     fn failed(&self, source: io::Error) -> CheckError {
         self.0.failed(source).into()
     }
+}
+
+/// What a witness testifies of all writers of a run.
+pub fn testimony(text: &str) -> io::Result<Testimony> {
+    let parsed: Option<Testimony> = serde_json::from_str(text).ok();
+    let is_whole = |it: &Testimony| {
+        let streams = it.description.streams.len();
+        streams <= STREAMS_MAX && it.points.len() == streams
+    };
+    parsed.filter(is_whole).ok_or_else(|| invalid("no testimony of all writers"))
 }
 
 /// What the witness says next.

@@ -87,7 +87,7 @@ pub fn outdated(number: u16, pattern: Pattern, sequence: u64) -> Option<String> 
 pub fn first_checked(pattern: Pattern, last: u64) -> u64 {
     match pattern {
         Pattern::Rename => last.max(1),
-        _ => (last + 1).saturating_sub(HORIZON).max(1),
+        _ => last.saturating_sub(HORIZON - 1).max(1),
     }
 }
 
@@ -109,6 +109,7 @@ mod tests {
 
     #[test]
     fn blocks_in_a_circle_do_not_overlap_and_keep_their_size() {
+        assert!(u64::MAX - first_checked(Pattern::Append, u64::MAX) < HORIZON, "of a hostile witness");
         assert!(SLOTS.is_multiple_of(ROUND) && KEPT.is_multiple_of(ROUND) && HORIZON <= SLOTS);
         let mut end = 0;
         for sequence in 0..SLOTS {

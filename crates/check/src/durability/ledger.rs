@@ -12,7 +12,7 @@ use crate::meet::{self, FRAME, Frame, Kind, Message, invalid};
 
 /// Runs that are kept in memory; of older ones only the log knows.
 const RUNS_MAX: usize = 256;
-const STREAMS_MAX: usize = 64;
+pub const STREAMS_MAX: usize = 64;
 /// The newest points of a stream that are kept.
 const POINTS_KEPT: usize = (HORIZON + WINDOW) as usize;
 
