@@ -12,10 +12,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use blockstone_base::Capability;
+pub use blockstone_sys::bpf::Device;
 use blockstone_sys::bpf::active::{ActiveTracer, DeviceSums, Owner, UNIT_BYTES, UNITS_KEPT};
-pub use blockstone_sys::bpf::io::Device;
-use blockstone_sys::bpf::io::{Audit, Subject};
-use blockstone_sys::bpf::{self, BpfError};
+use blockstone_sys::bpf::{self, Audit, BpfError, Subject};
 use blockstone_sys::proc::{number, under};
 
 pub use columns::{SCHEMA, bucket_start};

@@ -16,10 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use blockstone_base::Capability;
-use blockstone_sys::bpf::io::{
-    Audit, Device, IoKey, IoTotals, IoTracer, Layer, Mode, Operation, Subject,
-};
-use blockstone_sys::bpf::{self, BpfError};
+use blockstone_sys::bpf::io::{IoKey, IoTotals, IoTracer, Layer, Mode, Operation};
+use blockstone_sys::bpf::{self, Audit, BpfError, Device, Subject};
 use blockstone_sys::proc::under;
 
 pub use columns::{SCHEMA, bucket_start_ns};

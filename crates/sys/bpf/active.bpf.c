@@ -85,23 +85,13 @@ INLINE u64 hash_of(u64 number, u32 device)
 
 INLINE u32 bucket_of(u64 accesses)
 {
-	u32 octave = 0;
+	u32 octave;
+
 	if (accesses >> (LAST_OCTAVE + 1))
 		return BUCKETS - 1;
 	if (accesses < 4)
 		return accesses ? accesses - 1 : 0;
-	if (accesses >> 32)
-		octave = 32;
-	if (accesses >> (octave + 16))
-		octave += 16;
-	if (accesses >> (octave + 8))
-		octave += 8;
-	if (accesses >> (octave + 4))
-		octave += 4;
-	if (accesses >> (octave + 2))
-		octave += 2;
-	if (accesses >> (octave + 1))
-		octave += 1;
+	octave = octave_of(accesses);
 	return 3 + (octave - FIRST_OCTAVE) * 4 + ((accesses >> (octave - 2)) & 3);
 }
 

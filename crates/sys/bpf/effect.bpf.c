@@ -3,40 +3,12 @@
 // What becomes of the reads and writes of some processes to some files: which calls added pages to
 // the page cache, and how often the kernel entered its direct path. docs/bpf.md has the definitions.
 
-#include "kernel.h"
+#include "watch.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-enum { FILES = 2048, PROCESSES = 4096, THREADS = 16384 };
-enum { READING = 0, WRITING = 1 };
 // fcntl.h of x86-64.
 enum { O_DIRECT = 040000 };
-
-// Numbers of system calls on x86-64.
-enum {
-	SYS_READ = 0,
-	SYS_WRITE = 1,
-	SYS_LSEEK = 8,
-	SYS_PREAD64 = 17,
-	SYS_PWRITE64 = 18,
-	SYS_READV = 19,
-	SYS_WRITEV = 20,
-	SYS_PREADV = 295,
-	SYS_PWRITEV = 296,
-	SYS_PREADV2 = 327,
-	SYS_PWRITEV2 = 328,
-};
-
-// The process that reads these tables: its number in its own PID namespace, which is this inode on
-// this device. A file that it is about to make known is `fd`, to be called `index` − 1.
-struct settings {
-	u64 namespace_device;
-	u64 namespace_inode;
-	u32 tgid;
-	s32 fd;
-	u32 index;
-	u32 self;
-};
 
 struct key {
 	u32 file;
@@ -67,93 +39,29 @@ struct call {
 	u32 active;
 };
 
-MAP(settings, BPF_MAP_TYPE_ARRAY, u32, struct settings, 1);
-MAP(files, BPF_MAP_TYPE_HASH, u64, u32, FILES);
-MAP(wanted, BPF_MAP_TYPE_HASH, u32, u8, PROCESSES);
-MAP(calls, BPF_MAP_TYPE_HASH, u32, struct call, THREADS);
+#include "follow.h"
+
 MAP(effects, BPF_MAP_TYPE_HASH, struct key, struct effect, FILES * 4);
 MAP(paths, BPF_MAP_TYPE_ARRAY, u32, struct path, FILES);
-MAP(dropped, BPF_MAP_TYPE_ARRAY, u32, u64, 1);
 
-INLINE void add(u64 *counter, u64 amount)
+INLINE bool counts(void)
 {
-	__sync_fetch_and_add(counter, amount);
-}
+	struct owner *self;
 
-INLINE void drop(void)
-{
-	u32 zero = 0;
-	u64 *count = bpf_map_lookup_elem(&dropped, &zero);
-	if (count)
-		add(count, 1);
-}
-
-INLINE bool is_self(struct settings *set)
-{
-	struct pid_in_namespace self = {};
-
-	if (bpf_get_ns_current_pid_tgid(set->namespace_device, set->namespace_inode, &self,
-					sizeof(self)))
-		return false;
-	return self.tgid == set->tgid;
-}
-
-INLINE bool is_wanted(struct settings *set)
-{
-	u32 tgid = bpf_get_current_pid_tgid() >> 32;
-
-	if (bpf_map_lookup_elem(&wanted, &tgid))
+	if (is_wanted())
 		return true;
-	return set->self && is_self(set);
+	self = owner_here();
+	return self && self->counts;
 }
 
-// A file is known by the address of its inode, which stays as long as this process holds it open.
-INLINE u32 *index_of(struct inode *inode)
+INLINE void add_to_path(u32 *number, u64 direct_ios, u64 other_pages)
 {
-	u64 address = (u64)inode;
-	return bpf_map_lookup_elem(&files, &address);
-}
+	struct path *path = bpf_map_lookup_elem(&paths, number);
 
-INLINE bool operation_of(u64 number, u8 *operation)
-{
-	switch (number) {
-	case SYS_READ:
-	case SYS_PREAD64:
-	case SYS_READV:
-	case SYS_PREADV:
-	case SYS_PREADV2:
-		*operation = READING;
-		return true;
-	case SYS_WRITE:
-	case SYS_PWRITE64:
-	case SYS_WRITEV:
-	case SYS_PWRITEV:
-	case SYS_PWRITEV2:
-		*operation = WRITING;
-		return true;
-	default:
-		return false;
-	}
-}
-
-// This process makes a file known by an lseek of the descriptor that the settings name.
-INLINE void introduce(struct settings *set, struct pt_regs *regs)
-{
-	struct inode *inode;
-	u32 index = set->index;
-	u64 address;
-
-	if (!index || (s32)regs->di != set->fd || !is_self(set))
+	if (!path)
 		return;
-	inode = inode_of_descriptor(bpf_get_current_task_btf(), regs->di);
-	if (!inode)
-		return;
-	address = (u64)inode;
-	index -= 1;
-	// Two descriptors of one file: the first name stays.
-	if (bpf_map_lookup_elem(&files, &address) ||
-	    !bpf_map_update_elem(&files, &address, &index, BPF_NOEXIST))
-		set->index = 0;
+	add(&path->direct_ios, direct_ios);
+	add(&path->other_pages, other_pages);
 }
 
 SEC("tp_btf/sys_enter")
@@ -161,43 +69,29 @@ int sys_enter(u64 *context)
 {
 	struct pt_regs *regs = (void *)context[0];
 	u64 number = context[1];
-	u32 zero = 0, flags = 0, tid;
-	struct settings *set;
-	struct call fresh = {};
+	u8 transfer = transfer_of(number);
+	u32 flags = 0;
 	struct call *call;
 	struct file *file;
-	u32 *index;
-	u8 operation = 0;
-	bool is_io = operation_of(number, &operation);
+	u32 *known;
 
-	if (!is_io && number != SYS_LSEEK)
-		return 0;
-	set = bpf_map_lookup_elem(&settings, &zero);
-	if (!set)
-		return 0;
-	if (!is_io) {
-		introduce(set, regs);
-		return 0;
-	}
-	if (!is_wanted(set))
+	if (number == SYS_LSEEK)
+		introduce(regs);
+	if (transfer == NO_TRANSFER || !counts())
 		return 0;
 	file = file_of_descriptor(bpf_get_current_task_btf(), regs->di);
 	if (!file)
 		return 0;
-	index = index_of(inode_of_file(file));
-	if (!index)
+	known = number_of(inode_of_file(file));
+	call = known ? own_call() : NULL;
+	if (!call)
 		return 0;
 	READ(flags, file, f_flags);
-	fresh.key.file = *index;
-	fresh.key.operation = operation;
-	fresh.key.direct = flags & O_DIRECT ? 1 : 0;
-	fresh.active = 1;
-	tid = bpf_get_current_pid_tgid();
-	call = bpf_map_lookup_elem(&calls, &tid);
-	if (call)
-		*call = fresh;
-	else if (bpf_map_update_elem(&calls, &tid, &fresh, BPF_ANY))
-		drop();
+	call->key.file = *known;
+	call->key.operation = operation_of_transfer(transfer);
+	call->key.direct = flags & O_DIRECT ? 1 : 0;
+	call->pages = 0;
+	call->active = 1;
 	return 0;
 }
 
@@ -210,26 +104,17 @@ int sys_exit(u64 *context)
 	struct effect *sums;
 	struct call *call;
 	struct key key;
-	u8 operation = 0;
-	u32 tid;
 
-	if (!operation_of(regs->orig_ax, &operation))
+	if (transfer_of(regs->orig_ax) == NO_TRANSFER)
 		return 0;
-	tid = bpf_get_current_pid_tgid();
-	call = bpf_map_lookup_elem(&calls, &tid);
+	call = known_call();
 	if (!call || !call->active)
 		return 0;
 	call->active = 0;
 	key = call->key;
-	sums = bpf_map_lookup_elem(&effects, &key);
-	if (!sums) {
-		bpf_map_update_elem(&effects, &key, &none, BPF_NOEXIST);
-		sums = bpf_map_lookup_elem(&effects, &key);
-	}
-	if (!sums) {
-		drop();
+	sums = value_of(&effects, &key, &none);
+	if (!sums)
 		return 0;
-	}
 	add(&sums->added_pages, call->pages);
 	if (result < 0) {
 		add(&sums->failed_calls, 1);
@@ -249,29 +134,19 @@ int mm_filemap_add_to_page_cache(u64 *context)
 {
 	struct folio *folio = (void *)context[0];
 	struct address_space *mapping = folio->mapping;
-	u32 zero = 0, tid;
-	struct settings *set;
-	struct path *path;
 	struct call *call;
-	u32 *index;
+	u32 *number;
 
 	if (!mapping)
 		return 0;
-	index = index_of(mapping->host);
-	if (!index)
+	number = number_of(mapping->host);
+	if (!number)
 		return 0;
-	tid = bpf_get_current_pid_tgid();
-	call = bpf_map_lookup_elem(&calls, &tid);
-	if (call && call->active && call->key.file == *index) {
+	call = known_call();
+	if (call && call->active && call->key.file == *number)
 		call->pages += pages_of(folio);
-		return 0;
-	}
-	set = bpf_map_lookup_elem(&settings, &zero);
-	if (!set || !is_wanted(set))
-		return 0;
-	path = bpf_map_lookup_elem(&paths, index);
-	if (path)
-		add(&path->other_pages, pages_of(folio));
+	else if (counts())
+		add_to_path(number, 0, pages_of(folio));
 	return 0;
 }
 
@@ -279,49 +154,10 @@ SEC("tp_btf/iomap_dio_rw_begin")
 int iomap_dio_rw_begin(u64 *context)
 {
 	struct kiocb *control = (void *)context[0];
-	u32 zero = 0;
-	struct settings *set;
-	struct file *file;
-	struct path *path;
-	u32 *index;
+	struct file *file = control->ki_filp;
+	u32 *number = file ? number_of(inode_of_file(file)) : NULL;
 
-	file = control->ki_filp;
-	if (!file)
-		return 0;
-	index = index_of(inode_of_file(file));
-	set = bpf_map_lookup_elem(&settings, &zero);
-	if (!index || !set || !is_wanted(set))
-		return 0;
-	path = bpf_map_lookup_elem(&paths, index);
-	if (path)
-		add(&path->direct_ios, 1);
-	return 0;
-}
-
-// A wanted process's children are wanted from their first moment.
-SEC("tp_btf/sched_process_fork")
-int sched_process_fork(u64 *context)
-{
-	struct task_struct *parent = (void *)context[0];
-	struct task_struct *child = (void *)context[1];
-	u32 parent_tgid = parent->tgid, child_tgid = child->tgid;
-	u8 one = 1;
-
-	if (parent_tgid != child_tgid && bpf_map_lookup_elem(&wanted, &parent_tgid) &&
-	    bpf_map_update_elem(&wanted, &child_tgid, &one, BPF_ANY))
-		drop();
-	return 0;
-}
-
-SEC("tp_btf/sched_process_exit")
-int sched_process_exit(u64 *context)
-{
-	struct task_struct *task = (void *)context[0];
-	struct signal_struct *signal = task->signal;
-	u32 tid = task->pid, tgid = task->tgid;
-
-	bpf_map_delete_elem(&calls, &tid);
-	if (signal && signal->live.counter == 0)
-		bpf_map_delete_elem(&wanted, &tgid);
+	if (number && counts())
+		add_to_path(number, 1, 0);
 	return 0;
 }

@@ -5,9 +5,8 @@
 
 #pragma once
 
-#include "kernel.h"
+#include "count.h"
 
-enum { READING = 0, WRITING = 1, FLUSHING = 2, DISCARDING = 3, SUBMITTING = 4 };
 // What a key's device and inode stand for. Only a file has an inode number.
 enum { A_FILE = 0, A_DEVICE = 1, METADATA = 2, SWAP = 3, NOTHING = 4 };
 
@@ -40,20 +39,6 @@ struct file_names {
 // is needed.
 MAP(files, BPF_MAP_TYPE_HASH, struct file_key, struct file_names, 8192);
 MAP(unnamed, BPF_MAP_TYPE_PERCPU_ARRAY, u32, struct file_names, 1);
-MAP(dropped, BPF_MAP_TYPE_ARRAY, u32, u64, 1);
-
-INLINE void add(u64 *counter, u64 amount)
-{
-	__sync_fetch_and_add(counter, amount);
-}
-
-INLINE void drop(void)
-{
-	u32 zero = 0;
-	u64 *count = bpf_map_lookup_elem(&dropped, &zero);
-	if (count)
-		add(count, 1);
-}
 
 // Notes how a file is called when it is first seen: the file may be closed and its process gone
 // before user space looks. Not static: the verifier looks at it once, not at each call.
@@ -165,18 +150,14 @@ INLINE bool identify(struct key *key, struct inode *inode, struct identity *id)
 	return true;
 }
 
-// The inode whose page cache the memory of a request belongs to. Memory of a process, private or
-// shared, belongs to none that lies on a device.
-INLINE struct inode *inode_of_memory(struct bio *bio)
+// The inode whose page cache the memory of a request belongs to, on whatever file system.
+INLINE struct inode *owner_of_memory(struct bio *bio)
 {
 	struct bio_vec *vector = bio->bi_io_vec;
 	struct page *page;
 	unsigned long head = 0;
 	struct address_space *mapping = NULL;
 	struct inode *inode = NULL;
-	struct super_block *super = NULL;
-	struct block_device *disk = NULL;
-	u16 mode = 0;
 
 	if (!vector)
 		return NULL;
@@ -191,6 +172,18 @@ INLINE struct inode *inode_of_memory(struct bio *bio)
 	if (!mapping || ((u64)mapping & 3))
 		return NULL;
 	READ(inode, mapping, host);
+	return inode;
+}
+
+// The same, if it lies on a device. Memory of a process, private or shared, belongs to none that
+// does.
+INLINE struct inode *inode_of_memory(struct bio *bio)
+{
+	struct inode *inode = owner_of_memory(bio);
+	struct super_block *super = NULL;
+	struct block_device *disk = NULL;
+	u16 mode = 0;
+
 	if (!inode)
 		return NULL;
 	READ(mode, inode, i_mode);

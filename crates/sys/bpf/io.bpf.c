@@ -4,6 +4,7 @@
 // requests), by thread, file, operation and mode. All sums are kept here, in one hash map; user
 // space only reads it. docs/bpf.md has the definitions.
 
+#include "calls.h"
 #include "file.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -13,7 +14,6 @@ enum { SYNCHRONOUS = 0, ASYNCHRONOUS = 1 };
 
 // Latencies below 2^10 ns, then four buckets an octave, then those of 2^34 ns and above.
 enum { FIRST_OCTAVE = 10, LAST_OCTAVE = 33, BUCKETS = 98 };
-enum { IOVECS = 16 };
 
 // All cumulative. `started` runs ahead of `ios` by what is in flight.
 struct totals {
@@ -48,6 +48,8 @@ struct call {
 	u8 mode;
 };
 
+#include "follow.h"
+
 struct settings {
 	u32 filtered;
 };
@@ -57,8 +59,6 @@ struct settings {
 MAP(totals, BPF_MAP_TYPE_HASH, struct key, struct totals, 32768);
 MAP(fresh, BPF_MAP_TYPE_PERCPU_ARRAY, u32, struct totals, 1);
 MAP(flights, BPF_MAP_TYPE_LRU_HASH, u64, struct flight, 16384);
-MAP(calls, BPF_MAP_TYPE_HASH, u32, struct call, 16384);
-MAP(wanted, BPF_MAP_TYPE_HASH, u32, u8, 16384);
 MAP(settings, BPF_MAP_TYPE_ARRAY, u32, struct settings, 1);
 
 INLINE bool is_filtered(void)
@@ -68,30 +68,20 @@ INLINE bool is_filtered(void)
 	return set && set->filtered;
 }
 
-INLINE bool is_wanted(u32 tgid)
+INLINE bool counts(void)
 {
-	return !is_filtered() || bpf_map_lookup_elem(&wanted, &tgid);
+	return !is_filtered() || is_wanted();
 }
 
 INLINE u32 bucket_of(u64 ns)
 {
-	u32 octave = 0;
+	u32 octave;
+
 	if (ns >> (LAST_OCTAVE + 1))
 		return BUCKETS - 1;
 	if (!(ns >> FIRST_OCTAVE))
 		return 0;
-	if (ns >> 32)
-		octave = 32;
-	if (ns >> (octave + 16))
-		octave += 16;
-	if (ns >> (octave + 8))
-		octave += 8;
-	if (ns >> (octave + 4))
-		octave += 4;
-	if (ns >> (octave + 2))
-		octave += 2;
-	if (ns >> (octave + 1))
-		octave += 1;
+	octave = octave_of(ns);
 	return 1 + (octave - FIRST_OCTAVE) * 4 + ((ns >> (octave - 2)) & 3);
 }
 
@@ -107,18 +97,16 @@ INLINE struct totals *totals_of(struct key *key, struct inode *inode)
 {
 	u32 zero = 0;
 	struct totals *known = bpf_map_lookup_elem(&totals, key);
+	struct totals *made;
+
 	if (known)
 		return known;
-	struct totals *made = bpf_map_lookup_elem(&fresh, &zero);
+	made = bpf_map_lookup_elem(&fresh, &zero);
 	if (!made)
 		return NULL;
 	bpf_get_current_comm(made->comm, sizeof(made->comm));
-	bpf_map_update_elem(&totals, key, made, BPF_NOEXIST);
 	name_file(key, (u64)inode);
-	known = bpf_map_lookup_elem(&totals, key);
-	if (!known)
-		drop();
-	return known;
+	return value_of(&totals, key, made);
 }
 
 INLINE bool operation_of(u32 flags, u32 bytes, u8 *operation)
@@ -175,7 +163,7 @@ INLINE struct inode *attribute(struct key *key, struct request *request, struct 
 		is_async = !(flags & (REQ(__REQ_SYNC) | REQ(__REQ_FUA) | REQ(__REQ_PREFLUSH)));
 	if (task->flags & PF_IO_WORKER)
 		is_async = true;
-	call = bpf_map_lookup_elem(&calls, &key->tid);
+	call = known_call();
 	if (call && !call->start_ns)
 		call = NULL;
 	if (call && call->operation == SUBMITTING)
@@ -236,7 +224,7 @@ int block_io_start(u64 *context)
 		forget(known);
 		drop();
 	}
-	if (!(task->flags & PF_KTHREAD) && !is_wanted(key->tgid))
+	if (!(task->flags & PF_KTHREAD) && !counts())
 		return 0;
 	// What comes without a bio is the block layer's own: the flush that serves several flushes, or
 	// a command of the driver.
@@ -313,108 +301,40 @@ int block_io_done(u64 *context)
 	return 0;
 }
 
-// Numbers of system calls on x86-64.
-enum {
-	SYS_READ = 0,
-	SYS_WRITE = 1,
-	SYS_PREAD64 = 17,
-	SYS_PWRITE64 = 18,
-	SYS_READV = 19,
-	SYS_WRITEV = 20,
-	SYS_FSYNC = 74,
-	SYS_FDATASYNC = 75,
-	SYS_IO_SUBMIT = 209,
-	SYS_SYNC_FILE_RANGE = 277,
-	SYS_PREADV = 295,
-	SYS_PWRITEV = 296,
-	SYS_PREADV2 = 327,
-	SYS_PWRITEV2 = 328,
-	SYS_IO_URING_ENTER = 426,
-};
-
 INLINE bool is_traced(u64 number)
 {
 	switch (number) {
-	case SYS_READ:
-	case SYS_WRITE:
-	case SYS_PREAD64:
-	case SYS_PWRITE64:
-	case SYS_READV:
-	case SYS_WRITEV:
 	case SYS_FSYNC:
 	case SYS_FDATASYNC:
 	case SYS_IO_SUBMIT:
 	case SYS_SYNC_FILE_RANGE:
-	case SYS_PREADV:
-	case SYS_PWRITEV:
-	case SYS_PREADV2:
-	case SYS_PWRITEV2:
 	case SYS_IO_URING_ENTER:
 		return true;
 	default:
-		return false;
+		return transfer_of(number) != NO_TRANSFER;
 	}
-}
-
-// Bytes of a vector of the process; none where it is not in memory right now.
-INLINE u64 bytes_of_vector(u64 address, u64 count)
-{
-	u64 bytes = 0;
-	for (u32 index = 0; index < IOVECS; index++) {
-		u64 length = 0;
-		if (index >= count)
-			break;
-		bpf_probe_read_user(&length, sizeof(length), (void *)(address + index * 16 + 8));
-		bytes += length;
-	}
-	return bytes;
 }
 
 INLINE void describe(struct call *call, struct pt_regs *regs, u64 number)
 {
 	// SYNC_FILE_RANGE_WAIT_BEFORE and _WAIT_AFTER.
 	const u64 waits = 1 | 4;
+	u8 transfer = transfer_of(number);
 
 	call->fd = regs->di;
 	call->mode = SYNCHRONOUS;
-	switch (number) {
-	case SYS_READ:
-	case SYS_PREAD64:
-		call->operation = READING;
-		call->asked_bytes = regs->dx;
-		break;
-	case SYS_WRITE:
-	case SYS_PWRITE64:
-		call->operation = WRITING;
-		call->asked_bytes = regs->dx;
-		break;
-	case SYS_READV:
-	case SYS_PREADV:
-	case SYS_PREADV2:
-		call->operation = READING;
-		call->asked_bytes = bytes_of_vector(regs->si, regs->dx);
-		break;
-	case SYS_WRITEV:
-	case SYS_PWRITEV:
-	case SYS_PWRITEV2:
-		call->operation = WRITING;
-		call->asked_bytes = bytes_of_vector(regs->si, regs->dx);
-		break;
-	case SYS_SYNC_FILE_RANGE:
-		call->operation = FLUSHING;
+	call->operation = FLUSHING;
+	call->asked_bytes = 0;
+	if (transfer != NO_TRANSFER) {
+		call->operation = operation_of_transfer(transfer);
+		call->asked_bytes = bytes_asked(transfer, regs);
+	} else if (number == SYS_SYNC_FILE_RANGE) {
 		call->asked_bytes = regs->dx;
 		call->mode = regs->r10 & waits ? SYNCHRONOUS : ASYNCHRONOUS;
-		break;
-	case SYS_IO_SUBMIT:
-	case SYS_IO_URING_ENTER:
+	} else if (number == SYS_IO_SUBMIT || number == SYS_IO_URING_ENTER) {
 		call->operation = SUBMITTING;
 		call->mode = ASYNCHRONOUS;
-		call->asked_bytes = 0;
 		call->fd = -1;
-		break;
-	default:
-		call->operation = FLUSHING;
-		call->asked_bytes = 0;
 	}
 }
 
@@ -423,25 +343,13 @@ int sys_enter(u64 *context)
 {
 	struct pt_regs *regs = (void *)context[0];
 	u64 number = context[1];
-	u64 ids;
-	u32 tid;
-	struct call fresh_call = {};
 	struct call *call;
 
-	if (!is_traced(number))
+	if (!is_traced(number) || !counts())
 		return 0;
-	ids = bpf_get_current_pid_tgid();
-	tid = ids;
-	if (!is_wanted(ids >> 32))
+	call = own_call();
+	if (!call)
 		return 0;
-	call = bpf_map_lookup_elem(&calls, &tid);
-	if (!call) {
-		if (bpf_map_update_elem(&calls, &tid, &fresh_call, BPF_ANY))
-			drop();
-		call = bpf_map_lookup_elem(&calls, &tid);
-		if (!call)
-			return 0;
-	}
 	describe(call, regs, number);
 	call->start_ns = bpf_ktime_get_ns();
 	return 0;
@@ -453,7 +361,6 @@ int sys_exit(u64 *context)
 	struct pt_regs *regs = (void *)context[0];
 	s64 result = context[1];
 	u64 now_ns, ids;
-	u32 tid;
 	struct key key = {};
 	struct identity id;
 	struct inode *inode = NULL;
@@ -462,14 +369,13 @@ int sys_exit(u64 *context)
 
 	if (!is_traced(regs->orig_ax))
 		return 0;
-	ids = bpf_get_current_pid_tgid();
-	tid = ids;
-	call = bpf_map_lookup_elem(&calls, &tid);
+	call = known_call();
 	if (!call || !call->start_ns)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
+	ids = bpf_get_current_pid_tgid();
 	key.tgid = ids >> 32;
-	key.tid = tid;
+	key.tid = ids;
 	key.layer = SYSCALL;
 	key.operation = call->operation;
 	key.mode = call->mode;
@@ -493,36 +399,5 @@ int sys_exit(u64 *context)
 	}
 done:
 	call->start_ns = 0;
-	return 0;
-}
-
-// A wanted process's children are wanted from their first moment.
-SEC("tp_btf/sched_process_fork")
-int sched_process_fork(u64 *context)
-{
-	struct task_struct *parent = (void *)context[0];
-	struct task_struct *child = (void *)context[1];
-	u32 parent_tgid = parent->tgid, child_tgid = child->tgid;
-	u8 one = 1;
-
-	if (parent_tgid == child_tgid || !is_filtered())
-		return 0;
-	if (bpf_map_lookup_elem(&wanted, &parent_tgid) &&
-	    bpf_map_update_elem(&wanted, &child_tgid, &one, BPF_ANY))
-		drop();
-	return 0;
-}
-
-SEC("tp_btf/sched_process_exit")
-int sched_process_exit(u64 *context)
-{
-	struct task_struct *task = (void *)context[0];
-	struct signal_struct *signal = task->signal;
-	u32 tid = task->pid, tgid = task->tgid;
-
-	bpf_map_delete_elem(&calls, &tid);
-	// The number of a process that has ended may go to another.
-	if (signal && signal->live.counter == 0)
-		bpf_map_delete_elem(&wanted, &tgid);
 	return 0;
 }

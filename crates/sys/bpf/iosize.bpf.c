@@ -3,29 +3,14 @@
 // In which sizes some processes ask for I/O, and in which sizes the page cache and the device get it:
 // exact sizes with their counts, by file, operation and call. docs/bpf.md has the definitions.
 
+#include "calls.h"
 #include "file.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 enum { ASKED = 0, CACHE = 1, DEVICE = 2 };
-// What asked: `mode` of a key.
-enum {
-	READ_CALL = 0,
-	PREAD = 1,
-	READV = 2,
-	PREADV = 3,
-	WRITE_CALL = 4,
-	PWRITE = 5,
-	WRITEV = 6,
-	PWRITEV = 7,
-	COPY_FILE_RANGE = 8,
-	SENDFILE = 9,
-	SPLICE = 10,
-	FAULT = 11,
-	RING = 12,
-	NO_CALL = 13,
-};
-enum { IOVECS = 64 };
+// What asked: `mode` of a key, where it is no transfer of calls.h.
+enum { COPY_FILE_RANGE = 8, SENDFILE = 9, SPLICE = 10, FAULT = 11, RING = 12, NO_CALL = 13 };
 enum { BLOCK_BYTES = 4096 };
 
 // Threads are not told apart: `tgid` and `tid` of the key are zero.
@@ -59,11 +44,11 @@ struct call {
 	u64 size;
 };
 
+#include "follow.h"
+
 MAP(sizes, BPF_MAP_TYPE_HASH, struct size_key, struct sum, 32768);
 // Where the last read or write of a file ended.
 MAP(ends, BPF_MAP_TYPE_HASH, struct key, u64, 16384);
-MAP(calls, BPF_MAP_TYPE_HASH, u32, struct call, 16384);
-MAP(wanted, BPF_MAP_TYPE_HASH, u32, u8, 16384);
 // Files that wanted processes have written: whoever writes their pages back, it is for them.
 MAP(written, BPF_MAP_TYPE_HASH, struct file_key, u8, 8192);
 // Requests between their start and their issue. Entries of those that never are issued leave when
@@ -101,26 +86,12 @@ struct io_rw {
 
 #pragma clang attribute pop
 
-INLINE bool is_wanted(void)
-{
-	u32 tgid = bpf_get_current_pid_tgid() >> 32;
-
-	return bpf_map_lookup_elem(&wanted, &tgid);
-}
-
 INLINE struct sum *sum_of(struct key *key, u64 size)
 {
 	struct size_key of = { .key = *key, .size = size };
 	struct sum none = {};
-	struct sum *sum = bpf_map_lookup_elem(&sizes, &of);
 
-	if (sum)
-		return sum;
-	bpf_map_update_elem(&sizes, &of, &none, BPF_NOEXIST);
-	sum = bpf_map_lookup_elem(&sizes, &of);
-	if (!sum)
-		drop();
-	return sum;
+	return value_of(&sizes, &of, &none);
 }
 
 // A request or a folio: what has no offset in a file here, and does not fail.
@@ -228,23 +199,6 @@ INLINE void open_side(struct side *side, s32 fd, u8 operation, u8 mode, u64 poin
 	side->active = 1;
 }
 
-// Numbers of system calls on x86-64.
-enum {
-	SYS_READ = 0,
-	SYS_WRITE = 1,
-	SYS_PREAD64 = 17,
-	SYS_PWRITE64 = 18,
-	SYS_READV = 19,
-	SYS_WRITEV = 20,
-	SYS_SENDFILE = 40,
-	SYS_SPLICE = 275,
-	SYS_PREADV = 295,
-	SYS_PWRITEV = 296,
-	SYS_COPY_FILE_RANGE = 326,
-	SYS_PREADV2 = 327,
-	SYS_PWRITEV2 = 328,
-};
-
 // How a call reads and writes: by which arguments.
 struct form {
 	s32 from;
@@ -254,56 +208,28 @@ struct form {
 	u64 size;
 	u8 mode;
 	bool has_offset;
-	bool is_vector;
 };
 
 INLINE bool form_of(struct form *form, struct pt_regs *regs, u64 number)
 {
+	u8 transfer = transfer_of(number);
+
 	form->from = form->to = -1;
-	form->size = regs->dx;
+	if (transfer != NO_TRANSFER) {
+		form->mode = transfer;
+		if (transfer & WRITES)
+			form->to = regs->di;
+		else
+			form->from = regs->di;
+		form->size = bytes_asked(transfer, regs);
+		// preadv2(2) and pwritev2(2) with an offset of -1 use that of the descriptor.
+		if ((transfer & HAS_OFFSET) && regs->r10 != (u64)-1) {
+			form->from_offset = form->to_offset = regs->r10;
+			form->has_offset = true;
+		}
+		return true;
+	}
 	switch (number) {
-	case SYS_READ:
-		form->mode = READ_CALL;
-		form->from = regs->di;
-		return true;
-	case SYS_WRITE:
-		form->mode = WRITE_CALL;
-		form->to = regs->di;
-		return true;
-	case SYS_PREAD64:
-		form->mode = PREAD;
-		form->from = regs->di;
-		form->has_offset = true;
-		break;
-	case SYS_PWRITE64:
-		form->mode = PWRITE;
-		form->to = regs->di;
-		form->has_offset = true;
-		break;
-	case SYS_READV:
-		form->mode = READV;
-		form->from = regs->di;
-		form->is_vector = true;
-		return true;
-	case SYS_WRITEV:
-		form->mode = WRITEV;
-		form->to = regs->di;
-		form->is_vector = true;
-		return true;
-	case SYS_PREADV:
-	case SYS_PREADV2:
-		form->mode = PREADV;
-		form->from = regs->di;
-		form->is_vector = true;
-		form->has_offset = true;
-		break;
-	case SYS_PWRITEV:
-	case SYS_PWRITEV2:
-		form->mode = PWRITEV;
-		form->to = regs->di;
-		form->is_vector = true;
-		form->has_offset = true;
-		break;
 	case SYS_SENDFILE:
 		form->mode = SENDFILE;
 		form->to = regs->di;
@@ -323,28 +249,6 @@ INLINE bool form_of(struct form *form, struct pt_regs *regs, u64 number)
 	default:
 		return false;
 	}
-	form->from_offset = form->to_offset = regs->r10;
-	// preadv2(2) and pwritev2(2) with an offset of -1 use that of the descriptor.
-	if (form->from_offset == (u64)-1) {
-		form->from_offset = form->to_offset = 0;
-		form->has_offset = false;
-	}
-	return true;
-}
-
-// Bytes of a vector of the process; none where it is not in memory right now.
-INLINE u64 bytes_of_vector(u64 address, u64 count)
-{
-	u64 bytes = 0;
-
-	for (u32 index = 0; index < IOVECS; index++) {
-		u64 length = 0;
-		if (index >= count)
-			break;
-		bpf_probe_read_user(&length, sizeof(length), (void *)(address + index * 16 + 8));
-		bytes += length;
-	}
-	return bytes;
 }
 
 SEC("tp_btf/sys_enter")
@@ -352,22 +256,14 @@ int sys_enter(u64 *context)
 {
 	struct pt_regs *regs = (void *)context[0];
 	struct form form = {};
-	struct call none = {};
 	struct call *call;
-	u32 tid;
 
 	if (!is_wanted() || !form_of(&form, regs, context[1]))
 		return 0;
-	tid = bpf_get_current_pid_tgid();
-	call = bpf_map_lookup_elem(&calls, &tid);
-	if (!call) {
-		if (bpf_map_update_elem(&calls, &tid, &none, BPF_ANY))
-			drop();
-		call = bpf_map_lookup_elem(&calls, &tid);
-		if (!call)
-			return 0;
-	}
-	call->size = form.is_vector ? bytes_of_vector(regs->si, regs->dx) : form.size;
+	call = own_call();
+	if (!call)
+		return 0;
+	call->size = form.size;
 	open_side(&call->from, form.from, READING, form.mode, form.from_offset, form.has_offset);
 	open_side(&call->to, form.to, WRITING, form.mode, form.to_offset, form.has_offset);
 	return 0;
@@ -376,13 +272,8 @@ int sys_enter(u64 *context)
 SEC("tp_btf/sys_exit")
 int sys_exit(u64 *context)
 {
-	struct call *call;
-	u32 tid;
+	struct call *call = is_wanted() ? known_call() : NULL;
 
-	if (!is_wanted())
-		return 0;
-	tid = bpf_get_current_pid_tgid();
-	call = bpf_map_lookup_elem(&calls, &tid);
 	if (!call)
 		return 0;
 	if (call->from.active)
@@ -408,7 +299,6 @@ int mm_filemap_add_to_page_cache(u64 *context)
 	struct inode *inode = NULL;
 	struct key key = {};
 	struct call *call;
-	u32 tid;
 
 	if (!is_wanted())
 		return 0;
@@ -421,8 +311,7 @@ int mm_filemap_add_to_page_cache(u64 *context)
 	key.layer = CACHE;
 	key.mode = NO_CALL;
 	key.operation = READING;
-	tid = bpf_get_current_pid_tgid();
-	call = bpf_map_lookup_elem(&calls, &tid);
+	call = known_call();
 	if (call && call->to.active && is_same(&call->to.key.file, &key.file))
 		key.operation = WRITING;
 	else if (key.kind == A_DEVICE &&
@@ -517,38 +406,13 @@ int io_uring_submit_req(u64 *context)
 	return 0;
 }
 
-// The file whose page cache the memory of a request belongs to, on whatever file system.
-INLINE struct inode *owner_of_memory(struct bio *bio)
-{
-	struct bio_vec *vector = bio->bi_io_vec;
-	struct page *page;
-	unsigned long head = 0;
-	struct address_space *mapping = NULL;
-	struct inode *inode = NULL;
-
-	if (!vector)
-		return NULL;
-	page = vector->bv_page;
-	if (!page)
-		return NULL;
-	READ(head, page, compound_head);
-	if (head & 1)
-		page = (struct page *)(head - 1);
-	READ(mapping, page, mapping);
-	// The lowest bits mark memory without a file.
-	if (!mapping || ((u64)mapping & 3))
-		return NULL;
-	READ(inode, mapping, host);
-	return inode;
-}
-
 SEC("tp_btf/block_io_start")
 int block_io_start(u64 *context)
 {
 	struct request *request = (void *)context[0];
 	struct bio *bio = request->bio;
 	u64 id = context[0];
-	u32 operation = request->cmd_flags & REQ_OP_MASK, tid;
+	u32 operation = request->cmd_flags & REQ_OP_MASK;
 	bool own = is_wanted(), found = false;
 	struct block_device *disk;
 	struct file_key file;
@@ -583,8 +447,7 @@ int block_io_start(u64 *context)
 		inode = own ? inode_of_memory(bio) : owner_of_memory(bio);
 		found = inode && take_file(&key, inode);
 	}
-	tid = bpf_get_current_pid_tgid();
-	call = own ? bpf_map_lookup_elem(&calls, &tid) : NULL;
+	call = own ? known_call() : NULL;
 	side = NULL;
 	if (call)
 		side = key.operation == READING ? &call->from : &call->to;
@@ -639,33 +502,5 @@ int block_rq_merge(u64 *context)
 	u64 id = context[0];
 
 	bpf_map_delete_elem(&flights, &id);
-	return 0;
-}
-
-// A wanted process's children are wanted from their first moment.
-SEC("tp_btf/sched_process_fork")
-int sched_process_fork(u64 *context)
-{
-	struct task_struct *parent = (void *)context[0];
-	struct task_struct *child = (void *)context[1];
-	u32 parent_tgid = parent->tgid, child_tgid = child->tgid;
-	u8 one = 1;
-
-	if (parent_tgid != child_tgid && bpf_map_lookup_elem(&wanted, &parent_tgid) &&
-	    bpf_map_update_elem(&wanted, &child_tgid, &one, BPF_ANY))
-		drop();
-	return 0;
-}
-
-SEC("tp_btf/sched_process_exit")
-int sched_process_exit(u64 *context)
-{
-	struct task_struct *task = (void *)context[0];
-	struct signal_struct *signal = task->signal;
-	u32 tid = task->pid, tgid = task->tgid;
-
-	bpf_map_delete_elem(&calls, &tid);
-	if (signal && signal->live.counter == 0)
-		bpf_map_delete_elem(&wanted, &tgid);
 	return 0;
 }

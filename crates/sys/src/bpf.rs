@@ -8,6 +8,8 @@
 
 pub mod active;
 pub mod effect;
+mod file;
+mod follow;
 pub mod io;
 pub mod iosize;
 #[cfg_attr(feature = "bpf", path = "bpf/load.rs")]
@@ -16,6 +18,7 @@ mod load;
 pub mod order;
 pub mod pages;
 mod table;
+mod watch;
 
 use std::io::Error;
 use std::path::{Path, PathBuf};
@@ -25,6 +28,8 @@ use blockstone_base::Capability;
 use self::load::Loaded;
 use self::table::{Plain, Table};
 use crate::proc::{own_status, under};
+
+pub use self::file::{Device, Subject};
 
 #[derive(Debug, thiserror::Error)]
 pub enum BpfError {
@@ -71,6 +76,41 @@ const SYS_ADMIN: u64 = 1 << 21;
 
 fn effective_capabilities(root: &Path) -> Option<u64> {
     u64::from_str_radix(&own_status(root, "CapEff:")?, 16).ok()
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Audit {
+    /// I/Os, files and processes not counted: no room in a table, or the end was not seen.
+    pub dropped: u64,
+    /// Times a program ran; none where the kernel does not measure it for this user.
+    pub runs: Option<u64>,
+    pub own_ns: Option<u64>,
+}
+
+impl Audit {
+    fn of(dropped: &Table<u32, u64>, loaded: &Loaded) -> Self {
+        let (runs, own_ns) = loaded.spent().unzip();
+        Self { dropped: count(dropped), runs, own_ns }
+    }
+}
+
+/// The parser wants the object where a u64 could be.
+#[repr(C, align(8))]
+struct Aligned<T: ?Sized>(T);
+
+/// The compiled programs of this name.
+macro_rules! object {
+    ($name:literal) => {{
+        static OBJECT: &$crate::bpf::Aligned<[u8]> =
+            &$crate::bpf::Aligned(*include_bytes!(concat!("../../bpf/", $name, ".bpf.o")));
+        &OBJECT.0
+    }};
+}
+use object;
+
+/// The only number of a table; zero if it cannot be read.
+fn count(table: &Table<u32, u64>) -> u64 {
+    table.get(&0).ok().flatten().unwrap_or(0)
 }
 
 fn open<K: Plain, V: Plain>(loaded: &Loaded, table: &'static str) -> Result<Table<K, V>, BpfError> {

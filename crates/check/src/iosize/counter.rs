@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 
 use blockstone_base::Capability;
 use blockstone_measure::Observer;
-use blockstone_sys::bpf::io::Subject;
 use blockstone_sys::bpf::iosize::{OfSize, Place, SizeTracer};
-use blockstone_sys::bpf::{self, BpfError};
+use blockstone_sys::bpf::{self, BpfError, Subject};
 use blockstone_sys::survey::Mounts;
 use rustix::fs::OFlags;
 

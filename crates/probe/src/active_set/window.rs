@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use blockstone_sys::bpf::Device;
 use blockstone_sys::bpf::active::{Owner, Unit, UnitKey};
-use blockstone_sys::bpf::io::Device;
 
 /// How units stood at the last look.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use blockstone_sys::bpf::io::{Device, Subject};
+use blockstone_sys::bpf::{Device, Subject};
 use blockstone_sys::proc::{text, under};
 use blockstone_sys::survey::{Mount, Mounts};
 

@@ -1,10 +1,10 @@
 //! Which parts of devices are read and written, and how soon again: accesses by unit of 4 KiB,
 //! counted inside the kernel in tables of fixed size. docs/active-set.md has the definitions.
 
-use super::io::{Aligned, Audit, Device, FileKey, FileNames, Subject};
+use super::file::{FileKey, Files};
 use super::load::Loaded;
 use super::table::{Plain, Table};
-use super::{BpfError, on, open};
+use super::{Audit, BpfError, Device, Subject, object, on, open};
 
 /// What is counted as accessed or not.
 pub const UNIT_BYTES: u64 = 4096;
@@ -118,14 +118,12 @@ struct Sampling {
 // SAFETY: its fields fill 16 bytes without a gap, and any bytes are numbers.
 unsafe impl Plain for Sampling {}
 
-static OBJECT: &[u8] = &Aligned(*include_bytes!("../../bpf/active.bpf.o")).0;
-
 /// Counts as long as it lives.
 #[derive(Debug)]
 pub struct ActiveTracer {
     units: Table<UnitKey, Unit>,
     devices: Table<u32, DeviceSums>,
-    files: Table<FileKey, FileNames>,
+    files: Files,
     sampling: Table<u32, Sampling>,
     lost: Table<u32, u64>,
     loaded: Loaded,
@@ -135,11 +133,11 @@ impl ActiveTracer {
     /// Counts accesses to these devices, or to all when none is named. Fails when the kernel does
     /// not take the programs.
     pub fn start(wanted: &[Device]) -> Result<Self, BpfError> {
-        let loaded = Loaded::new(OBJECT)?;
+        let loaded = Loaded::new(object!("active"))?;
         let mut tracer = Self {
             units: open(&loaded, "units")?,
             devices: open(&loaded, "devices")?,
-            files: open(&loaded, "files")?,
+            files: Files::open(&loaded)?,
             sampling: open(&loaded, "sampling")?,
             lost: open(&loaded, "lost")?,
             loaded,
@@ -151,7 +149,7 @@ impl ActiveTracer {
         let settings: Table<u32, u32> = open(&tracer.loaded, "settings")?;
         let filtered = u32::from(!wanted.is_empty());
         settings.set(&0, &filtered).map_err(on("write", "settings"))?;
-        tracer.loaded.attach(&["block_rq_requeue", "block_rq_issue"])?;
+        tracer.loaded.attach(&["block_rq_requeue", "block_rq_issue"], [])?;
         Ok(tracer)
     }
 
@@ -189,16 +187,12 @@ impl ActiveTracer {
 
     /// The path of a file within its file system when first seen; none without a name.
     pub fn path_of(&self, owner: &Owner) -> Result<Option<String>, BpfError> {
-        let Subject::File { .. } = owner.subject() else { return Ok(None) };
-        let found = self.files.get(&owner.file).map_err(on("read", "files"))?;
-        Ok(found.and_then(|names| names.path()))
+        self.files.path_of(&owner.file, owner.kind)
     }
 
     /// Accesses that had no room in a table, and what the programs cost.
     pub fn audit(&self) -> Audit {
-        let dropped = self.lost.get(&0).ok().flatten().unwrap_or(0);
-        let (runs, own_ns) = self.loaded.spent().unzip();
-        Audit { dropped, runs, own_ns }
+        Audit::of(&self.lost, &self.loaded)
     }
 }
 

@@ -4,32 +4,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
 
-use super::io::Aligned;
+use super::follow::{self, Followed};
 use super::load::Loaded;
 use super::table::{Plain, Table};
-use super::{BpfError, on, open};
-
-/// Files that can be watched by one tracer.
-pub const FILES_MAX: usize = 2048;
-
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-struct Settings {
-    namespace_device: u64,
-    namespace_inode: u64,
-    tgid: u32,
-    fd: i32,
-    /// The number of the file that is being introduced, from 1; zero when none is.
-    index: u32,
-    own: u32,
-}
-
-// SAFETY: its fields fill 32 bytes without a gap, and any bytes are numbers.
-unsafe impl Plain for Settings {}
+use super::watch::{Watched, own};
+use super::{BpfError, count, object, on, open};
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -83,29 +63,19 @@ pub struct Effect {
     pub other_pages: u64,
 }
 
-static OBJECT: &[u8] = &Aligned(*include_bytes!("../../bpf/effect.bpf.o")).0;
-
 /// What must be there for a call to find its end is attached first.
-const PROGRAMS: [&str; 5] = [
-    "sched_process_exit",
-    "sched_process_fork",
-    "mm_filemap_add_to_page_cache",
-    "sys_exit",
-    "sys_enter",
-];
+const PROGRAMS: [&str; 3] = ["mm_filemap_add_to_page_cache", "sys_exit", "sys_enter"];
 /// Older kernels do not have its tracepoint.
 const DIRECT_PATH: &str = "iomap_dio_rw_begin";
 
 /// Counts as long as it lives, of the files that it holds open.
 #[derive(Debug)]
 pub struct EffectTracer {
-    settings: Table<u32, Settings>,
     effects: Table<Key, Calls>,
     paths: Table<u32, OfFile>,
     dropped: Table<u32, u64>,
     sees_direct_path: bool,
-    owner: Settings,
-    files: Vec<File>,
+    watched: Watched,
     _loaded: Loaded,
 }
 
@@ -113,59 +83,25 @@ impl EffectTracer {
     /// Watches these processes (by their ids in the initial PID namespace) and the children they
     /// will have; with none, this process. Fails when the kernel does not take the programs.
     pub fn start(tgids: &BTreeSet<u32>) -> Result<Self, BpfError> {
-        let missing = |error: io::Error| BpfError::Missing { why: error.to_string() };
-        let namespace = std::fs::metadata("/proc/self/ns/pid").map_err(missing)?;
-        let (major, minor) =
-            (rustix::fs::major(namespace.dev()), rustix::fs::minor(namespace.dev()));
-        let mut loaded = Loaded::new(OBJECT)?;
-        let wanted: Table<u32, u8> = open(&loaded, "wanted")?;
-        for tgid in tgids {
-            wanted.set(tgid, &1).map_err(on("write", "wanted"))?;
-        }
-        let sees_direct_path = loaded.attach_with(&PROGRAMS, DIRECT_PATH)?;
-        let tracer = Self {
-            settings: open(&loaded, "settings")?,
+        let mut loaded = Loaded::new(object!("effect"))?;
+        Followed::open(&loaded)?.want(tgids)?;
+        own(&loaded, tgids.is_empty())?;
+        let programs = [&follow::PROGRAMS, &PROGRAMS[..]].concat();
+        let [sees_direct_path] = loaded.attach(&programs, [DIRECT_PATH])?;
+        Ok(Self {
             effects: open(&loaded, "effects")?,
             paths: open(&loaded, "paths")?,
             dropped: open(&loaded, "dropped")?,
             sees_direct_path,
-            owner: Settings {
-                // The kernel's own form, not that of stat(2): linux/kdev_t.h.
-                namespace_device: u64::from(major) << 20 | u64::from(minor),
-                namespace_inode: namespace.ino(),
-                tgid: std::process::id(),
-                fd: -1,
-                index: 0,
-                own: u32::from(tgids.is_empty()),
-            },
-            files: Vec::new(),
+            watched: Watched::open(&loaded)?,
             _loaded: loaded,
-        };
-        tracer.set(&tracer.owner)?;
-        Ok(tracer)
+        })
     }
 
     /// From now on counts this file or device too; returns its number. Fails when there are too
     /// many, or when the kernel's program did not see it.
     pub fn watch(&mut self, file: File) -> Result<usize, BpfError> {
-        let number = self.files.len();
-        if number == FILES_MAX {
-            let why = format!("{FILES_MAX} files are watched already");
-            return Err(BpfError::Missing { why });
-        }
-        let settings = Settings { fd: file.as_raw_fd(), index: number as u32 + 1, ..self.owner };
-        self.set(&settings)?;
-        // The program at the entry of this call takes the file's identity from the descriptor.
-        let _ = rustix::fs::seek(&file, rustix::fs::SeekFrom::Current(0));
-        let left = self.settings.get(&0).map_err(on("read", "settings"))?;
-        let seen = left.is_some_and(|left| left.index == 0);
-        self.set(&self.owner)?;
-        if !seen {
-            let why = "the program at lseek(2) did not see a file of this process".to_owned();
-            return Err(BpfError::Missing { why });
-        }
-        self.files.push(file);
-        Ok(number)
+        self.watched.add(file)
     }
 
     /// What was counted of each file, in the order in which they were watched. Of two descriptors
@@ -190,7 +126,7 @@ impl EffectTracer {
                 other_pages,
             })
         };
-        (0..self.files.len() as u32).map(effect).collect()
+        (0..self.watched.len() as u32).map(effect).collect()
     }
 
     /// What was counted of one file.
@@ -200,11 +136,7 @@ impl EffectTracer {
 
     /// Calls that are not counted, because a table had no room.
     pub fn dropped(&self) -> u64 {
-        self.dropped.get(&0).ok().flatten().unwrap_or(0)
-    }
-
-    fn set(&self, settings: &Settings) -> Result<(), BpfError> {
-        self.settings.set(&0, settings).map_err(on("write", "settings"))
+        count(&self.dropped)
     }
 }
 
@@ -289,7 +221,7 @@ mod tests {
         let mut tracer = EffectTracer::start(&BTreeSet::from([shell.id()])).unwrap();
         tracer.watch(File::open(&path).unwrap()).unwrap();
         std::fs::read(&path).unwrap();
-        drop(shell.stdin.take().map(|mut stdin| io::Write::write_all(&mut stdin, b"go\n")));
+        drop(shell.stdin.take().map(|mut stdin| std::io::Write::write_all(&mut stdin, b"go\n")));
         assert!(shell.wait().unwrap().success());
         let effect = tracer.effect(0).unwrap();
         let reads = effect.all_buffered();

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use super::file::{FileKey, Files, text};
+use super::follow::{self, Followed};
 use super::load::Loaded;
 use super::table::{Plain, Table};
-use super::{BpfError, on, open};
+use super::{Audit, BpfError, Device, Subject, object, on, open};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Layer {
@@ -32,47 +34,6 @@ pub enum Mode {
     Synchronous,
     /// No thread waits, or one waits for many at once.
     Asynchronous,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Subject {
-    /// The generation changes when the inode's number goes to another file.
-    File { inode: u64, generation: u32 },
-    /// A block device, or a file on it that could not be determined.
-    Device,
-    /// What the file system on the device keeps beside its files.
-    Metadata,
-    /// Memory that was swapped out to the device.
-    Swap,
-    /// No file: a submission of several.
-    Nothing,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Device {
-    pub major: u32,
-    pub minor: u32,
-}
-
-impl Device {
-    /// From the kernel's own form, which is not that of stat(2): `linux/kdev_t.h`.
-    pub(super) fn of(number: u32) -> Self {
-        Self { major: number >> 20, minor: number & 0xf_ffff }
-    }
-
-    pub(super) fn number(self) -> u32 {
-        self.major << 20 | self.minor
-    }
-
-    /// The block device at this path, or the one that holds the file system of the file there;
-    /// none where that hides its devices.
-    pub fn at(path: &std::path::Path) -> std::io::Result<Option<Self>> {
-        use std::os::unix::fs::{FileTypeExt, MetadataExt};
-        let found = std::fs::metadata(path)?;
-        let number = if found.file_type().is_block_device() { found.rdev() } else { found.dev() };
-        let major = rustix::fs::major(number);
-        Ok((major != 0).then(|| Self { major, minor: rustix::fs::minor(number) }))
-    }
 }
 
 /// Whose I/O, and of which kind, as the kernel keeps it.
@@ -128,83 +89,17 @@ pub const fn bucket_start_ns(bucket: usize) -> u64 {
     (4 + (bucket as u64 - 1) % 4) << (8 + (bucket - 1) / 4)
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Audit {
-    /// I/Os, files and processes not counted: no room in a table, or the end was not seen.
-    pub dropped: u64,
-    /// Times a program ran; none where the kernel does not measure it for this user.
-    pub runs: Option<u64>,
-    pub own_ns: Option<u64>,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct FileKey {
-    inode: u64,
-    device: u32,
-    generation: u32,
-}
-
-// SAFETY: its fields fill 16 bytes without a gap, and any bytes are numbers.
-unsafe impl Plain for FileKey {}
-
-impl FileKey {
-    pub(super) fn subject(&self, kind: u8) -> Subject {
-        match kind {
-            0 => Subject::File { inode: self.inode, generation: self.generation },
-            1 => Subject::Device,
-            2 => Subject::Metadata,
-            3 => Subject::Swap,
-            _ => Subject::Nothing,
-        }
-    }
-
-    /// The device, or the one that holds the file.
-    pub(super) fn device(&self) -> Device {
-        Device::of(self.device)
-    }
-}
-
-const NAMES: usize = 12;
-const NAME_BYTES: usize = 64;
-
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FileNames([[u8; NAME_BYTES]; NAMES]);
-
-// SAFETY: bytes throughout.
-unsafe impl Plain for FileNames {}
-
-impl FileNames {
-    /// The path within its file system; none without a name.
-    pub(super) fn path(&self) -> Option<String> {
-        path(&self.0)
-    }
-}
-
-static OBJECT: &[u8] = &Aligned(*include_bytes!("../../bpf/io.bpf.o")).0;
-
-/// The parser wants the object where a u64 could be.
-#[repr(C, align(8))]
-pub(super) struct Aligned<T: ?Sized>(pub T);
-
 /// What must be there for a request or a call to find its end is attached first.
-const BLOCK_PROGRAMS: [&str; 6] = [
-    "sched_process_exit",
-    "sched_process_fork",
-    "block_io_done",
-    "block_rq_merge",
-    "block_rq_issue",
-    "block_io_start",
-];
+const BLOCK_PROGRAMS: [&str; 4] =
+    ["block_io_done", "block_rq_merge", "block_rq_issue", "block_io_start"];
 const CALL_PROGRAMS: [&str; 2] = ["sys_exit", "sys_enter"];
 
 /// Counts as long as it lives.
 #[derive(Debug)]
 pub struct IoTracer {
     totals: Table<IoKey, IoTotals>,
-    files: Table<FileKey, FileNames>,
-    wanted: Table<u32, u8>,
+    files: Files,
+    followed: Followed,
     settings: Table<u32, u32>,
     dropped: Table<u32, u64>,
     /// What [`Self::want`] has set so far.
@@ -216,11 +111,11 @@ impl IoTracer {
     /// Starts to count block requests, and system calls if wanted, of the processes of `tgids`.
     /// Fails when the kernel does not take the programs.
     pub fn start(system_calls: bool, tgids: &BTreeSet<u32>) -> Result<Self, BpfError> {
-        let loaded = Loaded::new(OBJECT)?;
+        let loaded = Loaded::new(object!("io"))?;
         let mut tracer = Self {
             totals: open(&loaded, "totals")?,
-            files: open(&loaded, "files")?,
-            wanted: open(&loaded, "wanted")?,
+            files: Files::open(&loaded)?,
+            followed: Followed::open(&loaded)?,
             settings: open(&loaded, "settings")?,
             dropped: open(&loaded, "dropped")?,
             set: BTreeSet::new(),
@@ -228,7 +123,7 @@ impl IoTracer {
         };
         tracer.want(tgids)?;
         let calls: &[&str] = if system_calls { &CALL_PROGRAMS } else { &[] };
-        tracer.loaded.attach(&[&BLOCK_PROGRAMS, calls].concat())?;
+        tracer.loaded.attach(&[&follow::PROGRAMS, &BLOCK_PROGRAMS[..], calls].concat(), [])?;
         Ok(tracer)
     }
 
@@ -236,12 +131,8 @@ impl IoTracer {
     /// kernel at the block layer; with an empty set, all processes. Fails when there is no room for
     /// that many.
     pub fn want(&mut self, tgids: &BTreeSet<u32>) -> Result<(), BpfError> {
-        for tgid in self.set.difference(tgids) {
-            self.wanted.remove(tgid).map_err(on("write", "wanted"))?;
-        }
-        for tgid in tgids {
-            self.wanted.set(tgid, &1).map_err(on("write", "wanted"))?;
-        }
+        self.followed.forget(self.set.difference(tgids))?;
+        self.followed.want(tgids)?;
         let filtered = u32::from(!tgids.is_empty());
         self.settings.set(&0, &filtered).map_err(on("write", "settings"))?;
         self.set.clone_from(tgids);
@@ -260,15 +151,11 @@ impl IoTracer {
 
     /// The path of a key's file within its file system when first seen; none without a name.
     pub fn path_of(&self, key: &IoKey) -> Result<Option<String>, BpfError> {
-        let Subject::File { .. } = key.subject() else { return Ok(None) };
-        let found = self.files.get(&key.file).map_err(on("read", "files"))?;
-        Ok(found.and_then(|names| names.path()))
+        self.files.path_of(&key.file, key.kind)
     }
 
     pub fn audit(&self) -> Audit {
-        let dropped = self.dropped.get(&0).ok().flatten().unwrap_or(0);
-        let (runs, own_ns) = self.loaded.spent().unzip();
-        Audit { dropped, runs, own_ns }
+        Audit::of(&self.dropped, &self.loaded)
     }
 }
 
@@ -297,7 +184,7 @@ impl IoKey {
 
     /// The device, or the one that holds the file.
     pub fn device(&self) -> Device {
-        Device::of(self.file.device)
+        self.file.device()
     }
 }
 
@@ -306,21 +193,6 @@ impl IoTotals {
     pub fn comm(&self) -> String {
         text(&self.comm)
     }
-}
-
-/// From the names of a file and the directories above it, the root of its file system last.
-fn path(names: &[[u8; NAME_BYTES]]) -> Option<String> {
-    let names: Vec<String> =
-        names.iter().map(|name| text(name)).take_while(|name| !name.is_empty()).collect();
-    let from_root: Vec<&str> = names.iter().rev().map(String::as_str).collect();
-    // Of a deeper path the upper end is not known.
-    let start = if names.len() == NAMES { "…/" } else { "/" };
-    (!names.is_empty()).then(|| format!("{start}{}", from_root.join("/")))
-}
-
-fn text(bytes: &[u8]) -> String {
-    let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
-    String::from_utf8_lossy(text).into_owned()
 }
 
 #[cfg(test)]
@@ -377,20 +249,5 @@ mod tests {
         assert!(path.to_str().unwrap().ends_with(&inner), "{inner}");
         assert_eq!(tracer.take(&key).unwrap(), Some(totals));
         assert_eq!(tracer.take(&key).unwrap(), None);
-    }
-
-    #[test]
-    fn names_become_a_path() {
-        let name = |text: &str| {
-            let mut bytes = [0; NAME_BYTES];
-            bytes[..text.len()].copy_from_slice(text.as_bytes());
-            bytes
-        };
-        let mut names = [[0; NAME_BYTES]; NAMES];
-        assert_eq!(path(&names), None);
-        names[0] = name("16384");
-        names[1] = name("base");
-        assert_eq!(path(&names).as_deref(), Some("/base/16384"));
-        assert!(path(&[name("d"); NAMES]).unwrap().starts_with("…/d/d"));
     }
 }

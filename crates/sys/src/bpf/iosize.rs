@@ -1,12 +1,13 @@
 //! In which sizes some processes ask for I/O, and in which sizes the page cache and the device get
 //! it, counted inside the kernel. docs/bpf.md has the definitions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::io::{Aligned, Device, FileKey, FileNames, Subject};
+use super::file::{FileKey, Files};
+use super::follow::{self, Followed};
 use super::load::Loaded;
 use super::table::{Plain, Table};
-use super::{BpfError, on, open};
+use super::{BpfError, Device, Subject, count, object, on, open};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Layer {
@@ -104,12 +105,8 @@ pub struct OfSize {
     pub sum: Sum,
 }
 
-static OBJECT: &[u8] = &Aligned(*include_bytes!("../../bpf/iosize.bpf.o")).0;
-
 /// What must be there for a call or a request to find its end is attached first.
-const PROGRAMS: [&str; 8] = [
-    "sched_process_exit",
-    "sched_process_fork",
+const PROGRAMS: [&str; 6] = [
     "block_rq_merge",
     "block_rq_issue",
     "block_io_start",
@@ -124,8 +121,8 @@ const OPTIONAL: [&str; 2] = ["mm_filemap_fault", "io_uring_submit_req"];
 #[derive(Debug)]
 pub struct SizeTracer {
     sizes: Table<SizeKey, Sum>,
-    files: Table<FileKey, FileNames>,
-    wanted: Table<u32, u8>,
+    files: Files,
+    followed: Followed,
     dropped: Table<u32, u64>,
     /// Whether page faults and requests to a ring are seen.
     pub sees_faults: bool,
@@ -136,15 +133,16 @@ pub struct SizeTracer {
 impl SizeTracer {
     /// Starts with no process. Fails when the kernel does not take the programs.
     pub fn start() -> Result<Self, BpfError> {
-        let mut loaded = Loaded::new(OBJECT)?;
-        let seen = loaded.attach_some(&PROGRAMS, &OPTIONAL)?;
+        let mut loaded = Loaded::new(object!("iosize"))?;
+        let programs = [&follow::PROGRAMS, &PROGRAMS[..]].concat();
+        let [sees_faults, sees_rings] = loaded.attach(&programs, OPTIONAL)?;
         Ok(Self {
             sizes: open(&loaded, "sizes")?,
-            files: open(&loaded, "files")?,
-            wanted: open(&loaded, "wanted")?,
+            files: Files::open(&loaded)?,
+            followed: Followed::open(&loaded)?,
             dropped: open(&loaded, "dropped")?,
-            sees_faults: seen.first() == Some(&true),
-            sees_rings: seen.get(1) == Some(&true),
+            sees_faults,
+            sees_rings,
             _loaded: loaded,
         })
     }
@@ -152,19 +150,17 @@ impl SizeTracer {
     /// From now on counts this process, by its id in the initial PID namespace, and the children
     /// that it will have.
     pub fn want(&self, tgid: u32) -> Result<(), BpfError> {
-        self.wanted.set(&tgid, &1).map_err(on("write", "wanted"))
+        self.followed.want([&tgid])
     }
 
     /// From now on does not count this process; the children that it has are counted still.
     pub fn forget(&self, tgid: u32) -> Result<(), BpfError> {
-        self.wanted.remove(&tgid).map_err(on("write", "wanted"))
+        self.followed.forget([&tgid])
     }
 
     /// Processes that are counted and have not ended.
-    pub fn living(&mut self) -> Result<Vec<u32>, BpfError> {
-        let mut living = Vec::new();
-        self.wanted.each(|tgid, _| living.push(*tgid)).map_err(on("read", "wanted"))?;
-        Ok(living)
+    pub fn living(&mut self) -> Result<BTreeSet<u32>, BpfError> {
+        self.followed.living()
     }
 
     /// What was counted, by place, layer, operation, call and size.
@@ -191,14 +187,12 @@ impl SizeTracer {
 
     /// The path of a file within its file system when first seen; none without a name.
     pub fn path_of(&self, place: &Place) -> Result<Option<String>, BpfError> {
-        let Subject::File { .. } = place.subject() else { return Ok(None) };
-        let found = self.files.get(&place.file).map_err(on("read", "files"))?;
-        Ok(found.and_then(|names| names.path()))
+        self.files.path_of(&place.file, place.kind)
     }
 
     /// Calls, requests, files and processes that are not counted, because a table had no room.
     pub fn dropped(&self) -> u64 {
-        self.dropped.get(&0).ok().flatten().unwrap_or(0)
+        count(&self.dropped)
     }
 }
 
@@ -236,6 +230,6 @@ mod tests {
         let sum = asked.sum;
         assert_eq!((sum.calls, sum.moved, sum.bytes, sum.failed), (20, 20, 60_000, 0));
         assert_eq!((sum.sequential, sum.aligned), (20, 0));
-        assert_eq!((tracer.living().unwrap(), tracer.dropped()), (vec![], 0));
+        assert_eq!((tracer.living().unwrap(), tracer.dropped()), (BTreeSet::new(), 0));
     }
 }

@@ -30,30 +30,18 @@ impl Loaded {
         Ok(Self { ebpf, btf: Some(btf), stats: enable_stats(Stats::RunTime).ok() })
     }
 
-    /// Attaches each, in this order, to the tracepoint that it is named after. To be called once.
-    pub fn attach(&mut self, programs: &[&str]) -> Result<(), BpfError> {
-        let btf = self.btf.take().ok_or_else(lost)?;
-        programs.iter().try_for_each(|name| self.attach_one(name, &btf))
-    }
-
-    /// Attaches each, and `optional` if this kernel has its tracepoint, which it says. To be called
+    /// Attaches each, in this order, to the tracepoint that it is named after, and those of
+    /// `optional` whose tracepoints this kernel has: for each of these, whether it has. To be called
     /// once.
-    pub fn attach_with(&mut self, programs: &[&str], optional: &str) -> Result<bool, BpfError> {
-        let btf = self.btf.take().ok_or_else(lost)?;
-        programs.iter().try_for_each(|name| self.attach_one(name, &btf))?;
-        Ok(self.attach_one(optional, &btf).is_ok())
-    }
-
-    /// Attaches each, and those of `optional` whose tracepoints this kernel has: for each of these,
-    /// whether it has. To be called once.
-    pub fn attach_some(
+    pub fn attach<const N: usize>(
         &mut self,
         programs: &[&str],
-        optional: &[&str],
-    ) -> Result<Vec<bool>, BpfError> {
-        let btf = self.btf.take().ok_or_else(lost)?;
+        optional: [&str; N],
+    ) -> Result<[bool; N], BpfError> {
+        let attached = || BpfError::Missing { why: "the programs are attached already".into() };
+        let btf = self.btf.take().ok_or_else(attached)?;
         programs.iter().try_for_each(|name| self.attach_one(name, &btf))?;
-        Ok(optional.iter().map(|name| self.attach_one(name, &btf).is_ok()).collect())
+        Ok(optional.map(|name| self.attach_one(name, &btf).is_ok()))
     }
 
     fn attach_one(&mut self, name: &str, btf: &Btf) -> Result<(), BpfError> {
@@ -87,10 +75,6 @@ impl Loaded {
             (runs + info.run_count(), ns + info.run_time().as_nanos() as u64)
         }))
     }
-}
-
-fn lost() -> BpfError {
-    BpfError::Missing { why: "the programs are attached already".into() }
 }
 
 fn missing(error: &dyn Error) -> BpfError {

@@ -13,19 +13,11 @@ impl Loaded {
         Err(BpfError::Missing { why: "this binary was built without the feature bpf".into() })
     }
 
-    pub fn attach(&mut self, _programs: &[&str]) -> Result<(), BpfError> {
-        match self.0 {}
-    }
-
-    pub fn attach_with(&mut self, _programs: &[&str], _optional: &str) -> Result<bool, BpfError> {
-        match self.0 {}
-    }
-
-    pub fn attach_some(
+    pub fn attach<const N: usize>(
         &mut self,
         _programs: &[&str],
-        _optional: &[&str],
-    ) -> Result<Vec<bool>, BpfError> {
+        _optional: [&str; N],
+    ) -> Result<[bool; N], BpfError> {
         match self.0 {}
     }
 

@@ -2,35 +2,15 @@
 //! inodes, which file systems take around reads and writes. docs/bpf.md has the definitions.
 
 use std::fs::File;
-use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::io::Aligned;
 use super::load::Loaded;
 use super::table::{Plain, Table};
-use super::{BpfError, on, open};
+use super::watch::{Watched, own};
+use super::{BpfError, count, object, on, open};
 use crate::proc::under;
 
-/// Files that can be watched at once.
-pub const FILES_MAX: usize = 64;
 const FRAMES: usize = 16;
-
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-struct Settings {
-    namespace_device: u64,
-    namespace_inode: u64,
-    tgid: u32,
-    fd: i32,
-    /// The number of the file that is being introduced, from 1; zero when none is.
-    index: u32,
-    zero: u32,
-}
-
-// SAFETY: its fields fill 32 bytes without a gap, and any bytes are numbers.
-unsafe impl Plain for Settings {}
 
 /// Waits for the lock of one file, cumulative.
 #[repr(C)]
@@ -59,22 +39,17 @@ unsafe impl Plain for Stack {}
 
 const EMPTY: Stack = Stack { taken: 0, frames: [0; FRAMES] };
 
-static OBJECT: &[u8] = &Aligned(*include_bytes!("../../bpf/order.bpf.o")).0;
-
 /// What must be there for a wait to find its end is attached first.
 const PROGRAMS: [&str; 4] = ["contention_end", "sched_waking", "contention_begin", "sys_enter"];
 
 /// Counts as long as it lives, of the files that it holds open.
 #[derive(Debug)]
 pub struct LockTracer {
-    settings: Table<u32, Settings>,
-    locks: Table<u64, u32>,
     waits: Table<u32, Waits>,
     stack: Table<u32, Stack>,
     holder: Table<u32, Stack>,
     dropped: Table<u32, u64>,
-    owner: Settings,
-    files: Vec<File>,
+    watched: Watched,
     _loaded: Loaded,
 }
 
@@ -82,60 +57,28 @@ impl LockTracer {
     /// Watches the threads of this process. Fails when the kernel does not take the programs, or
     /// when its locks cannot be told apart.
     pub fn start() -> Result<Self, BpfError> {
-        let missing = |error: io::Error| BpfError::Missing { why: error.to_string() };
         if is_real_time(Path::new("/")) {
             let why = "the locks of a real-time kernel have other addresses".to_owned();
             return Err(BpfError::Missing { why });
         }
-        let namespace = std::fs::metadata("/proc/self/ns/pid").map_err(missing)?;
-        let (major, minor) =
-            (rustix::fs::major(namespace.dev()), rustix::fs::minor(namespace.dev()));
-        let mut loaded = Loaded::new(OBJECT)?;
-        loaded.attach(&PROGRAMS)?;
-        let tracer = Self {
-            settings: open(&loaded, "settings")?,
-            locks: open(&loaded, "locks")?,
+        let mut loaded = Loaded::new(object!("order"))?;
+        own(&loaded, true)?;
+        loaded.attach(&PROGRAMS, [])?;
+        Ok(Self {
             waits: open(&loaded, "waits")?,
             stack: open(&loaded, "stack")?,
             holder: open(&loaded, "holder")?,
             dropped: open(&loaded, "dropped")?,
-            owner: Settings {
-                // The kernel's own form, not that of stat(2): linux/kdev_t.h.
-                namespace_device: u64::from(major) << 20 | u64::from(minor),
-                namespace_inode: namespace.ino(),
-                tgid: std::process::id(),
-                fd: -1,
-                index: 0,
-                zero: 0,
-            },
-            files: Vec::new(),
+            watched: Watched::open(&loaded)?,
             _loaded: loaded,
-        };
-        tracer.set(&tracer.owner)?;
-        Ok(tracer)
+        })
     }
 
     /// From now on counts waits for the lock of this file too; returns its number. Fails when there
     /// are too many, or when the kernel's program did not see it.
     pub fn watch(&mut self, file: File) -> Result<usize, BpfError> {
-        let number = self.files.len();
-        if number == FILES_MAX {
-            let why = format!("{FILES_MAX} files are watched already");
-            return Err(BpfError::Missing { why });
-        }
+        let number = self.watched.add(file)?;
         self.waits.set(&(number as u32), &Waits::default()).map_err(on("write", "waits"))?;
-        let settings = Settings { fd: file.as_raw_fd(), index: number as u32 + 1, ..self.owner };
-        self.set(&settings)?;
-        // The program at the entry of this call takes the file's identity from the descriptor.
-        let _ = rustix::fs::seek(&file, rustix::fs::SeekFrom::Current(0));
-        let left = self.settings.get(&0).map_err(on("read", "settings"))?;
-        let seen = left.is_some_and(|left| left.index == 0);
-        self.set(&self.owner)?;
-        if !seen {
-            let why = "the program at lseek(2) did not see a file of this process".to_owned();
-            return Err(BpfError::Missing { why });
-        }
-        self.files.push(file);
         Ok(number)
     }
 
@@ -147,12 +90,7 @@ impl LockTracer {
 
     /// Forgets all files and what was counted of them.
     pub fn forget(&mut self) -> Result<(), BpfError> {
-        let mut locks = Vec::new();
-        self.locks.each(|lock, _| locks.push(*lock)).map_err(on("read", "locks"))?;
-        for lock in locks {
-            self.locks.remove(&lock).map_err(on("write", "locks"))?;
-        }
-        self.files.clear();
+        self.watched.clear()?;
         self.stack.set(&0, &EMPTY).map_err(on("write", "stack"))?;
         self.holder.set(&0, &EMPTY).map_err(on("write", "holder"))
     }
@@ -170,11 +108,7 @@ impl LockTracer {
 
     /// Waits that are not counted, because a table had no room.
     pub fn dropped(&self) -> u64 {
-        self.dropped.get(&0).ok().flatten().unwrap_or(0)
-    }
-
-    fn set(&self, settings: &Settings) -> Result<(), BpfError> {
-        self.settings.set(&0, settings).map_err(on("write", "settings"))
+        count(&self.dropped)
     }
 }
 

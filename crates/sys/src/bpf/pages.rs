@@ -2,15 +2,14 @@
 //! has the definitions.
 
 use std::fs::{File, OpenOptions};
-use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::io::Aligned;
 use super::load::Loaded;
-use super::table::{Plain, Table};
-use super::{BpfError, on, open};
+use super::table::Table;
+use super::watch::own;
+use super::{BpfError, object, on, open};
 
 /// Files that can be watched at the same time.
 pub const FILES_MAX: usize = 64;
@@ -18,53 +17,27 @@ pub const FILES_MAX: usize = 64;
 /// linux/magic.h.
 const OVERLAYFS_SUPER_MAGIC: i64 = 0x794c_7630;
 
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-struct Settings {
-    namespace_device: u64,
-    namespace_inode: u64,
-    tgid: u32,
-    files: u32,
-}
-
-// SAFETY: its fields fill 24 bytes without a gap, and any bytes are numbers.
-unsafe impl Plain for Settings {}
-
-static OBJECT: &[u8] = &Aligned(*include_bytes!("../../bpf/pages.bpf.o")).0;
-
 /// Counts as long as it lives.
 #[derive(Debug)]
 pub struct PageTracer {
-    settings: Table<u32, Settings>,
-    watched: Table<u32, u32>,
+    /// Those of the files, each plus one, and zeros behind them.
+    descriptors: Table<u32, u32>,
     added: Table<u32, u64>,
     /// The program finds the files by these descriptors.
     files: Vec<(PathBuf, File)>,
-    owner: Settings,
     loaded: Loaded,
 }
 
 impl PageTracer {
     /// Starts with no file. Fails when the kernel does not take the program.
     pub fn start() -> Result<Self, BpfError> {
-        let missing = |error: io::Error| BpfError::Missing { why: error.to_string() };
-        let namespace = std::fs::metadata("/proc/self/ns/pid").map_err(missing)?;
-        let device = namespace.dev();
-        let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
-        let mut loaded = Loaded::new(OBJECT)?;
-        loaded.attach(&["mm_filemap_add_to_page_cache"])?;
+        let mut loaded = Loaded::new(object!("pages"))?;
+        own(&loaded, true)?;
+        loaded.attach(&["mm_filemap_add_to_page_cache"], [])?;
         Ok(Self {
-            settings: open(&loaded, "settings")?,
-            watched: open(&loaded, "watched")?,
+            descriptors: open(&loaded, "descriptors")?,
             added: open(&loaded, "added")?,
             files: Vec::new(),
-            owner: Settings {
-                // The kernel's own form, not that of stat(2): linux/kdev_t.h.
-                namespace_device: u64::from(major) << 20 | u64::from(minor),
-                namespace_inode: namespace.ino(),
-                tgid: std::process::id(),
-                files: 0,
-            },
             loaded,
         })
     }
@@ -110,12 +83,11 @@ impl PageTracer {
     }
 
     fn apply(&self) -> Result<(), BpfError> {
-        for (index, (_, file)) in (0_u32..).zip(&self.files) {
-            let fd = file.as_raw_fd().unsigned_abs();
-            self.watched.set(&index, &fd).map_err(on("write", "watched"))?;
-        }
-        let settings = Settings { files: self.files.len() as u32, ..self.owner };
-        self.settings.set(&0, &settings).map_err(on("write", "settings"))
+        let used = self.files.iter().map(|(_, file)| file.as_raw_fd().unsigned_abs() + 1);
+        let all = used.chain(std::iter::repeat(0)).take(FILES_MAX);
+        (0..).zip(all).try_for_each(|(index, descriptor)| {
+            self.descriptors.set(&index, &descriptor).map_err(on("write", "descriptors"))
+        })
     }
 }
 
