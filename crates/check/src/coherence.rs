@@ -273,7 +273,7 @@ fn try_all(session: &mut Session<'_>, plan: &Plan, targets: &[Target]) -> Result
         let _ = session.ask(rank, Ask::Start { id: plan.id })?;
     }
     if let Err(errno) = session.ask(0, Ask::Create)? {
-        let (doing, error) = ("create a file", crate::direct::name_of(errno));
+        let (doing, error) = ("create a file", crate::evidence::name_of(errno));
         let hint = "free some space, or choose another directory";
         return Err(CheckError::Rank { doing, rank: 0, error, hint });
     }
@@ -306,7 +306,7 @@ fn open(session: &mut Session<'_>) -> Result<(), CheckError> {
             session.opened.push(rank);
             continue;
         }
-        let error = crate::direct::name_of(last);
+        let error = crate::evidence::name_of(last);
         if last != Errno::NOENT.raw_os_error() || rank == 0 {
             let hint = "check the permissions of the path at that rank";
             return Err(CheckError::Rank { doing: "open the file", rank, error, hint });

@@ -23,7 +23,6 @@ use blockstone_sys::survey;
 use crate::CheckError;
 use witness::Witness;
 
-pub(crate) use classify::name_of;
 pub(crate) use files::family;
 pub use files::{Processes, of_processes};
 

@@ -30,6 +30,7 @@ pub mod coherence;
 pub mod direct;
 pub mod durability;
 mod error;
+mod evidence;
 pub mod iosize;
 pub mod meet;
 pub mod metadata;

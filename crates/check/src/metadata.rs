@@ -22,7 +22,7 @@ use blockstone_sys::{slab, survey};
 use rustix::io::Errno;
 
 use crate::CheckError;
-use crate::direct::name_of;
+use crate::evidence::name_of;
 use layout::{Dirs, Kind};
 use ranks::{Device, Outcome, Ranks, Task};
 

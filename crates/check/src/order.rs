@@ -20,7 +20,7 @@ use blockstone_sys::cached;
 use blockstone_sys::survey;
 
 use crate::CheckError;
-use classify::{Seen, classify, name_of};
+use classify::{Seen, classify};
 use load::{Totals, run};
 use scratch::{Files, Sharing};
 use witness::Witness;
@@ -230,7 +230,7 @@ impl Trial {
             writers: self.writers,
             class,
             evidence,
-            error: error.map(name_of),
+            error: error.map(crate::evidence::name_of),
             one_file,
             own_files,
             waited_in,

@@ -12,7 +12,7 @@ use super::history::{Contradiction, Operation};
 use super::ranks::Rank;
 use super::stamp::Content;
 use crate::CheckError;
-use crate::direct::name_of;
+use crate::evidence::name_of;
 
 /// Later than this, what is fresh is so because time passed.
 const SOON_NS: u64 = 1_000_000_000;

@@ -1,14 +1,11 @@
 //! From what was seen of a cell to its class. Success alone is never taken for direct.
 
-use std::io;
-
 use blockstone_base::direct::{Class, Operation};
 use blockstone_base::units::Bytes;
 use blockstone_sys::bpf::effect::Effect;
-use rustix::io::Errno;
 
-const EINVAL: i32 = 22;
-const EOPNOTSUPP: i32 = 95;
+use crate::evidence::{and_then, of_too_few};
+
 pub const PAGE_BYTES: u64 = 4096;
 
 /// How a file system caches files, as far as that decides what evidence there can be.
@@ -85,17 +82,10 @@ pub struct Seen {
 /// The class, and what it rests on.
 pub fn classify(seen: &Seen) -> (Class, String) {
     if seen.requests == 0 {
-        return match seen.error {
-            Some(errno @ (EINVAL | EOPNOTSUPP)) => (Class::Refused, name_of(errno)),
-            Some(errno) => (Class::Unknown, format!("it failed: {}", name_of(errno))),
-            None => (Class::Unknown, "nothing was requested".to_owned()),
-        };
+        let classes = [Class::Refused, Class::Unknown];
+        return of_too_few(0, seen.error, classes, "nothing was requested");
     }
-    let (class, mut evidence) = of_served(seen);
-    if let Some(errno) = seen.error {
-        evidence = format!("{evidence}; then {}", name_of(errno));
-    }
-    (class, evidence)
+    and_then(of_served(seen), seen.error)
 }
 
 /// Of requests that succeeded.
@@ -236,25 +226,6 @@ pub fn pages(count: u64) -> String {
     if count == 1 { "1 page".to_owned() } else { format!("{count} pages") }
 }
 
-/// `EINVAL`, or the number of a rarer one.
-pub fn name_of(errno: i32) -> String {
-    let known = [
-        (Errno::INVAL, "EINVAL"),
-        (Errno::OPNOTSUPP, "EOPNOTSUPP"),
-        (Errno::IO, "EIO"),
-        (Errno::NOSPC, "ENOSPC"),
-        (Errno::PERM, "EPERM"),
-        (Errno::ACCESS, "EACCES"),
-        (Errno::ROFS, "EROFS"),
-        (Errno::DQUOT, "EDQUOT"),
-    ];
-    let found = known.iter().find(|(known, _)| known.raw_os_error() == errno);
-    found.map_or_else(
-        || io::Error::from_raw_os_error(errno).to_string(),
-        |(_, name)| (*name).to_owned(),
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -344,7 +315,7 @@ mod tests {
 
     #[test]
     fn refusals_failures_and_memory_have_classes_of_their_own() {
-        let refused = Seen { requests: 0, error: Some(EINVAL), ..seen() };
+        let refused = Seen { requests: 0, error: Some(22), ..seen() };
         is(&refused, Class::Refused, "EINVAL");
         is(&Seen { error: Some(5), ..refused }, Class::Unknown, "EIO");
         is(&Seen { in_memory: true, ..seen() }, Class::Memory, "in memory");

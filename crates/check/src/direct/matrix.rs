@@ -16,7 +16,7 @@ use blockstone_sys::cached::{self, Look};
 use blockstone_sys::file::{Access, BlockFile, FileError};
 use blockstone_sys::survey::{Alignment, alignment_of};
 
-use super::classify::{Caching, Counted, Seen, classify, name_of};
+use super::classify::{Caching, Counted, Seen, classify};
 use super::place::{Place, REQUESTS};
 use super::scratch::{self, ScratchFile};
 use super::witness::Witness;
@@ -165,7 +165,7 @@ impl Trial<'_> {
             class,
             evidence,
             requests: done.requests,
-            error: done.error.map(name_of),
+            error: done.error.map(crate::evidence::name_of),
             promised,
             added_pages: seen.counted.map(|counted| counted.added_pages),
             direct_ios: seen.counted.and_then(|counted| counted.direct_ios),

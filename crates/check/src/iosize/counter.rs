@@ -7,70 +7,64 @@ use std::path::{Path, PathBuf};
 
 use blockstone_base::Capability;
 use blockstone_measure::Observer;
+use blockstone_sys::bpf::Subject;
 use blockstone_sys::bpf::iosize::{OfSize, Place, SizeTracer};
-use blockstone_sys::bpf::{self, BpfError, Subject};
 use blockstone_sys::survey::Mounts;
 use rustix::fs::OFlags;
+
+use crate::evidence::Kernel;
 
 /// The PID namespace in which the kernel counts, `linux/proc_ns.h`.
 const INITIAL_PID_NAMESPACE: u64 = 0xefff_fffc;
 /// Files that are written back at the end.
 const FLUSHED: usize = 1_000;
 
-/// The kernel's counters, or why there are none.
 #[derive(Debug)]
 pub struct Counter {
-    tracer: Result<SizeTracer, String>,
+    kernel: Kernel<SizeTracer>,
     mounts: Mounts,
 }
 
 impl Counter {
     pub fn start() -> Self {
-        let started = match bpf::capability(Path::new("/")) {
-            Capability::Degraded { why } => Err(why),
-            Capability::Full if !is_initial_namespace() => {
-                Err("this is not the initial PID namespace, whose ids the kernel counts by"
-                    .to_owned())
-            }
-            Capability::Full => SizeTracer::start().map_err(|error| in_one_line(&error)),
-        };
-        Self { tracer: started, mounts: Mounts::read(Path::new("/")) }
+        let mut kernel = Kernel::start(SizeTracer::start);
+        if !is_initial_namespace() {
+            kernel.lose("this is not the initial PID namespace, whose ids the kernel counts by");
+        }
+        Self { kernel, mounts: Mounts::read(Path::new("/")) }
     }
 
     pub fn capability(&self) -> Capability {
-        match &self.tracer {
-            Ok(_) => Capability::Full,
-            Err(why) => Capability::degraded(why.clone()),
-        }
+        self.kernel.capability()
     }
 
     pub fn want(&mut self, pid: u32) {
-        self.ask(|tracer| tracer.want(pid));
+        self.kernel.ask(|tracer| tracer.want(pid));
     }
 
     pub fn forget(&mut self, pid: u32) {
-        self.ask(|tracer| tracer.forget(pid));
+        self.kernel.ask(|tracer| tracer.forget(pid));
     }
 
     /// How many processes are counted that have not ended.
     pub fn living(&mut self) -> u64 {
-        self.ask(SizeTracer::living).map_or(0, |living| living.len() as u64)
+        self.kernel.ask(SizeTracer::living).map_or(0, |living| living.len() as u64)
     }
 
     pub fn dropped(&self) -> u64 {
-        self.tracer.as_ref().map_or(0, SizeTracer::dropped)
+        self.kernel.get().map_or(0, SizeTracer::dropped)
     }
 
     /// What these kernels do not show.
     pub fn blind(&self) -> Vec<String> {
-        let Ok(tracer) = &self.tracer else { return Vec::new() };
+        let Some(tracer) = self.kernel.get() else { return Vec::new() };
         let faults = (!tracer.sees_faults).then_some("page faults");
         let rings = (!tracer.sees_rings).then_some("io_uring");
         faults.into_iter().chain(rings).map(str::to_owned).collect()
     }
 
     pub fn sizes(&mut self) -> Vec<OfSize> {
-        self.ask(SizeTracer::sizes).unwrap_or_default()
+        self.kernel.ask(SizeTracer::sizes).unwrap_or_default()
     }
 
     /// How each place is called.
@@ -99,7 +93,7 @@ impl Counter {
     }
 
     fn inner_path(&mut self, place: &Place) -> Option<String> {
-        self.ask(|tracer| tracer.path_of(place)).flatten()
+        self.kernel.ask(|tracer| tracer.path_of(place)).flatten()
     }
 
     /// Whether the path leads to the very file, and the path: where it does, or where it would if
@@ -144,25 +138,8 @@ impl Counter {
             let _ = file.map(|file| file.sync_data());
         }
     }
-
-    fn ask<T>(
-        &mut self,
-        question: impl FnOnce(&mut SizeTracer) -> Result<T, BpfError>,
-    ) -> Option<T> {
-        match question(self.tracer.as_mut().ok()?) {
-            Ok(answer) => Some(answer),
-            Err(error) => {
-                self.tracer = Err(in_one_line(&error));
-                None
-            }
-        }
-    }
 }
 
 fn is_initial_namespace() -> bool {
     fs::metadata("/proc/self/ns/pid").is_ok_and(|it| it.ino() == INITIAL_PID_NAMESPACE)
-}
-
-fn in_one_line(error: &BpfError) -> String {
-    error.to_string().replace("\nhint: ", "; ")
 }

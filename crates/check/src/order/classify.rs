@@ -1,9 +1,8 @@
 //! From what was seen of a mode to its class. It rests on the share of time, never on rates.
 
-use std::io;
-
 use blockstone_base::order::{Class, Side};
-use rustix::io::Errno;
+
+use crate::evidence::{and_then, of_too_few};
 
 /// Of the most that threads can wait for each other: from here on they serialise.
 const SERIALISES_FROM: f64 = 0.30;
@@ -20,8 +19,6 @@ const CONTROL_SWITCHES: f64 = 1.3;
 const SPINS_FROM: f64 = 1.5;
 /// Fewer decide nothing.
 const LEAST_REQUESTS: u64 = 16;
-const EINVAL: i32 = 22;
-const EOPNOTSUPP: i32 = 95;
 
 /// What was seen of a mode.
 #[derive(Clone, Debug)]
@@ -45,13 +42,8 @@ pub fn classify(seen: &Seen) -> (Class, String) {
     let one_requests = seen.one_file.requests;
     let requests = seen.own_files.map_or(one_requests, |own| own.requests.min(one_requests));
     if requests < LEAST_REQUESTS {
-        return match seen.error {
-            Some(errno @ (EINVAL | EOPNOTSUPP)) if requests == 0 => {
-                (Class::Refused, name_of(errno))
-            }
-            Some(errno) => (Class::Unknown, format!("it failed: {}", name_of(errno))),
-            None => (Class::Unknown, format!("only {requests} requests in this time")),
-        };
+        let few = format!("only {requests} requests in this time");
+        return of_too_few(requests, seen.error, [Class::Refused, Class::Unknown], &few);
     }
     let (class, mut evidence) =
         match (seen.one_file.lock_time_share, seen.own_files.map(|own| own.lock_time_share)) {
@@ -64,10 +56,7 @@ pub fn classify(seen: &Seen) -> (Class, String) {
         let share = percent(lost as f64 / all as f64);
         evidence = format!("{evidence}; {lost} of {all} appends ({share}) overwrote others");
     }
-    if let Some(errno) = seen.error {
-        evidence = format!("{evidence}; then {}", name_of(errno));
-    }
-    (class, evidence)
+    and_then((class, evidence), seen.error)
 }
 
 /// The most that threads can wait for each other, as a share of their time: all but one wait.
@@ -126,21 +115,6 @@ fn by_switches(seen: &Seen) -> (Class, String) {
 
 fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
-}
-
-/// `EINVAL`, or the text of a rarer one.
-pub fn name_of(errno: i32) -> String {
-    let known = [
-        (Errno::INVAL, "EINVAL"),
-        (Errno::OPNOTSUPP, "EOPNOTSUPP"),
-        (Errno::IO, "EIO"),
-        (Errno::NOSPC, "ENOSPC"),
-    ];
-    let found = known.iter().find(|(known, _)| known.raw_os_error() == errno);
-    found.map_or_else(
-        || io::Error::from_raw_os_error(errno).to_string(),
-        |(_, name)| (*name).to_owned(),
-    )
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use blockstone_base::Capability;
 use blockstone_sys::bpf::order::LockTracer;
-use blockstone_sys::bpf::{self, BpfError};
 use blockstone_sys::perf::KernelSymbols;
+
+use crate::evidence::Kernel;
 
 /// Waits for locks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,8 +18,7 @@ pub struct Waited {
 
 #[derive(Debug)]
 pub struct Witness {
-    tracer: Option<LockTracer>,
-    why: String,
+    kernel: Kernel<LockTracer>,
     watched: usize,
     symbols: Option<KernelSymbols>,
 }
@@ -28,34 +28,25 @@ const NAMES: usize = 4;
 
 impl Witness {
     pub fn start() -> Self {
-        let started = match bpf::capability(Path::new("/")) {
-            Capability::Full => LockTracer::start().map_err(|error| in_one_line(&error)),
-            Capability::Degraded { why } => Err(why),
-        };
-        let (tracer, why) = match started {
-            Ok(tracer) => (Some(tracer), String::new()),
-            Err(why) => (None, why),
-        };
-        Self { tracer, why, watched: 0, symbols: None }
+        Self { kernel: Kernel::start(LockTracer::start), watched: 0, symbols: None }
     }
 
     pub fn capability(&self) -> Capability {
-        match &self.tracer {
-            Some(_) => Capability::Full,
-            None => Capability::degraded(self.why.clone()),
-        }
+        self.kernel.capability()
     }
 
     /// Why it is not there.
     pub fn why(&self) -> &str {
-        &self.why
+        self.kernel.why()
     }
 
     /// From now on counts waits for the locks of these files. A witness that misses one is none.
     pub fn watch(&mut self, files: &[&File]) {
         for file in files {
-            let Ok(file) = file.try_clone() else { return self.lose("no descriptor is left") };
-            if self.ask(|tracer| tracer.watch(file)).is_some() {
+            let Ok(file) = file.try_clone() else {
+                return self.kernel.lose("no descriptor is left");
+            };
+            if self.kernel.ask(|tracer| tracer.watch(file)).is_some() {
                 self.watched += 1;
             }
         }
@@ -65,7 +56,7 @@ impl Witness {
     pub fn waits(&mut self, exclusive: bool) -> Option<Waited> {
         let mut sum = Waited::default();
         for number in 0..self.watched {
-            let waits = self.ask(|tracer| tracer.waits(number))?;
+            let waits = self.kernel.ask(|tracer| tracer.waits(number))?;
             sum.waits += waits.shared;
             sum.ns += waits.shared_ns;
             if exclusive {
@@ -73,17 +64,17 @@ impl Witness {
                 sum.ns += waits.exclusive_ns;
             }
         }
-        self.tracer.is_some().then_some(sum)
+        self.kernel.get().map(|_| sum)
     }
 
     pub fn forget(&mut self) {
         self.watched = 0;
-        self.ask(LockTracer::forget);
+        self.kernel.ask(LockTracer::forget);
     }
 
     /// Where the first thread waited: addresses in the kernel.
     pub fn first_stack(&mut self) -> Vec<u64> {
-        self.ask(|tracer| tracer.first_stack()).unwrap_or_default()
+        self.kernel.ask(|tracer| tracer.first_stack()).unwrap_or_default()
     }
 
     /// The same of the thread that had the lock, when it let the first one go on.
@@ -113,28 +104,6 @@ impl Witness {
 
     /// Waits that were not counted.
     pub fn dropped(&self) -> u64 {
-        self.tracer.as_ref().map_or(0, LockTracer::dropped)
+        self.kernel.get().map_or(0, LockTracer::dropped)
     }
-
-    fn ask<T>(
-        &mut self,
-        question: impl FnOnce(&mut LockTracer) -> Result<T, BpfError>,
-    ) -> Option<T> {
-        match question(self.tracer.as_mut()?) {
-            Ok(answer) => Some(answer),
-            Err(error) => {
-                self.lose(&in_one_line(&error));
-                None
-            }
-        }
-    }
-
-    fn lose(&mut self, why: &str) {
-        why.clone_into(&mut self.why);
-        self.tracer = None;
-    }
-}
-
-fn in_one_line(error: &BpfError) -> String {
-    error.to_string().replace("\nhint: ", "; ")
 }
