@@ -1,7 +1,10 @@
 //! The options of `check`; each check declares its own beside what it does.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
+use anyhow::{Result, bail};
+use blockstone_base::units::Nanos;
 use clap::{Args, ValueHint};
 
 /// Arguments of `check`.
@@ -22,4 +25,34 @@ pub struct CheckArgs {
     /// which is only read
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub path: Option<PathBuf>,
+}
+
+/// For how long a process is observed.
+const DURATION: Nanos = Nanos::millis(5_000);
+/// Longer observations are what a watch is for.
+const DURATION_MAX: Nanos = Nanos::millis(3_600_000);
+
+/// A process that runs already.
+#[derive(Args, Debug)]
+pub struct Observed {
+    /// Observe this process and its children instead
+    #[arg(long, value_name = "PID",
+          value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
+    pub pid: Option<u32>,
+    /// Count the I/O of the process for this time [default: 5s]
+    #[arg(long = "for", value_name = "TIME")]
+    duration: Option<Nanos>,
+}
+
+impl Observed {
+    pub fn duration(&self) -> Result<Duration> {
+        let duration = self.duration.unwrap_or(DURATION);
+        if duration.get() == 0 || duration > DURATION_MAX {
+            bail!(
+                "observe for {duration}: it must be more than nothing, and at most 1h\n\
+                 hint: --for 5s"
+            );
+        }
+        Ok(Duration::from_nanos(duration.get()))
+    }
 }

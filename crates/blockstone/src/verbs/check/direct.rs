@@ -8,13 +8,13 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use blockstone_base::Capability;
 use blockstone_base::direct::{Cell, Class, DirectFindings, OpenFile};
-use blockstone_base::units::Nanos;
 use blockstone_check::direct::{Processes, of_path, of_processes};
 use blockstone_judge::judge_direct;
 use blockstone_report::Tone;
 use blockstone_target::{monitor, without_password};
 use clap::{Args, FromArgMatches, ValueHint};
 
+use super::args::Observed;
 use super::part::{self, CellKeys, Check, Numbers, Part};
 use crate::password::PasswordFile;
 use crate::progress::Progress;
@@ -32,11 +32,6 @@ pub const CHECK: Check = Check {
     quick: |path, progress| Ok(part(of_path(path, recordings::draw_seed(), progress)?)),
 };
 
-/// For how long processes are observed.
-const DURATION: Nanos = Nanos::millis(5_000);
-/// Longer observations are what a watch is for.
-const DURATION_MAX: Nanos = Nanos::millis(3_600_000);
-
 /// Arguments of `check direct`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -48,22 +43,18 @@ Examples:
 struct DirectArgs {
     /// A directory, in which scratch files without a name are used, or a file or block device,
     /// which is only read
-    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath, conflicts_with_all = ["pid", "db"],
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath,
+          conflicts_with_all = ["pid", "duration", "db"],
           required_unless_present_any = ["pid", "db"])]
     path: Option<PathBuf>,
-    /// Observe the open files of this process and its children instead
-    #[arg(long, value_name = "PID", conflicts_with = "db",
-          value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
-    pid: Option<u32>,
+    #[command(flatten)]
+    observed: Observed,
     /// Observe the open files of this database server, and compare them with its settings:
     /// `postgres://user@host/db` or `mysql://user@host`
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "pid")]
     db: Option<String>,
     #[command(flatten)]
     password: PasswordFile,
-    /// Count the I/O of the process for this time [default: 5s]
-    #[arg(long = "for", value_name = "TIME", conflicts_with = "path")]
-    duration: Option<Nanos>,
 }
 
 fn run(args: &DirectArgs, progress: &mut Progress) -> Result<Part> {
@@ -71,14 +62,8 @@ fn run(args: &DirectArgs, progress: &mut Progress) -> Result<Part> {
     if let Some(path) = &args.path {
         return Ok(part(of_path(path, recordings::draw_seed(), progress)?));
     }
-    let duration = args.duration.unwrap_or(DURATION);
-    if duration.get() == 0 || duration > DURATION_MAX {
-        bail!(
-            "observe for {duration}: it must be more than nothing, and at most 1h\nhint: --for 5s"
-        );
-    }
-    let duration = Duration::from_nanos(duration.get());
-    let processes = match (&args.db, args.pid) {
+    let duration = args.observed.duration()?;
+    let processes = match (&args.db, args.observed.pid) {
         (Some(address), _) => server(address, duration)?,
         (None, pid) => {
             let pid = pid.unwrap_or_default();

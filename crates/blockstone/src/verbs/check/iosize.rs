@@ -4,16 +4,16 @@ mod tables;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use blockstone_base::Capability;
 use blockstone_base::iosize::{Charged, Class, Flow, IosizeFindings};
-use blockstone_base::units::{Bytes, Nanos, thousands, three_digits};
+use blockstone_base::units::{Bytes, thousands, three_digits};
 use blockstone_check::iosize::{of_command, of_path, of_process, of_tools};
 use blockstone_report::Tone;
 use clap::{Args, FromArgMatches, ValueHint};
 
+use super::args::Observed;
 use super::part::{self, CellKeys, Check, Numbers, Part};
 use crate::progress::Progress;
 use crate::recordings;
@@ -30,11 +30,6 @@ pub const CHECK: Check = Check {
     quick: |path, progress| Ok(part(of_path(path, recordings::draw_seed(), progress)?)),
 };
 
-/// For how long a process is observed.
-const DURATION: Nanos = Nanos::millis(5_000);
-/// Longer observations are what a watch is for.
-const DURATION_MAX: Nanos = Nanos::millis(3_600_000);
-
 /// Arguments of `check iosize`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -45,21 +40,17 @@ Examples:
   blockstone check iosize --tools /data")]
 struct IosizeArgs {
     /// The command to run, with its arguments; its output goes to standard error
-    #[arg(value_name = "CMD", last = true, conflicts_with_all = ["pid", "tools"],
+    #[arg(value_name = "CMD", last = true,
+          conflicts_with_all = ["pid", "duration", "tools"],
           required_unless_present_any = ["pid", "tools"],
           value_hint = ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
-    /// Observe this process and its children instead
-    #[arg(long, value_name = "PID", conflicts_with = "tools",
-          value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
-    pid: Option<u32>,
-    /// Count the I/O of the process for this time [default: 5s]
-    #[arg(long = "for", value_name = "TIME", requires = "pid")]
-    duration: Option<Nanos>,
+    #[command(flatten)]
+    observed: Observed,
     /// Run cp, cat, dd, tar and others, as far as they are installed, on a scratch file of 4 MiB in
     /// this directory
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".",
-          value_hint = ValueHint::DirPath)]
+          conflicts_with_all = ["pid", "duration"], value_hint = ValueHint::DirPath)]
     tools: Option<PathBuf>,
 }
 
@@ -67,16 +58,10 @@ fn run(args: &IosizeArgs, progress: &mut Progress) -> Result<Part> {
     if let Some(dir) = &args.tools {
         return Ok(part(of_tools(dir, recordings::draw_seed(), progress)?));
     }
-    let Some(pid) = args.pid else {
+    let Some(pid) = args.observed.pid else {
         return Ok(part(of_command(&args.command, progress)?));
     };
-    let duration = args.duration.unwrap_or(DURATION);
-    if duration.get() == 0 || duration > DURATION_MAX {
-        bail!(
-            "observe for {duration}: it must be more than nothing, and at most 1h\nhint: --for 5s"
-        );
-    }
-    Ok(part(of_process(pid, Duration::from_nanos(duration.get()), progress)?))
+    Ok(part(of_process(pid, args.observed.duration()?, progress)?))
 }
 
 fn part(findings: IosizeFindings) -> Part {
