@@ -14,8 +14,8 @@ const CONTROL_UP_TO: f64 = 1.0 / 3.0;
 /// device, a second and third are for a lock.
 const SWITCHES_ABOVE: f64 = 2.0;
 const CONTROL_SWITCHES: f64 = 1.3;
-/// Writers that do not sleep in the kernel spin while they wait, which is not counted. So many times
-/// the processor time of a request tells that they may.
+/// Writers that do not sleep in the kernel spin while they wait, which is not counted. From this
+/// many times the processor time of a request on, they may.
 const SPINS_FROM: f64 = 1.5;
 /// Fewer decide nothing.
 const LEAST_REQUESTS: u64 = 16;

@@ -79,7 +79,7 @@ impl Witness {
 
     /// The same of the thread that had the lock, when it let the first one go on.
     pub fn first_holder(&mut self) -> Vec<u64> {
-        self.ask(|tracer| tracer.first_holder()).unwrap_or_default()
+        self.kernel.ask(|tracer| tracer.first_holder()).unwrap_or_default()
     }
 
     /// The functions at these addresses, from the one that takes the lock (`down_write`) or lets go

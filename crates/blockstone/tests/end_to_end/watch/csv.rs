@@ -29,7 +29,8 @@ const SHORT: [&str; 6] = ["--interval", "200ms", "--no-bpf", "--view", "host,dis
 
 #[test]
 fn lines_and_both_shapes_of_csv_are_the_same_figures() {
-    let _turn = Turn::beside();
+    // Others make devices, which would be columns.
+    let _turn = Turn::alone();
     let scratch = ScratchDir::on_disk().unwrap();
     let [night, wide] = ["night", "wide.csv"].map(|name| scratch.path().join(name));
     let (dir, file) = (night.to_str().unwrap(), wide.to_str().unwrap());
