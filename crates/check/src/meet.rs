@@ -1,6 +1,6 @@
-//! How the sides of a check on several hosts meet and talk over TCP: ranks of `check coherence`, and
-//! writers and their witness in `check durability`. They send frames of 32 bytes, some of which a
-//! text follows; the log of a witness is made of the same frames.
+//! How the sides of a check on several hosts meet and talk over TCP: ranks of `check coherence`,
+//! and writers and their witness in `check durability`. They send frames of 32 bytes, some of which
+//! a text follows; the log of a witness is made of the same frames.
 //!
 //! Whoever connects may be hostile. One [`Door`] serves all who have not said who they are, without
 //! a thread or a buffer for each: they have two seconds, and the oldest gives way where there are

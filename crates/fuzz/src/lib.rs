@@ -1,7 +1,7 @@
 //! Fuzzing of every parser of bytes that Blockstone did not make itself a moment ago: files of
 //! recordings and saved scans, files of other monitors and tools, texts of /proc, pages of
-//! databases, answers of their servers, requests of scrapers, what sides of a check say to each other,
-//! and what the disks of the miniature instance hold.
+//! databases, answers of their servers, requests of scrapers, what sides of a check say to each
+//! other, and what the disks of the miniature instance hold.
 //!
 //! [`TARGETS`] lists the parsers, each with seeds made by code and a function that feeds it. From
 //! this list derive the runner (`cargo xtask fuzz`), the step of CI, the test of this crate and the

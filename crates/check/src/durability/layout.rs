@@ -109,7 +109,10 @@ mod tests {
 
     #[test]
     fn blocks_in_a_circle_do_not_overlap_and_keep_their_size() {
-        assert!(u64::MAX - first_checked(Pattern::Append, u64::MAX) < HORIZON, "of a hostile witness");
+        assert!(
+            u64::MAX - first_checked(Pattern::Append, u64::MAX) < HORIZON,
+            "of a hostile witness"
+        );
         assert!(SLOTS.is_multiple_of(ROUND) && KEPT.is_multiple_of(ROUND) && HORIZON <= SLOTS);
         let mut end = 0;
         for sequence in 0..SLOTS {
