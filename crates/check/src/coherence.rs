@@ -26,7 +26,7 @@ use blockstone_sys::survey;
 use rustix::io::Errno;
 
 use crate::CheckError;
-use crate::meet::{self, Hello};
+use crate::meet::{self, Hello, LinkError};
 use agent::Agent;
 pub use ask::{Ask, Reply};
 use ask::{BLOCKS, FILE_BYTES, STRIDE_BYTES};
@@ -83,24 +83,20 @@ pub fn of_hosts(
     if meeting.rank > 0 {
         let (agent, target) = agent_of(plan, &plan.paths[0])?;
         let interrupted = || observer.interrupted().is_some();
-        let mut link = meet::connect(&meeting.address, &hello, MEET_WITHIN, &interrupted)?;
+        let mut link = match meet::connect(&meeting.address, &hello, MEET_WITHIN, &interrupted) {
+            Err(LinkError::Interrupted) => return Ok(ended(&target, observer)),
+            link => link?,
+        };
         link.tell(&target.about)?;
         let found = ranks::serve(agent, &mut link, &interrupted)?;
-        let ended = || CoherenceFindings {
-            subject: target.about.clone(),
-            ranks: Vec::new(),
-            clock_bound_ns: 0,
-            patience_ns: 0,
-            cells: Vec::new(),
-            notes: vec!["rank 0 ended before all was tried".to_owned()],
-            unfinished: true,
-            signal: observer.interrupted().map(str::to_owned),
-        };
-        return Ok(found.unwrap_or_else(ended));
+        return Ok(found.unwrap_or_else(|| ended(&target, observer)));
     }
     let (mut ranks, mut targets) = local_ranks(plan)?;
     let interrupted = || observer.interrupted().is_some();
-    let links = meet::gather(&meeting.address, &hello, MEET_WITHIN, &interrupted)?;
+    let links = match meet::gather(&meeting.address, &hello, MEET_WITHIN, &interrupted) {
+        Err(LinkError::Interrupted) => return Ok(ended(&targets[0], observer)),
+        links => links?,
+    };
     for mut link in links {
         let about: String = link.hear(MEET_WITHIN)?.ok_or(CheckError::RankGone)?;
         let about = about.chars().filter(|it| !it.is_control()).take(200).collect();
@@ -108,6 +104,20 @@ pub fn of_hosts(
         ranks.push(Rank::process(link)?);
     }
     coordinate(plan, ranks, targets, observer)
+}
+
+/// What a rank says of a check that ended before it knows what was found.
+fn ended(target: &Target, observer: &dyn Observer) -> CoherenceFindings {
+    CoherenceFindings {
+        subject: target.about.clone(),
+        ranks: Vec::new(),
+        clock_bound_ns: 0,
+        patience_ns: 0,
+        cells: Vec::new(),
+        notes: vec!["The check ended before all was tried.".to_owned()],
+        unfinished: true,
+        signal: observer.interrupted().map(str::to_owned),
+    }
 }
 
 /// Makes a file in a directory that checks may write to later, on all mounts that have it: where
