@@ -5,6 +5,7 @@ mod databases;
 mod orphans;
 mod passwords;
 mod servers;
+mod sides;
 mod tls;
 
 use std::fs;

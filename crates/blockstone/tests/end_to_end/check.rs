@@ -2,7 +2,7 @@
 //! processes, without privileges, and refused.
 
 mod coherence;
-mod durability;
+pub mod durability;
 mod iosize;
 mod metadata;
 mod order;

@@ -6,7 +6,7 @@ mod csv;
 mod database;
 mod import;
 mod lines;
-mod listen;
+pub mod listen;
 mod profile;
 mod terminal;
 

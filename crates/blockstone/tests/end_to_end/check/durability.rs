@@ -27,14 +27,14 @@ fn check() -> Command {
 }
 
 /// A witness; it ends when it is dropped.
-struct Witness {
-    child: Child,
-    address: String,
+pub struct Witness {
+    pub child: Child,
+    pub address: String,
     scratch: ScratchDir,
 }
 
 impl Witness {
-    fn start() -> Self {
+    pub fn start() -> Self {
         let scratch = ScratchDir::on_disk().unwrap();
         let mut command = check();
         command.args(["--serve", "127.0.0.1:0", "--log"]).arg(scratch.path().join("log"));

@@ -151,8 +151,11 @@ impl Prometheus {
     }
 }
 
-/// Keeps connections open whose requests never end, and opens them again when they are closed.
-fn half_open(address: &str, connections: usize, enough: &AtomicBool) {
+/// What a request begins with.
+const REQUEST: &[u8] = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nX: ";
+
+/// Keeps connections open that never end what they say, and opens them again when they are closed.
+pub fn half_open(address: &str, connections: usize, saying: &[u8], enough: &AtomicBool) {
     let mut open: Vec<Option<TcpStream>> = (0..connections).map(|_| None).collect();
     while !enough.load(Ordering::Relaxed) {
         for place in &mut open {
@@ -161,7 +164,7 @@ fn half_open(address: &str, connections: usize, enough: &AtomicBool) {
                 !read.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
             });
             if is_closed && let Ok(mut stream) = TcpStream::connect(address) {
-                let _ = stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nX: ");
+                let _ = stream.write_all(saying);
                 let _ = stream.set_nonblocking(true);
                 *place = Some(stream);
             }
@@ -202,7 +205,7 @@ fn prometheus_with_the_token_scrapes_beside_half_open_connections() {
     let watching = Listening::with_descriptors(256, &["--listen-token-file", token]);
     let enough = AtomicBool::new(false);
     thread::scope(|scope| {
-        scope.spawn(|| half_open(&watching.address, 300, &enough));
+        scope.spawn(|| half_open(&watching.address, 300, REQUEST, &enough));
         let credentials = format!("    authorization:\n      credentials_file: {token}\n");
         let prometheus = Prometheus::start(&watching.address, scratch.path(), &credentials);
         let five = "blockstone_watch_ticks_total and on() (sum(sum_over_time(up[5m])) >= 5)";
@@ -237,7 +240,7 @@ fn half_open_connections_stop_neither_scrapes_nor_probes() {
     let watching = Listening::with_descriptors(256, &["--record", &dir("attacked")]);
     let enough = AtomicBool::new(false);
     thread::scope(|scope| {
-        scope.spawn(|| half_open(&watching.address, 400, &enough));
+        scope.spawn(|| half_open(&watching.address, 400, REQUEST, &enough));
         thread::sleep(Duration::from_secs(2));
         watching.scrapes(10);
         assert!(watching.status("Threads:") < 16, "{} threads", watching.status("Threads:"));
