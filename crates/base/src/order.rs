@@ -143,11 +143,6 @@ impl OrderFindings {
         self.cells.iter().filter(|cell| cell.writers == self.writers)
     }
 
-    /// Appends of several writers, of which some are lost.
-    pub fn lossy(&self) -> impl Iterator<Item = &Side> {
-        self.largest().map(|cell| &cell.one_file).filter(|side| side.lost > 0)
-    }
-
     /// The modes of this class.
     pub fn of(&self, class: Class) -> Vec<&'static str> {
         let found = self.largest().filter(|cell| cell.class == class);

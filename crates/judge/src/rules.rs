@@ -4,6 +4,7 @@
 mod above_calibration;
 mod above_link;
 mod alignment_refused;
+mod appends_lost;
 mod block_sampling;
 mod burst;
 mod cache_suspected;

@@ -39,7 +39,7 @@ fn found(classes: &[Class]) -> OrderFindings {
 fn writers_that_wait_are_a_warning_with_what_to_do() {
     use Class::{Refused, Scales, Serialises, Unknown};
     for rule in registry::ALL {
-        let tried = rule.id == "writers-wait";
+        let tried = ["writers-wait", "appends-lost"].contains(&rule.id);
         assert_eq!(rule.applies_to().any(|it| it == Subject::Order), tried, "{}", rule.id);
     }
     let judged = |classes: &[Class]| {
@@ -54,4 +54,21 @@ fn writers_that_wait_are_a_warning_with_what_to_do() {
     assert_eq!(judged(&[Scales, Unknown]).outcome, Outcome::Inconclusive);
     assert_eq!(judged(&[Refused]).outcome, Outcome::Inconclusive);
     assert!(judge_order(&found(&[])).is_empty(), "nothing was tried");
+}
+
+#[test]
+fn appends_that_overwrite_each_other_are_a_warning() {
+    let judged = |requests, lost| {
+        let mut findings = found(&[Class::Scales; 4]);
+        let appends = findings.cells.iter_mut().find(|cell| cell.mode == Mode::Append).unwrap();
+        appends.one_file = Side { requests, lost, ..appends.one_file };
+        let verdicts = judge_order(&findings);
+        verdicts.into_iter().find(|verdict| verdict.rule == "appends-lost").unwrap()
+    };
+    let failed = judged(1000, 740);
+    assert!(failed.warns(), "{failed:?}");
+    assert_eq!(failed.evidence, "740 of 1000 appends (74 %) are missing from the file");
+    assert_eq!(failed.concerns, ["append"]);
+    assert_eq!(judged(1000, 0).outcome, Outcome::Pass);
+    assert_eq!(judged(0, 0).outcome, Outcome::Inconclusive, "they are refused");
 }

@@ -19,6 +19,7 @@ pub const ALL: &[Rule] = &[
     super::cached_metadata::RULE,
     super::incoherent::RULE,
     super::writers_wait::RULE,
+    super::appends_lost::RULE,
     super::above_link::RULE,
     super::wrong_unit::RULE,
     super::lying_flush::RULE,

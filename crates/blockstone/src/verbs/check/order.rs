@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use blockstone_base::Capability;
-use blockstone_base::order::{Cell, Class, Mode, OrderFindings, Side};
+use blockstone_base::order::{Cell, Class, Mode, OrderFindings};
 use blockstone_base::units::Nanos;
 use blockstone_check::order::{Plan, of_path};
 use blockstone_judge::judge_order;
@@ -120,9 +120,6 @@ fn part(findings: &OrderFindings) -> Part {
     if !findings.of(Class::Serialises).is_empty() {
         notes.push(if findings.is_buffered { BUFFERED } else { CURE }.to_owned());
     }
-    for Side { requests, lost, .. } in findings.lossy() {
-        notes.push(format!("{lost} of {requests} appends to one file {LOST}"));
-    }
     Part {
         subject: findings.subject.clone(),
         answer,
@@ -145,10 +142,6 @@ const CURE: &str = "Direct writers do not wait for each other in files that were
 const BUFFERED: &str = "A writer that uses the page cache has the lock of the file alone, on XFS also \
                         from readers. Direct writers share it in blocks that were written before; \
                         writers with files of their own do not wait.";
-
-const LOST: &str = "are lost: others were written in the same place, because direct writers of this \
-                    file system share the lock of the file, and the end that they find. Writers \
-                    that append to one file have to agree on the places, or one appends for all.";
 
 fn cell_keys(findings: &OrderFindings, cell: &Cell) -> CellKeys {
     let own = cell.own_files;

@@ -53,6 +53,7 @@ fn writers_wait_on_ext4_where_they_change_where_blocks_lie() {
     assert_eq!(class(&document, "readers"), "serialises", "{document:#}");
     assert_eq!(class(&document, "allocate-ahead"), "scales", "{document:#}");
     assert_eq!(number(&document, "append", "lost"), 0.0, "{document:#}");
+    assert_eq!(outcome(&document, "appends-lost"), "pass", "{document:#}");
     assert_eq!(outcome(&document, "writers-wait"), "fail");
     assert_eq!(names(&dir), ["lost+found"], "nothing is left");
 }
@@ -170,4 +171,5 @@ fn a_device_is_named_twice_and_its_writers_share_it() {
     let found = class(&document, "overwrite");
     assert!(["serialises", "unknown"].contains(&found), "{document:#}");
     assert_eq!(number(&document, "append", "lost"), 0.0, "{document:#}");
+    assert_eq!(outcome(&document, "appends-lost"), "pass", "{document:#}");
 }
