@@ -37,8 +37,8 @@ pub struct Plan<'a> {
     pub rounds: u32,
     /// Whether what is tried uses the page cache.
     pub is_buffered: bool,
-    /// Whether a device may be overwritten, which has to be named twice for that; none where devices
-    /// are not tried.
+    /// Whether a device may be overwritten, which has to be named twice for that; none where
+    /// devices are not tried.
     pub destroy: Option<bool>,
     /// Nothing starts after this time.
     pub limit: Duration,
@@ -66,8 +66,8 @@ impl Plan<'_> {
 }
 
 /// Tries every mode on scratch files in a directory, or those that a device has on the device; on a
-/// file nothing, and says why. `id` names the scratch files. Fails when the path cannot be used; what the kernel refuses is a
-/// finding.
+/// file nothing, and says why. `id` names the scratch files. Fails when the path cannot be used;
+/// what the kernel refuses is a finding.
 pub fn of_path(
     path: &Path,
     id: u64,

@@ -31,8 +31,8 @@ impl Loaded {
     }
 
     /// Attaches each, in this order, to the tracepoint that it is named after, and those of
-    /// `optional` whose tracepoints this kernel has: for each of these, whether it has. To be called
-    /// once.
+    /// `optional` whose tracepoints this kernel has: for each of these, whether it has. To be
+    /// called once.
     pub fn attach<const N: usize>(
         &mut self,
         programs: &[&str],

@@ -171,7 +171,7 @@ fn meeting(args: &CoherenceArgs, address: &str) -> Result<Meeting> {
 fn quick(path: &Path, progress: &mut Progress) -> Result<Part> {
     if !path.is_dir() {
         let subject = path.display().to_string();
-        let answer = "coherence: not tried on what is only read".to_owned();
+        let answer = "not tried on what is only read".to_owned();
         return Ok(Part { partial: false, ..empty(subject, answer) });
     }
     let plan = Plan {

@@ -139,9 +139,9 @@ const CURE: &str = "Direct writers do not wait for each other in files that were
                     allocated ahead, in a file of each writer's own, and on XFS up to the end of \
                     the file.";
 
-const BUFFERED: &str = "A writer that uses the page cache has the lock of the file alone, on XFS also \
-                        from readers. Direct writers share it in blocks that were written before; \
-                        writers with files of their own do not wait.";
+const BUFFERED: &str = "A writer that uses the page cache has the lock of the file alone, on XFS \
+                        also from readers. Direct writers share it in blocks that were written \
+                        before; writers with files of their own do not wait.";
 
 fn cell_keys(findings: &OrderFindings, cell: &Cell) -> CellKeys {
     let own = cell.own_files;

@@ -71,7 +71,7 @@ pub fn report(parts: Vec<(&'static str, Part)>) -> Report {
     headline.text = match &answers[..] {
         [one] => one.answer.clone(),
         several => {
-            let lines = several.iter().map(|it| format!("{}: {}", it.check, it.answer));
+            let lines = several.iter().map(|it| format!("{} · {}", it.check, it.answer));
             report.sections.insert(0, Section::new("answers", "Answers").with(lines));
             match several.len() {
                 all if noted.is_empty() => format!("{all} checks, none needs attention"),

@@ -138,7 +138,7 @@ fn whoever_reaches_the_port_of_a_side_keeps_nobody_from_it() {
         let why = link.receive(PATIENCE).unwrap_err().to_string();
         assert!(why.contains("it refuses: a text has"), "{why}");
         let mut link = joined(&witness.address, "durability", 2);
-        link.send(&with_text(Kind::Begin, 9, "{}")[..FRAME + 1]).unwrap();
+        link.send(&with_text(Kind::Begin, 9, "{}")[..=FRAME]).unwrap();
         drop(link);
         let link = joined(&address, "coherence", 3);
         let said = refused(&place, &mut ranked("1"));

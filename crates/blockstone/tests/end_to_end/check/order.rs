@@ -52,7 +52,6 @@ fn writers_wait_on_ext4_where_they_change_where_blocks_lie() {
     }
     assert_eq!(class(&document, "readers"), "serialises", "{document:#}");
     assert_eq!(class(&document, "allocate-ahead"), "scales", "{document:#}");
-    assert_eq!(number(&document, "append", "lost"), 0.0, "{document:#}");
     assert_eq!(outcome(&document, "appends-lost"), "pass", "{document:#}");
     assert_eq!(outcome(&document, "writers-wait"), "fail");
     assert_eq!(names(&dir), ["lost+found"], "nothing is left");
@@ -152,6 +151,7 @@ fn a_device_is_named_twice_and_its_writers_share_it() {
     let _turn = Place::new();
     let spec = DeviceSpec { size: Bytes::mib(64), ..DeviceSpec::default() };
     let device = LoopDevice::create(spec).unwrap();
+    device.blank().unwrap();
     let path = device.device();
     let ran = check(path, "120ms", &[]);
     assert_eq!(ran.code, Some(2), "{ran:#?}");
@@ -170,6 +170,5 @@ fn a_device_is_named_twice_and_its_writers_share_it() {
     // Where they spin, on many processors, nothing decides.
     let found = class(&document, "overwrite");
     assert!(["serialises", "unknown"].contains(&found), "{document:#}");
-    assert_eq!(number(&document, "append", "lost"), 0.0, "{document:#}");
     assert_eq!(outcome(&document, "appends-lost"), "pass", "{document:#}");
 }
