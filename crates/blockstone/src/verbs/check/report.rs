@@ -77,7 +77,8 @@ pub fn report(parts: Vec<(&'static str, Part)>) -> Report {
                 all if noted.is_empty() => format!("{all} checks, none needs attention"),
                 all => {
                     let names = noted.join(", ");
-                    format!("{} of {all} checks need attention: {names}", noted.len())
+                    let need = if noted.len() == 1 { "needs" } else { "need" };
+                    format!("{} of {all} checks {need} attention: {names}", noted.len())
                 }
             }
         }
