@@ -233,7 +233,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Sees to it that so many blocks are allocated. One writer allocates; others wait for it only
+    /// Allocates up to this number of blocks. One writer allocates; others wait for it only
     /// when they need more as well.
     fn allocate(&self, blocks: u64) -> Result<(), i32> {
         let room = &self.shared.room;
