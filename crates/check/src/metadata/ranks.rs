@@ -155,7 +155,9 @@ fn rate(marks: &[(u64, u64)]) -> Option<Estimate> {
             _ => ticks.push((at_ns, total)),
         }
     }
-    stats::rate_per_s(&ticks).map(Estimate::not_negative)
+    // What may as well be twice as much is no figure.
+    let rate = stats::rate_per_s(&ticks).map(Estimate::not_negative);
+    rate.filter(|rate| rate.high <= 2.0 * rate.value)
 }
 
 /// Bytes that the kernel charged to this process so far as fetched from storage.
@@ -227,5 +229,20 @@ mod tests {
         let rate = rate(&marks).unwrap();
         assert!((rate.value - 200_000.0).abs() < 5_000.0, "{rate:?}");
         assert_eq!(super::rate(&[]), None);
+    }
+
+    #[test]
+    fn a_rate_that_may_as_well_be_twice_as_high_is_none() {
+        let marks = |gaps_ns: &[u64]| -> Vec<(u64, u64)> {
+            let mut at_ns = 0;
+            let mark = |gap_ns: &u64| {
+                at_ns += gap_ns;
+                (at_ns, 8)
+            };
+            gaps_ns.iter().map(mark).collect()
+        };
+        let steady = rate(&marks(&[1_000_000; 20])).unwrap();
+        assert!((steady.value - 8_000.0).abs() < 1.0, "{steady:?}");
+        assert!(rate(&marks(&[1_000, 90_000_000, 1_000])).is_none());
     }
 }
