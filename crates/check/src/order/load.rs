@@ -11,6 +11,7 @@ use blockstone_base::rng;
 use blockstone_sys::buffer::Slot;
 use blockstone_sys::file::{BlockFile, FileError};
 use blockstone_sys::usage::CpuUsage;
+use rustix::io::Errno;
 
 use super::scratch::{BLOCK, FILLED, Files, ScratchFile, goes_round};
 use super::witness::Waited;
@@ -220,7 +221,11 @@ impl Worker<'_> {
         let at = first + number * BLOCK as u64;
         match self.mode {
             Mode::Readers => file.read_at(at, &mut buffer[..BLOCK]),
-            Mode::Append => file.append(&buffer[..BLOCK]),
+            Mode::Append => match file.append(&buffer[..BLOCK]) {
+                // The rest would be taken for lost.
+                Ok(bytes) if bytes < BLOCK => Err(Errno::NOSPC.raw_os_error()),
+                appended => appended,
+            },
             Mode::AllocateAhead => {
                 self.allocate(number + 1)?;
                 file.write_at(at, &buffer[..BLOCK])
