@@ -60,12 +60,7 @@ fn is_linearizable(document: &Value) {
 fn one_file_system_on_two_mounts_and_for_two_processes_is_linearizable() {
     require!(Root, Loop);
     let _turn = Place::new();
-    let spec = DeviceSpec {
-        size: Bytes::mib(64),
-        file_system: Some(FileSystem::Ext4),
-        ..DeviceSpec::default()
-    };
-    let device = LoopDevice::create(spec).unwrap();
+    let device = super::mounted(FileSystem::Ext4, 64);
     let dir = device.mount_point().unwrap();
     let scratch = ScratchDir::on_disk().unwrap();
     let other = scratch.path().join("bound");
@@ -161,12 +156,7 @@ fn two_devices_over_one_file_are_coherent_only_past_the_page_cache() {
 fn a_mount_that_does_not_know_of_the_other_sees_old_names_and_old_data() {
     require!(Root, Loop);
     let _turn = Place::new();
-    let spec = DeviceSpec {
-        size: Bytes::mib(64),
-        file_system: Some(FileSystem::Ext4),
-        ..DeviceSpec::default()
-    };
-    let device = LoopDevice::create(spec).unwrap();
+    let device = super::mounted(FileSystem::Ext4, 64);
     let dir = device.mount_point().unwrap();
     let mut prepare = Command::new(blockstone_binary());
     let made = run(prepare.args(["check", "coherence", "--json", "--prepare"]).arg(&dir));
