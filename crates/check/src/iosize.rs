@@ -21,7 +21,7 @@ use blockstone_base::iosize::{Charged, IosizeFindings};
 use blockstone_measure::Observer;
 use blockstone_sys::{account, process};
 
-use crate::CheckError;
+use crate::{CheckError, direct};
 use counter::Counter;
 
 pub use quick::of_path;
@@ -69,22 +69,45 @@ pub fn of_process(
         return Err(CheckError::NoProcess { pid });
     }
     let mut counter = Counter::start();
-    for member in crate::direct::family(root, pid) {
-        counter.want(member);
-    }
-    observer.phase("process");
+    follow(root, pid, &mut counter);
     let charged = || account::account(root, pid, None)?.io.map(command::of_account);
-    let (before, cpu_ns) = (charged(), process::cpu_ns(pid).ok());
+    // With children it is not all of the processor time of what is counted.
+    let is_alone = || direct::family(root, pid).len() == 1;
+    let cpu_ns = || process::cpu_ns(pid).ok().filter(|_| is_alone());
+    let (before, before_ns) = (charged(), cpu_ns());
     let began = Instant::now();
-    while began.elapsed() < duration && observer.interrupted().is_none() {
+    observer.phase("process");
+    let mut ended = false;
+    while !ended && began.elapsed() < duration && observer.interrupted().is_none() {
         thread::sleep(LOOK.min(duration.saturating_sub(began.elapsed())));
+        ended = match counter.living() {
+            Some(living) => living.is_empty(),
+            None => account::process(root, pid).is_none(),
+        };
     }
-    let after_ns = process::cpu_ns(pid).ok();
+    let observed_s = began.elapsed().as_secs_f64();
+    let after_ns = cpu_ns();
     let mut findings = findings(format!("process {pid}"), &mut counter, observer);
     findings.charged = before.zip(charged()).map(|(before, after)| since(&after, &before));
-    findings.cpu_ns = after_ns.zip(cpu_ns).map(|(after, before)| after.saturating_sub(before));
-    findings.observed_s = began.elapsed().as_secs_f64();
+    findings.cpu_ns = after_ns.zip(before_ns).map(|(after, before)| after.saturating_sub(before));
+    findings.observed_s = observed_s;
     Ok(findings)
+}
+
+/// Has a process and all below it counted. They are listed again until none is new: a child may be
+/// born meanwhile. The children of a process that is counted are counted from their start.
+fn follow(root: &Path, pid: u32, counter: &mut Counter) {
+    while let Some(living) = counter.living() {
+        let family = direct::family(root, pid);
+        let is_there = |pid: &&u32| account::process(root, **pid).is_some();
+        let new: Vec<&u32> = family.difference(&living).filter(is_there).collect();
+        if new.is_empty() {
+            return;
+        }
+        for pid in new {
+            counter.want(*pid);
+        }
+    }
 }
 
 fn since(after: &Charged, before: &Charged) -> Charged {
@@ -116,5 +139,52 @@ fn findings(subject: String, counter: &mut Counter, observer: &mut dyn Observer)
         blind: counter.blind(),
         dropped: counter.dropped(),
         signal: observer.interrupted().map(str::to_owned),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::process::{ChildStdin, Command, Stdio};
+
+    use blockstone_base::iosize::{Direction, Flow, Size};
+    use blockstone_testkit::{ScratchDir, require};
+
+    use super::*;
+
+    /// Lets a process that waits for a line go on as soon as it is observed.
+    struct Go(ChildStdin);
+
+    impl Observer for Go {
+        fn phase(&mut self, _label: &str) {
+            self.0.write_all(b"go\n").unwrap();
+        }
+    }
+
+    #[test]
+    fn a_process_that_runs_is_followed_with_its_children_until_they_end() {
+        require!(Bpf);
+        let scratch = ScratchDir::on_disk().unwrap();
+        let path = scratch.path().join("known");
+        std::fs::write(&path, vec![7; 1 << 20]).unwrap();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "(read go; dd bs=8K count=101 if=\"$0\" of=/dev/null); true"]).arg(&path);
+        let mut shell = shell.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let has_child = || direct::family(Path::new("/"), shell.id()).len() == 2;
+        assert!((0..1000).any(|_| {
+            thread::sleep(Duration::from_millis(2));
+            has_child()
+        }));
+        let mut observer = Go(shell.stdin.take().unwrap());
+        let minute = Duration::from_mins(1);
+        let findings = of_process(shell.id(), minute, &mut observer).unwrap();
+        assert!(shell.wait().unwrap().success());
+        let read = |flow: &&Flow| flow.direction == Direction::Read;
+        let flow = findings.flows.iter().filter(read).find(|flow| flow.path.ends_with("known"));
+        let [calls] = &flow.unwrap().calls[..] else { panic!("{flow:?}") };
+        assert_eq!((calls.kind, calls.calls, calls.bytes), ("read", 101, 101 * 8192));
+        assert_eq!(calls.sizes, [Size { size_bytes: 8192, count: 101 }]);
+        assert!(findings.observed_s < 60.0, "it ends with the last of them");
+        assert_eq!((findings.dropped, findings.signal), (0, None));
     }
 }

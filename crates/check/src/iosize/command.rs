@@ -71,7 +71,7 @@ pub fn run(
         let _ = process::signal_group(&child, Signal::KILL);
     }
     let charged = account::account(Path::new("/"), child.id(), None).and_then(|it| it.io);
-    let left_processes = counter.living();
+    let left_processes = counter.living().map_or(0, |living| living.len() as u64);
     let ended = process::wait(child);
     waited.map_err(&lost)?;
     let ended = ended.map_err(lost)?;

@@ -1,6 +1,6 @@
 //! What the kernel is asked about: sizes, and where the files lie that they belong to.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -46,9 +46,9 @@ impl Counter {
         self.kernel.ask(|tracer| tracer.forget(pid));
     }
 
-    /// How many processes are counted that have not ended.
-    pub fn living(&mut self) -> u64 {
-        self.kernel.ask(SizeTracer::living).map_or(0, |living| living.len() as u64)
+    /// Processes that are counted and have not ended.
+    pub fn living(&mut self) -> Option<BTreeSet<u32>> {
+        self.kernel.ask(SizeTracer::living)
     }
 
     pub fn dropped(&self) -> u64 {

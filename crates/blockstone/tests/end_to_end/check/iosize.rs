@@ -97,6 +97,28 @@ fn what_moves_without_a_read_is_counted_too() {
 }
 
 #[test]
+fn a_process_that_runs_is_observed_for_a_time() {
+    require!(Bpf);
+    let place = Place::beside();
+    let path = place.file("read");
+    file(&path);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "while dd if=\"$0\" of=/dev/null bs=8K count=7; do :; done"]).arg(&path);
+    let mut shell = shell.stderr(Stdio::null()).spawn().unwrap();
+    let mut check = place.command("check");
+    check.args(["iosize", "--json", "--for", "300ms", "--pid"]).arg(shell.id().to_string());
+    let ran = run(&mut check);
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let document = ran.json();
+    keeps_to_its_schema(&document);
+    let read = cell(&document, &path, "read");
+    assert_eq!(read["asked_bytes_mean"], 8192.0, "{read}");
+    assert!(read["requests"].as_u64().unwrap() > 0, "{read}");
+}
+
+#[test]
 fn a_command_ends_with_its_check() {
     let place = Place::beside();
     let mut check = place.command("check");
