@@ -3,54 +3,12 @@
 // In which sizes some processes ask for I/O, and in which sizes the page cache and the device get it:
 // exact sizes with their counts, by file, operation and call. docs/bpf.md has the definitions.
 
-#include "calls.h"
-#include "file.h"
+#include "async.h"
+#include "fault.h"
+#include "sizes.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-enum { ASKED = 0, CACHE = 1, DEVICE = 2 };
-// What asked: `mode` of a key, where it is no transfer of calls.h.
-enum { COPY_FILE_RANGE = 8, SENDFILE = 9, SPLICE = 10, FAULT = 11, RING = 12, NO_CALL = 13 };
-enum { BLOCK_BYTES = 4096 };
-
-// Threads are not told apart: `tgid` and `tid` of the key are zero.
-struct size_key {
-	struct key key;
-	u64 size;
-};
-
-// All cumulative. `moved` are calls that moved something: those at the end of a file do not.
-struct sum {
-	u64 calls;
-	u64 moved;
-	u64 failed;
-	u64 bytes;
-	u64 sequential;
-	u64 aligned;
-};
-
-// Where one file is read or written by a call.
-struct side {
-	struct key key;
-	u64 offset;
-	u32 active;
-	u32 zero;
-};
-
-// The call a thread is in.
-struct call {
-	struct side from;
-	struct side to;
-	u64 size;
-};
-
-#include "follow.h"
-
-MAP(sizes, BPF_MAP_TYPE_HASH, struct size_key, struct sum, 32768);
-// Where the last read or write of a file ended.
-MAP(ends, BPF_MAP_TYPE_HASH, struct key, u64, 16384);
-// Files that wanted processes have written: whoever writes their pages back, it is for them.
-MAP(written, BPF_MAP_TYPE_HASH, struct file_key, u8, 8192);
 // Requests between their start and their issue. Entries of those that never are issued leave when
 // others need the room.
 MAP(flights, BPF_MAP_TYPE_LRU_HASH, u64, struct key, 16384);
@@ -65,139 +23,7 @@ struct file___more {
 	s64 f_pos;
 };
 
-struct kiocb___more {
-	s64 ki_pos;
-};
-
-struct io_cqe {
-	s32 fd;
-};
-
-struct io_kiocb {
-	u8 opcode;
-	struct io_cqe cqe;
-};
-
-struct io_rw {
-	struct kiocb kiocb;
-	u64 addr;
-	u32 len;
-};
-
 #pragma clang attribute pop
-
-INLINE struct sum *sum_of(struct key *key, u64 size)
-{
-	struct size_key of = { .key = *key, .size = size };
-	struct sum none = {};
-
-	return value_of(&sizes, &of, &none);
-}
-
-// A request or a folio: what has no offset in a file here, and does not fail.
-INLINE void count_bytes(struct key *key, u64 size)
-{
-	struct sum *sum = sum_of(key, size);
-
-	if (!sum)
-		return;
-	add(&sum->calls, 1);
-	add(&sum->moved, 1);
-	add(&sum->bytes, size);
-}
-
-INLINE void count_call(struct side *side, u64 size, s64 result)
-{
-	struct key key = side->key;
-	struct sum *sum = sum_of(&key, size);
-	u64 end = side->offset + (result > 0 ? result : 0);
-	u64 *last;
-
-	if (!sum)
-		return;
-	if (result < 0) {
-		add(&sum->failed, 1);
-		return;
-	}
-	add(&sum->calls, 1);
-	if (!result)
-		return;
-	add(&sum->moved, 1);
-	add(&sum->bytes, result);
-	if (!(side->offset % BLOCK_BYTES) && !(result % BLOCK_BYTES))
-		add(&sum->aligned, 1);
-	// Of all kinds of calls together.
-	key.mode = NO_CALL;
-	last = bpf_map_lookup_elem(&ends, &key);
-	if (last ? *last == side->offset : !side->offset)
-		add(&sum->sequential, 1);
-	if (last)
-		*last = end;
-	else
-		bpf_map_update_elem(&ends, &key, &end, BPF_ANY);
-}
-
-// Frames of their own, because the stack is small.
-OUTLINE bool take_file(struct key *key, struct inode *inode)
-{
-	struct identity id;
-
-	if (!identify(key, inode, &id))
-		return false;
-	name_file(key, (u64)inode);
-	return true;
-}
-
-OUTLINE bool take_direct(struct key *key, struct bio *bio)
-{
-	struct identity id;
-	bool is_async = false;
-	struct inode *inode = identify_direct(key, bio, &is_async, &id);
-
-	if (inode)
-		name_file(key, (u64)inode);
-	return inode;
-}
-
-INLINE void mark_written(struct key *key)
-{
-	struct file_key file = key->file;
-	u8 one = 1;
-
-	if (key->kind != NOTHING && !bpf_map_lookup_elem(&written, &file) &&
-	    bpf_map_update_elem(&written, &file, &one, BPF_ANY))
-		drop();
-}
-
-// One side of a call: of the descriptor, unless it is no file on storage.
-INLINE void open_side(struct side *side, s32 fd, u8 operation, u8 mode, u64 pointer, bool has_offset)
-{
-	struct file *file = file_of_descriptor(bpf_get_current_task_btf(), fd);
-	struct key key = {};
-	struct inode *inode;
-	u64 offset = 0;
-
-	side->active = 0;
-	if (!file)
-		return;
-	inode = inode_of_file(file);
-	if (!inode || !take_file(&key, inode))
-		return;
-	key.layer = ASKED;
-	key.operation = operation;
-	key.mode = mode;
-	if (operation == WRITING)
-		mark_written(&key);
-	if (has_offset)
-		offset = pointer;
-	else if (pointer)
-		bpf_probe_read_user(&offset, sizeof(offset), (void *)pointer);
-	else
-		READ(offset, (struct file___more *)file, f_pos);
-	side->key = key;
-	side->offset = offset;
-	side->active = 1;
-}
 
 // How a call reads and writes: by which arguments.
 struct form {
@@ -251,17 +77,31 @@ INLINE bool form_of(struct form *form, struct pt_regs *regs, u64 number)
 	}
 }
 
+INLINE void open_side(struct side *side, s32 fd, u8 operation, u8 mode, u64 pointer, bool has_offset)
+{
+	struct file *file = file_of_descriptor(bpf_get_current_task_btf(), fd);
+
+	open_file(side, file, operation, mode);
+	side->offset = 0;
+	if (has_offset)
+		side->offset = pointer;
+	else if (pointer)
+		bpf_probe_read_user(&side->offset, sizeof(side->offset), (void *)pointer);
+	else if (file)
+		READ(side->offset, (struct file___more *)file, f_pos);
+}
+
 SEC("tp_btf/sys_enter")
 int sys_enter(u64 *context)
 {
 	struct pt_regs *regs = (void *)context[0];
 	struct form form = {};
-	struct call *call;
+	struct call *call = is_wanted() ? own_call() : NULL;
 
-	if (!is_wanted() || !form_of(&form, regs, context[1]))
-		return 0;
-	call = own_call();
 	if (!call)
+		return 0;
+	call->fault.is_write = 0;
+	if (!form_of(&form, regs, context[1]))
 		return 0;
 	call->size = form.size;
 	open_side(&call->from, form.from, READING, form.mode, form.from_offset, form.has_offset);
@@ -272,14 +112,20 @@ int sys_enter(u64 *context)
 SEC("tp_btf/sys_exit")
 int sys_exit(u64 *context)
 {
-	struct call *call = is_wanted() ? known_call() : NULL;
+	struct pt_regs *regs = (void *)context[0];
+	struct call *call;
 
+	if (!is_wanted())
+		return 0;
+	if (regs->orig_ax == SYS_IO_SUBMIT)
+		count_iocbs(regs->dx, context[1]);
+	call = known_call();
 	if (!call)
 		return 0;
 	if (call->from.active)
-		count_call(&call->from, call->size, context[1]);
+		count_next(&call->from, call->size, context[1]);
 	if (call->to.active)
-		count_call(&call->to, call->size, context[1]);
+		count_next(&call->to, call->size, context[1]);
 	call->from.active = 0;
 	call->to.active = 0;
 	return 0;
@@ -321,89 +167,16 @@ int mm_filemap_add_to_page_cache(u64 *context)
 	return 0;
 }
 
-// A page fault on a file that is mapped, where the page has to be looked for.
-SEC("tp_btf/mm_filemap_fault")
-int mm_filemap_fault(u64 *context)
+// A frame of its own, because the stack is small.
+OUTLINE bool take_direct(struct key *key, struct bio *bio)
 {
-	struct address_space *mapping = (void *)context[0];
-	struct side side = {};
-	struct inode *inode = NULL;
+	struct identity id;
+	bool is_async = false;
+	struct inode *inode = identify_direct(key, bio, &is_async, &id);
 
-	if (!is_wanted())
-		return 0;
-	READ(inode, mapping, host);
-	if (!inode || !take_file(&side.key, inode))
-		return 0;
-	side.key.layer = ASKED;
-	side.key.operation = READING;
-	side.key.mode = FAULT;
-	side.offset = context[1] * BLOCK_BYTES;
-	count_call(&side, BLOCK_BYTES, BLOCK_BYTES);
-	return 0;
-}
-
-// Operations of linux/io_uring.h.
-enum {
-	IORING_OP_READV = 1,
-	IORING_OP_WRITEV = 2,
-	IORING_OP_READ_FIXED = 4,
-	IORING_OP_WRITE_FIXED = 5,
-	IORING_OP_READ = 22,
-	IORING_OP_WRITE = 23,
-};
-
-// Its end is not seen here: it counts as if it moved what it asks for. A file that is registered with
-// the ring is not known by a descriptor.
-SEC("tp_btf/io_uring_submit_req")
-int io_uring_submit_req(u64 *context)
-{
-	struct io_kiocb *request = (void *)context[0];
-	struct io_rw *io = (void *)request;
-	struct side side = {};
-	u64 address = 0;
-	u32 length = 0;
-	s32 fd = -1;
-	u8 opcode, operation = READING;
-	bool is_vector = false;
-
-	if (!is_wanted())
-		return 0;
-	opcode = request->opcode;
-	switch (opcode) {
-	case IORING_OP_READV:
-		is_vector = true;
-		break;
-	case IORING_OP_READ_FIXED:
-	case IORING_OP_READ:
-		break;
-	case IORING_OP_WRITEV:
-		is_vector = true;
-		operation = WRITING;
-		break;
-	case IORING_OP_WRITE_FIXED:
-	case IORING_OP_WRITE:
-		operation = WRITING;
-		break;
-	default:
-		return 0;
-	}
-	READ(fd, request, cqe.fd);
-	READ(length, io, len);
-	READ(address, io, addr);
-	READ(side.offset, (struct kiocb___more *)&io->kiocb, ki_pos);
-	open_side(&side, fd, operation, RING, side.offset, true);
-	if (!side.active) {
-		side.key.kind = NOTHING;
-		side.key.layer = ASKED;
-		side.key.operation = operation;
-		side.key.mode = RING;
-	}
-	if (is_vector)
-		address = bytes_of_vector(address, length);
-	else
-		address = length;
-	count_call(&side, address, address);
-	return 0;
+	if (inode)
+		name_file(key, (u64)inode);
+	return inode;
 }
 
 SEC("tp_btf/block_io_start")

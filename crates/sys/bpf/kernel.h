@@ -162,6 +162,7 @@ struct page {
 
 struct folio {
 	struct address_space *mapping;
+	unsigned long index;
 	u32 _nr_pages;
 };
 

@@ -58,9 +58,13 @@ impl Counter {
     /// What these kernels do not show.
     pub fn blind(&self) -> Vec<String> {
         let Some(tracer) = self.kernel.get() else { return Vec::new() };
-        let faults = (!tracer.sees_faults).then_some("page faults");
-        let rings = (!tracer.sees_rings).then_some("io_uring");
-        faults.into_iter().chain(rings).map(str::to_owned).collect()
+        let all = [
+            (tracer.sees_faults, "page faults"),
+            (tracer.sees_mapped_writes, "writes to mapped files"),
+            (tracer.sees_rings, "io_uring"),
+        ];
+        let blind = all.into_iter().filter(|(sees, _)| !sees);
+        blind.map(|(_, what)| what.to_owned()).collect()
     }
 
     pub fn sizes(&mut self) -> Vec<OfSize> {
@@ -88,7 +92,7 @@ impl Counter {
             Subject::Device => format!("device {}:{}", device.major, device.minor),
             Subject::Metadata => "file system metadata".to_owned(),
             Subject::Swap => "swap".to_owned(),
-            Subject::Nothing => "files registered with io_uring".to_owned(),
+            Subject::Nothing => "no file".to_owned(),
         }
     }
 

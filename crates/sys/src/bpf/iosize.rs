@@ -20,7 +20,7 @@ pub enum Layer {
 }
 
 /// What asks for I/O, by the number that the program has for it.
-const CALLS: [&str; 14] = [
+const CALLS: [&str; 15] = [
     "read",
     "pread",
     "readv",
@@ -34,6 +34,7 @@ const CALLS: [&str; 14] = [
     "splice",
     "page fault",
     "io_uring",
+    "aio",
     "",
 ];
 
@@ -98,7 +99,7 @@ pub struct OfSize {
     pub place: Place,
     pub layer: Layer,
     pub is_write: bool,
-    /// The system call, `io_uring` or `page fault`; empty in the other layers.
+    /// The system call, `io_uring`, `aio` or `page fault`; empty in the other layers.
     pub call: &'static str,
     /// What was asked for; what was moved is in the sum.
     pub size_bytes: u64,
@@ -115,7 +116,14 @@ const PROGRAMS: [&str; 6] = [
     "sys_enter",
 ];
 /// Not every kernel has their tracepoints.
-const OPTIONAL: [&str; 2] = ["mm_filemap_fault", "io_uring_submit_req"];
+const OPTIONAL: [&str; 6] = [
+    "page_fault_user",
+    "page_fault_kernel",
+    "writeback_dirty_folio",
+    "mm_filemap_fault",
+    "io_uring_complete",
+    "io_uring_submit_req",
+];
 
 /// Counts as long as it lives.
 #[derive(Debug)]
@@ -124,8 +132,9 @@ pub struct SizeTracer {
     files: Files,
     followed: Followed,
     dropped: Table<u32, u64>,
-    /// Whether page faults and requests to a ring are seen.
+    /// Whether page faults are seen, writes to mapped pages, and requests to a ring.
     pub sees_faults: bool,
+    pub sees_mapped_writes: bool,
     pub sees_rings: bool,
     _loaded: Loaded,
 }
@@ -135,14 +144,16 @@ impl SizeTracer {
     pub fn start() -> Result<Self, BpfError> {
         let mut loaded = Loaded::new(object!("iosize"))?;
         let programs = [&follow::PROGRAMS, &PROGRAMS[..]].concat();
-        let [sees_faults, sees_rings] = loaded.attach(&programs, OPTIONAL)?;
+        let [users, kernels, dirtied, faults, ends, submits] =
+            loaded.attach(&programs, OPTIONAL)?;
         Ok(Self {
             sizes: open(&loaded, "sizes")?,
             files: Files::open(&loaded)?,
             followed: Followed::open(&loaded)?,
             dropped: open(&loaded, "dropped")?,
-            sees_faults,
-            sees_rings,
+            sees_faults: faults && users && kernels,
+            sees_mapped_writes: dirtied && users,
+            sees_rings: ends && submits,
             _loaded: loaded,
         })
     }
@@ -197,39 +208,4 @@ impl SizeTracer {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::process::{Command, Stdio};
-
-    use blockstone_testkit::{ScratchDir, require};
-
-    use super::*;
-
-    #[test]
-    fn calls_of_a_child_are_counted_by_exact_size() {
-        require!(Bpf);
-        let scratch = ScratchDir::on_disk().unwrap();
-        let path = scratch.path().join("counted");
-        std::fs::write(&path, vec![7; 100 * 1024]).unwrap();
-        let mut tracer = SizeTracer::start().unwrap();
-        let own = std::process::id();
-        tracer.want(own).unwrap();
-        let mut dd = Command::new("dd");
-        dd.arg(format!("if={}", path.display())).args(["of=/dev/null", "bs=3000", "count=20"]);
-        let mut dd = dd.stderr(Stdio::null()).spawn().unwrap();
-        tracer.forget(own).unwrap();
-        assert!(dd.wait().unwrap().success());
-        let sizes = tracer.sizes().unwrap();
-        let of_file = |size: &&OfSize| {
-            let inner = tracer.path_of(&size.place).unwrap().unwrap_or_default();
-            inner.len() > 1 && path.to_str().unwrap().ends_with(&inner)
-        };
-        let asked: Vec<&OfSize> =
-            sizes.iter().filter(|size| size.layer == Layer::Asked).filter(of_file).collect();
-        let [asked] = asked[..] else { panic!("{asked:?} of {sizes:?}") };
-        assert_eq!((asked.call, asked.size_bytes, asked.is_write), ("read", 3000, false));
-        let sum = asked.sum;
-        assert_eq!((sum.calls, sum.moved, sum.bytes, sum.failed), (20, 20, 60_000, 0));
-        assert_eq!((sum.sequential, sum.aligned), (20, 0));
-        assert_eq!((tracer.living().unwrap(), tracer.dropped()), (BTreeSet::new(), 0));
-    }
-}
+mod tests;

@@ -1,0 +1,105 @@
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use blockstone_testkit::{ScratchDir, require};
+
+use super::*;
+use crate::file::{Access, BlockFile};
+
+fn started() -> SizeTracer {
+    let tracer = SizeTracer::start().unwrap();
+    assert!(tracer.sees_faults && tracer.sees_mapped_writes && tracer.sees_rings);
+    tracer
+}
+
+/// Runs a command; what it asked of the files in the directory, by name.
+fn asked(tracer: &mut SizeTracer, command: &mut Command, dir: &Path) -> Vec<(String, OfSize)> {
+    let own = std::process::id();
+    tracer.want(own).unwrap();
+    let mut child = command.stdin(Stdio::null()).spawn().unwrap();
+    tracer.forget(own).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(!tracer.living().unwrap().contains(&child.id()));
+    assert_eq!(tracer.dropped(), 0);
+    let sizes = tracer.sizes().unwrap().into_iter().filter(|size| size.layer == Layer::Asked);
+    let named = sizes.filter_map(|size| {
+        let inner = tracer.path_of(&size.place).unwrap()?;
+        let (parent, name) = inner.rsplit_once('/')?;
+        let is_here = parent.len() > 1 && dir.to_str().unwrap().ends_with(parent);
+        is_here.then(|| (name.to_owned(), size))
+    });
+    named.collect()
+}
+
+/// Written in full, and nothing of it in the page cache.
+fn evicted(path: &Path, bytes: usize) {
+    fs::write(path, vec![7; bytes]).unwrap();
+    let file = BlockFile::open(path, Access::ReadWrite, false).unwrap();
+    file.fsync().unwrap();
+    file.drop_cached().unwrap();
+}
+
+#[test]
+fn calls_of_a_child_are_counted_by_exact_size() {
+    require!(Bpf);
+    let scratch = ScratchDir::on_disk().unwrap();
+    let path = scratch.path().join("counted");
+    fs::write(&path, vec![7; 100 * 1024]).unwrap();
+    let mut dd = Command::new("dd");
+    dd.arg(format!("if={}", path.display())).args(["of=/dev/null", "bs=3000", "count=20"]);
+    let asked = asked(&mut started(), dd.stderr(Stdio::null()), scratch.path());
+    let [(_, asked)] = &asked[..] else { panic!("{asked:?}") };
+    assert_eq!((asked.call, asked.size_bytes, asked.is_write), ("read", 3000, false));
+    let sum = asked.sum;
+    assert_eq!((sum.calls, sum.moved, sum.bytes, sum.failed), (20, 20, 60_000, 0));
+    assert_eq!((sum.sequential, sum.aligned), (20, 0));
+}
+
+const REQUESTS: u64 = 101;
+
+/// What fio does by that many requests of 4 KiB to a file of 4 MiB, in a directory of its own.
+fn fio(tracer: &mut SizeTracer, arguments: &str) -> Vec<OfSize> {
+    let scratch = ScratchDir::on_disk().unwrap();
+    let path = scratch.path().join("file");
+    evicted(&path, 4 << 20);
+    let mut fio = Command::new("fio");
+    fio.args(["--name=x", "--size=4m", "--bs=4k", "--io_size=404k"]);
+    fio.arg(format!("--filename={}", path.display())).args(arguments.split(' '));
+    let asked = asked(tracer, fio.stdout(Stdio::null()), scratch.path());
+    asked.into_iter().map(|(_, size)| size).collect()
+}
+
+#[test]
+fn requests_are_counted_whatever_asks_for_them() {
+    require!(Bpf, Fio, Uring);
+    let mut tracer = started();
+    let cases = [
+        ("pread", "--ioengine=psync"),
+        ("preadv", "--ioengine=pvsync2"),
+        ("io_uring", "--ioengine=io_uring --iodepth=8 --direct=1"),
+        ("io_uring", "--ioengine=io_uring --iodepth=8 --direct=1 --registerfiles --fixedbufs"),
+        ("io_uring", "--ioengine=io_uring --iodepth=8 --nonvectored=0"),
+        ("aio", "--ioengine=libaio --iodepth=8 --direct=1"),
+        ("page fault", "--ioengine=mmap"),
+    ];
+    for (call, engine) in cases {
+        for rw in ["randread", "randwrite"] {
+            let mut asked = fio(&mut tracer, &format!("{engine} --rw={rw}"));
+            let is_write = rw == "randwrite";
+            // What is written through a mapping is looked for first.
+            asked.retain(|size| size.is_write == is_write || call != "page fault");
+            let [only] = &asked[..] else { panic!("{engine} {rw}: {asked:?}") };
+            assert_eq!(only.call, call.replace("read", &rw[4..]), "{engine} {rw}");
+            assert_eq!((only.size_bytes, only.is_write), (4096, is_write), "{engine} {rw}");
+            let sum = only.sum;
+            let all = (REQUESTS, REQUESTS, 0, REQUESTS * 4096);
+            let found = (sum.calls, sum.moved, sum.failed, sum.bytes);
+            assert_eq!(found, all, "{engine} {rw}");
+            assert_eq!(sum.aligned, REQUESTS, "{engine} {rw}");
+        }
+    }
+    // Requests to a ring that are in order count so, in whichever order they end.
+    let asked = fio(&mut tracer, "--ioengine=io_uring --iodepth=8 --direct=1 --rw=read");
+    assert_eq!(asked[0].sum.sequential, REQUESTS, "{asked:?}");
+}
