@@ -99,6 +99,8 @@ needs! {
     Clang "clang" ["clang-14", "llvm-14"]
     /// A server of block devices whose write cache can be lost, and the file system that shows it.
     Nbdkit "nbdkit" ["nbdkit", "nbdfuse"]
+    /// The tool that shows the system calls of a program.
+    Strace "strace" ["strace"]
     /// The tool that reads Debian packages.
     DpkgDeb "dpkg-deb" ["dpkg"]
 }
@@ -144,10 +146,9 @@ impl Need {
             }
             Self::PostgresVersions => {
                 let missing = POSTGRES_VERSIONS.iter().find(|version| !version.is_installed());
-                let why = missing.map(|version| {
-                    format!("no PostgreSQL {} is installed below /var/tmp", version.major)
-                });
-                why.map_or(Capability::Full, Capability::degraded)
+                from(missing.map_or(Ok(()), |version| {
+                    Err(format!("no PostgreSQL {} is installed below /var/tmp", version.major))
+                }))
             }
             Self::Mariadb => {
                 from(programs(&["mariadbd", "mariadb-install-db", "my_print_defaults"]))
@@ -172,6 +173,7 @@ impl Need {
             | Self::Iostat
             | Self::Collectl
             | Self::Fincore
+            | Self::Strace
             | Self::DpkgDeb => from(programs(&[self.name()])),
             Self::Nbdkit => root_and(|| programs(&["nbdkit", "nbdfuse", "losetup"])),
             Self::Clang => from(programs(&["clang-14", "llvm-strip-14"])),

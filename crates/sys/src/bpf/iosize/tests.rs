@@ -103,3 +103,73 @@ fn requests_are_counted_whatever_asks_for_them() {
     let asked = fio(&mut tracer, "--ioengine=io_uring --iodepth=8 --direct=1 --rw=read");
     assert_eq!(asked[0].sum.sequential, REQUESTS, "{asked:?}");
 }
+
+/// By file, call and size: how many calls did not fail, and the bytes that they moved.
+type Totals = BTreeMap<(String, bool, String, u64), (u64, u64)>;
+
+/// The calls on files in the directory, from what strace wrote.
+fn calls_in(log: &str, dir: &Path) -> Totals {
+    let mut totals = Totals::new();
+    for line in log.lines() {
+        // `4711 read(3</scratch/in>, ""..., 512) = 512`
+        let Some((call, result)) = line.rsplit_once(" = ") else { continue };
+        let (name, arguments) = call.split_once('(').unwrap();
+        let name = name.split_whitespace().last().unwrap().replace("64", "");
+        let arguments: Vec<&str> = arguments.trim_end_matches([' ', ')']).split(", ").collect();
+        let moved = result.split_whitespace().next().unwrap().parse::<u64>();
+        let Ok(moved) = moved else { continue };
+        let size = arguments[if name == "copy_file_range" { 4 } else { 2 }].parse().unwrap();
+        let sides: &[(usize, bool)] = match name.as_str() {
+            "copy_file_range" => &[(0, false), (2, true)],
+            _ => &[(0, name.contains("write"))],
+        };
+        for &(argument, is_write) in sides {
+            let path = arguments[argument].split_once('<').map_or("", |(_, path)| path);
+            let Ok(file) = Path::new(path.trim_end_matches('>')).strip_prefix(dir) else {
+                continue;
+            };
+            let key = (file.display().to_string(), is_write, name.clone(), size);
+            let total = totals.entry(key).or_default();
+            *total = (total.0 + 1, total.1 + moved);
+        }
+    }
+    totals
+}
+
+#[test]
+fn counts_equal_those_of_strace() {
+    require!(Bpf, Strace);
+    let mut tracer = started();
+    let cases = [
+        "dd if=in of=out",
+        "dd if=in of=out bs=3000",
+        "cat in > out",
+        "cp in out",
+        "cp --sparse=always in out",
+        "tar -cf out in",
+        "tar -cf between in && tar -xf between --to-stdout > out",
+    ];
+    for case in cases {
+        // The log lies beside the directory, whose files are compared.
+        let [scratch, log] = [0; 2].map(|_| ScratchDir::on_disk().unwrap());
+        let dir = scratch.path().canonicalize().unwrap();
+        let log = log.path().join("log");
+        // Not a whole number of any size.
+        fs::write(dir.join("in"), vec![7; (1 << 20) + 4321]).unwrap();
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-y", "-qq", "-s0", "-e"]);
+        strace.arg("trace=read,write,pread64,pwrite64,copy_file_range").arg("-o").arg(&log);
+        strace.args(["sh", "-c", case]).current_dir(&dir).stderr(Stdio::null());
+        let mut counted = Totals::new();
+        for (name, size) in asked(&mut tracer, &mut strace, &dir) {
+            if size.call == "page fault" {
+                continue;
+            }
+            let key = (name, size.is_write, size.call.to_owned(), size.size_bytes);
+            counted.insert(key, (size.sum.calls, size.sum.bytes));
+        }
+        let expected = calls_in(&fs::read_to_string(&log).unwrap(), &dir);
+        assert!(!expected.is_empty(), "{case}");
+        assert_eq!(counted, expected, "{case}");
+    }
+}
