@@ -2,10 +2,12 @@
 //!
 //! A buffered write is charged when it makes pages dirty. A file system with large folios (XFS,
 //! ext4 from Linux 6.16) charges the whole folio for each page, up to 2 MiB for a write of 4 KiB.
-//! Such a charge exceeds both what the process wrote and what the devices did. One that exceeds the
-//! calls alone may be right: `io_uring` and Linux AIO write without the calls that are counted.
+//! One that exceeds the calls may be right all the same: `io_uring` and Linux AIO write without the
+//! calls that are counted. Then it is what the database reports as written, or what the block layer
+//! counted for these processes; only where neither is known are all disks looked at, to which
+//! others may have written too.
 
-use blockstone_base::column::Kind;
+use blockstone_base::column::{Cell, Kind};
 use blockstone_base::table::Missing;
 
 use super::{Grown, Interval, number};
@@ -19,10 +21,12 @@ const CHARGED: [(&str, &str, &str); 4] = [
     ("session_statistics", "charged_write_bytes", CALLS),
 ];
 const CALLS: &str = "requested_write_bytes";
+/// The series of what was counted inside the kernel.
+const TRACED: &str = "kernel_io";
 /// Why such bytes are no evidence, for people.
 pub const OVERCHARGED: &str = "\
-    charged for writing are more bytes than system calls wrote and disks moved: the kernel charges \
-    a buffered write with the whole folio of each page it makes dirty";
+    more bytes are charged as written than system calls, the database or the disks account for: \
+    the kernel charges a buffered write with the whole folio of each page it makes dirty";
 /// A charge may be greater than what happened by this factor: pages that are written in part.
 const SLACK: f64 = 1.1;
 
@@ -57,17 +61,74 @@ impl<'a> Interval<'a> {
             return false;
         };
         let exceeds = |charged: u64, by: u64| charged as f64 > SLACK * by as f64;
-        let known = |object| Some((self.whole(probe, object, column)?, object));
-        let Some((charged, _)) = known(object) else { return false };
-        // What the instance sent to its disks is known where its calls are not counted.
-        let sent = || self.names("disk").filter_map(|disk| self.whole("disk", disk, "write_bytes"));
+        let Some(charged) = self.whole(probe, object, column) else { return false };
         let Some(called) = self.whole(probe, object, calls) else { return false };
-        if !exceeds(charged, called.max(sent().sum())) {
+        if !exceeds(charged, called) {
             return false;
         }
-        let all: u64 = self.names(probe).filter_map(known).map(|(charged, _)| charged).sum();
-        let moved = self.disks().into_iter().filter_map(|d| self.whole("block", d, "write_bytes"));
-        exceeds(all, moved.sum())
+        let Some(all) = self.sum(probe, self.names(probe), column) else { return false };
+        let written = match probe {
+            "process" => self.sum("disk", self.names("disk"), "write_bytes"),
+            "processes" => self.traced(probe),
+            _ => self.reported(),
+        };
+        // Only of this process may there be more than the instance in it wrote.
+        let of_disks = || self.sum("block", self.disks().into_iter(), "write_bytes").unwrap_or(0);
+        let explains = |by: u64| !exceeds(all, by);
+        !match written {
+            Some(written) => explains(written) || probe == "process" && explains(of_disks()),
+            None => explains(of_disks()),
+        }
+    }
+
+    /// What a database wrote, as it reports it.
+    fn reported(&self) -> Option<u64> {
+        let blocks = self.sum("role", self.names("role"), "write_bytes")?;
+        let redo = ["redo_written_bytes", "redo_bytes"];
+        Some(blocks + redo.iter().find_map(|name| self.whole("instance", "", name)).unwrap_or(0))
+    }
+
+    /// What the block layer counted for the objects of a probe, which are roles.
+    fn traced(&self, probe: &str) -> Option<u64> {
+        let state = |object: &'a str, column| {
+            let (track, index) = self.find(TRACED, object, column, Kind::State).ok()?;
+            match &self.rows_of(track, 0, u64::MAX).next_back()?.cells[index] {
+                Cell::Text(text) => Some(text.as_ref()),
+                _ => None,
+            }
+        };
+        let is_ours = |object: &&'a str| {
+            let role = state(object, "role");
+            state(object, "layer") == Some("block")
+                && state(object, "operation") == Some("write")
+                && self.names(probe).any(|name| role == Some(name))
+        };
+        let counted = self.names(TRACED).filter(is_ours).filter_map(|object| {
+            let (track, index) = self.find(TRACED, object, "bytes", Kind::Counter).ok()?;
+            let (from_ns, to_ns) = self.judged();
+            let stood = |from_ns, to_ns| {
+                let mut rows = self.rows_of(track, from_ns, to_ns).rev();
+                rows.find_map(|row| number(row, index)).map_or(0, |(_, count)| count)
+            };
+            // It stood at zero before its first row.
+            u64::try_from(stood(0, to_ns) - stood(0, from_ns)).ok()
+        });
+        let is_known = self.names(TRACED).any(|object| state(object, "layer") == Some("block"));
+        is_known.then(|| counted.sum())
+    }
+
+    /// By how much a counter grew of all that have one.
+    fn sum<'b>(
+        &self,
+        probe: &str,
+        objects: impl Iterator<Item = &'b str>,
+        column: &str,
+    ) -> Option<u64> {
+        objects.filter_map(|object| self.whole(probe, object, column)).reduce(|a, b| a + b)
+    }
+
+    fn judged(&self) -> (u64, u64) {
+        self.held.map_or((0, u64::MAX), |held| held.window_ns)
     }
 
     fn names(&self, probe: &str) -> impl Iterator<Item = &'a str> {
@@ -79,7 +140,7 @@ impl<'a> Interval<'a> {
     /// last.
     fn whole(&self, probe: &str, object: &str, column: &str) -> Option<u64> {
         let (track, index) = self.find(probe, object, column, Kind::Counter).ok()?;
-        let (from_ns, to_ns) = self.held.map_or((0, u64::MAX), |held| held.window_ns);
+        let (from_ns, to_ns) = self.judged();
         let mut rows = self.rows_of(track, from_ns, to_ns).filter_map(|row| number(row, index));
         let (_, first) = rows.next()?;
         let (_, last) = rows.next_back()?;
@@ -89,7 +150,8 @@ impl<'a> Interval<'a> {
 
 #[cfg(test)]
 mod tests {
-    use blockstone_base::column::{Cell, Unmeasured};
+    use blockstone_base::column::Unmeasured;
+    use blockstone_record::manifest::ProbeInfo;
     use blockstone_record::testing;
 
     use super::*;
@@ -98,12 +160,16 @@ mod tests {
     /// A process that in ten seconds wrote so much by calls and was charged so much, and a disk
     /// that wrote so much.
     fn charged(calls: i64, charged: i64, disk: Option<i64>) -> History {
+        with(Vec::new(), calls, charged, disk)
+    }
+
+    fn with(more: Vec<ProbeInfo>, calls: i64, charged: i64, disk: Option<i64>) -> History {
         let counter = |name| (Kind::Counter, name);
         let server = testing::probe("server", &[CALLS, "write_bytes"].map(counter));
         let states = ["device_kind", "beneath"].map(|name| (Kind::State, name));
         let [kind, beneath] = states;
         let block = testing::probe("block", &[counter("write_bytes"), kind, beneath]);
-        let mut history = History::new(vec![server, block]);
+        let mut history = History::new([vec![server, block], more].concat());
         for s in 0..=10 {
             let part = |whole: i64| Cell::Value(whole * s / 10);
             let t_ns = s as u64 * 1_000_000_000;
@@ -138,6 +204,43 @@ mod tests {
         assert_eq!(called, Ok(1_638_400), "the calls are");
         let reasons: Vec<_> = interval.reasons("server").collect();
         assert!(matches!(reasons[..], [Unmeasured::NoEvidence(_)]), "{reasons:?}");
+    }
+
+    #[test]
+    fn what_others_wrote_explains_no_charge_where_the_database_reports_what_it_wrote() {
+        let reports = |written: i64, charge: i64| {
+            let role = testing::probe("role", &[(Kind::Counter, "write_bytes")]);
+            let mut history = with(vec![role], 1_000, charge, Some(10_000_000));
+            history.push("role", 0, "session", vec![Cell::Value(0)]);
+            history.push("role", 10_000_000_000, "session", vec![Cell::Value(written)]);
+            grown(&history, 0, 10)
+        };
+        assert_eq!(reports(1_100, 9_000_000), Err(Missing::NoEvidence));
+        assert_eq!(reports(8_900_000, 9_000_000), Ok(9_000_000), "Linux AIO");
+    }
+
+    #[test]
+    fn what_others_wrote_explains_no_charge_where_the_block_layer_counts_by_role() {
+        let counts = |layer: &str, role: &str, written: i64| {
+            let counter = |name| (Kind::Counter, name);
+            let processes = testing::probe("processes", &[CALLS, "write_bytes"].map(counter));
+            let states = ["layer", "role", "operation"].map(|name| (Kind::State, name));
+            let traced = testing::probe(TRACED, &[&states[..], &[counter("bytes")]].concat());
+            let mut history = with(vec![processes, traced], 0, 0, Some(10_000_000));
+            for (s, of) in [(0, 0), (10, 1)] {
+                let cells = [1_000 * of, 9_000_000 * of].map(Cell::Value);
+                history.push("processes", s * 1_000_000_000, "fio", cells.into());
+            }
+            let mut cells: Vec<Cell> =
+                [layer, role, "write"].map(|text| Cell::Text(text.into())).into();
+            cells.push(Cell::Value(written));
+            history.push(TRACED, 10_000_000_000, "one", cells);
+            history.interval(0, 10_000_000_000).grown("processes", "fio", "write_bytes")
+        };
+        assert_eq!(counts("block", "fio", 2_000), Err(Missing::NoEvidence));
+        assert_eq!(counts("block", "another", 9_000_000), Err(Missing::NoEvidence));
+        assert_eq!(counts("block", "fio", 9_000_000), Ok(9_000_000), "io_uring");
+        assert_eq!(counts("tracing", "fio", 9_000_000), Ok(9_000_000), "only the disks are known");
     }
 
     #[test]
