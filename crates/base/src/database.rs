@@ -9,7 +9,8 @@ mod wait_class;
 pub use wait_class::{BLOCKED_IN, CPU, NETWORK, ROW_LOCK, RUN_QUEUE, wait_class};
 
 pub use monitored::{
-    DATABASE, IO, MONITORED, SESSION, SESSION_STATISTICS, SESSIONS, STATEMENT, STATEMENT_TEXT,
+    DATABASE, IO, MONITORED, SESSION, SESSION_EVENT, SESSION_STATISTICS, SESSIONS, STATEMENT,
+    STATEMENT_TEXT,
 };
 
 use crate::column::{Column, Origin, Schema, Unit};
@@ -193,8 +194,8 @@ pub const SQL: Schema = Schema {
 /// All that a run records.
 pub const ALL: &[&Schema] = &[&OPERATION, &EVENT, &ROLE, &DISK, &INSTANCE, &SERVER, &BLOCKED, &SQL];
 
-/// What a run of the miniature instance records too: samples of its sessions.
-pub const SAMPLED: &[&Schema] = &[&SESSION, &SESSIONS];
+/// What a run of the miniature instance records too: samples and counters of single sessions.
+pub const OF_SESSIONS: &[&Schema] = &[&SESSION, &SESSIONS, &SESSION_STATISTICS, &SESSION_EVENT];
 
 const CLIENTS: Origin = Origin("sessions of the workload");
 const DB: Origin = Origin("database");

@@ -24,7 +24,7 @@ use crate::spec::{InstanceSpec, OpenSpec, TornProtection, check_sessions};
 use crate::wait::{Ledger, Role};
 use crate::{checkpoint, keeper, log_writer, verify, writer};
 pub use load::LoadProgress;
-pub use snapshot::Snapshot;
+pub use snapshot::{Process, Snapshot};
 
 const STACK_BYTES: usize = 256 << 10;
 

@@ -71,7 +71,7 @@ pub mod wait;
 mod writer;
 
 pub use error::InstanceError;
-pub use instance::{Instance, LoadProgress, Snapshot};
+pub use instance::{Instance, LoadProgress, Process, Snapshot};
 pub use layout::Permutation;
 pub use recovery::{LostRedo, Recovery};
 pub use redo::Lsn;

@@ -146,6 +146,7 @@ impl Session {
             session.commits = number;
             session.changed = false;
             session.ledger.add(Statistic::Commits, 1);
+            session.ledger.add(Statistic::GeneratedRedoBytes, session.records.len() as u64);
             Ok(end)
         })
     }
@@ -314,7 +315,9 @@ impl Session {
                     self.end = end;
                     self.changed = true;
                     self.ledger.add(Statistic::BlockChanges, 1);
+                    self.ledger.add(Statistic::GeneratedRedoBytes, records.len() as u64);
                     self.ledger.add(Statistic::ProtectionBytes, change_at as u64);
+                    self.ledger.add(Statistic::FullPageImages, u64::from(change_at > 0));
                     self.records = records;
                     return Ok(());
                 }

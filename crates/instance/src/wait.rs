@@ -88,6 +88,9 @@ named! {
         /// Time that those reads took in nanoseconds, whether or not a session waited.
         DirectReadNs = "direct_read_ns",
         BlockChanges = "block_changes",
+        /// Redo that this session generated; `RedoBytes` is what the log writer took.
+        GeneratedRedoBytes = "generated_redo_bytes",
+        FullPageImages = "full_page_images",
         PhysicalWrites = "physical_writes",
         /// Adjacent blocks are one; copies are not counted.
         WriteRequests = "write_requests",

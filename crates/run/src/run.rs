@@ -27,9 +27,9 @@ use crate::{loading, manifest, noise};
 /// By what a run has: a target whose sessions are sampled, and noise beside it.
 static SERIES: [LazyLock<Vec<&Schema>>; 4] = [
     LazyLock::new(|| series(&[])),
-    LazyLock::new(|| series(database::SAMPLED)),
+    LazyLock::new(|| series(database::OF_SESSIONS)),
     LazyLock::new(|| series(&[&load::SERIES])),
-    LazyLock::new(|| [series(database::SAMPLED), vec![&load::SERIES]].concat()),
+    LazyLock::new(|| [series(database::OF_SESSIONS), vec![&load::SERIES]].concat()),
 ];
 
 fn series(more: &[&'static Schema]) -> Vec<&'static Schema> {

@@ -21,6 +21,7 @@ use blockstone_instance::wait::{Event, Role, Transfers};
 use blockstone_instance::{
     Instance, InstanceError, InstanceSpec, OpenSpec, Recovery, RedoStress, Scan, Session, Snapshot,
 };
+use blockstone_sys::usage::ThreadUsage;
 use parking_lot::{Mutex, RwLock};
 
 use crate::family::Family;
@@ -131,8 +132,13 @@ pub fn open(
         },
         redo_stress: spec.redo_stress,
         multiblock: (MULTIBLOCK.get() / spec.block.get()) as u32,
-        processor: Mutex::new(Processor { due: Instant::now(), readings: Vec::new() }),
+        processor: Mutex::new(Processor {
+            due: Instant::now(),
+            readings: Vec::new(),
+            each: Vec::new(),
+        }),
         samples_due: Mutex::new(Instant::now()),
+        counts_due: Mutex::new(Instant::now()),
     }))
 }
 
@@ -247,6 +253,8 @@ struct InstanceTarget {
     processor: Mutex<Processor>,
     /// When sessions are to be sampled next.
     samples_due: Mutex<Instant>,
+    /// When their counters are to be read next.
+    counts_due: Mutex<Instant>,
 }
 
 /// Processor time and run queue of each role, as last read: reading takes long when there are
@@ -255,6 +263,8 @@ struct InstanceTarget {
 struct Processor {
     due: Instant,
     readings: Vec<Reading>,
+    /// The same of each process, in the order of the instance.
+    each: Vec<ThreadUsage>,
 }
 
 impl InstanceTarget {
@@ -262,9 +272,17 @@ impl InstanceTarget {
         let mut processor = self.processor.lock();
         let started = Instant::now();
         if exact || started >= processor.due {
+            let mut of_roles = [ThreadUsage::default(); Role::ALL.len()];
+            processor.each.clear();
+            instance.each_process(|process| {
+                let used = process.processor();
+                let sum = &mut of_roles[process.role as usize];
+                sum.cpu_ns += used.cpu_ns;
+                sum.run_queue_ns += used.run_queue_ns;
+                processor.each.push(used);
+            });
             processor.readings.clear();
-            for &role in Role::ALL {
-                let used = instance.processor(role);
+            for (role, used) in Role::ALL.iter().zip(of_roles) {
                 let both = [("CPU", used.cpu_ns), ("run queue", used.run_queue_ns)];
                 processor.readings.extend(both.map(|(event, ns)| Reading {
                     probe: EVENT.probe,
@@ -282,6 +300,11 @@ impl InstanceTarget {
         if exact || now >= *due {
             let sessions = samples::look(instance, readings);
             *due = now + samples::PAUSE_PER_SESSION * sessions;
+        }
+        let mut due = self.counts_due.lock();
+        if exact || now >= *due {
+            let counted = samples::count(instance, &self.processor.lock().each, exact, readings);
+            *due = now + samples::PAUSE_PER_ROW * counted;
         }
     }
 

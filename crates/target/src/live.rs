@@ -15,12 +15,15 @@ use std::thread;
 use std::time::Duration;
 
 use blockstone_base::column::{Cell, Reading, Unmeasured};
+use blockstone_base::database::{SESSION_EVENT, SESSION_STATISTICS};
 use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Serialize};
 
 /// The socket's name in the directory of a recording.
 pub const SOCKET: &str = "live.sock";
 
+/// Series of single sessions.
+const COUNTED: [&str; 2] = [SESSION_STATISTICS.probe, SESSION_EVENT.probe];
 /// How long an answer waits for the first tick of a run that has just started.
 const FIRST_TICK: Duration = Duration::from_secs(5);
 
@@ -73,9 +76,14 @@ impl Teller {
         Ok(teller)
     }
 
+    /// Counters of many sessions are not in the rows of every tick: their last ones stay.
     pub fn tell(&self, rows: &[Reading]) {
         if self.shared.count.load(Ordering::Relaxed) > 0 {
-            self.shared.rows.lock().splice(.., rows.iter().cloned());
+            let is_there = |probe: &str| rows.iter().any(|row| row.probe == probe);
+            let stays = COUNTED.map(|probe| (probe, !is_there(probe)));
+            let mut kept = self.shared.rows.lock();
+            kept.retain(|row| stays.contains(&(row.probe, true)));
+            kept.extend(rows.iter().cloned());
             self.shared.ticked.notify_all();
         }
     }

@@ -23,7 +23,7 @@ mod mariadb;
 mod own;
 mod pace;
 mod postgres;
-mod recent;
+pub(crate) mod recent;
 pub mod registry;
 mod reported;
 mod run;

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use blockstone_base::column::{Cell, Reading};
+use blockstone_base::column::{Cell, Reading, Schema};
 use blockstone_base::database;
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_target::registry::{self, ALL, Entry};
@@ -340,7 +340,7 @@ fn samples_keep_to_their_schemas_and_never_fall(subject: &Subject) {
             let blocked = now.contains_key(&(database::BLOCKED.probe, "session/futex".to_owned()));
             assert_eq!(blocked, name == "mariadb", "its threads are on this machine");
             for ((probe, object), cells) in &now {
-                let mut known = database::ALL.iter().chain(database::SAMPLED);
+                let mut known = database::ALL.iter().chain(database::OF_SESSIONS);
                 let schema = known.find(|schema| schema.probe == *probe).unwrap();
                 assert_eq!(cells.len(), schema.columns.len(), "{name}: {probe}");
                 let Some(before) = last.get(&(*probe, object.clone())) else { continue };
@@ -354,6 +354,52 @@ fn samples_keep_to_their_schemas_and_never_fall(subject: &Subject) {
             last = now;
         }
     });
+}
+
+#[test]
+fn counters_of_sessions_add_up_to_those_of_the_instance() {
+    let (entry, dir) = (registry::find("instance").unwrap(), directory());
+    let target = (entry.open)(&spec(dir.path()), &mut go_on).unwrap();
+    target.load(&mut go_on).unwrap();
+    let mut sessions = [0, 1].map(|number| target.session(number).unwrap());
+    for (session, times) in sessions.iter_mut().zip([2, 3]) {
+        for _ in 0..times {
+            session.execute(&Operation::Update { schema: 0, first_key: 0, rows: 64 }).unwrap();
+        }
+    }
+    let now = samples(target.as_ref());
+    let value = |schema: &Schema, object: &str, column: &str| {
+        let at = schema.columns.iter().position(|known| known.name == column).unwrap();
+        match now.get(&(schema.probe, object.to_owned())).map(|cells| &cells[at]) {
+            Some(Cell::Value(value)) => *value,
+            other => panic!("{column} of {object} is {other:?}"),
+        }
+    };
+    let of = |session, column| value(&database::SESSION_STATISTICS, session, column);
+    assert_eq!(["1", "2"].map(|session| of(session, "commits")), [2, 3]);
+    assert_eq!(["1", "2"].map(|session| of(session, "block_changes")), [128, 192]);
+    let images = of("2", "full_page_images");
+    assert_eq!(of("2", "redo_records"), 192 + 3 + images);
+    let [first, second] = ["1", "2"].map(|session| of(session, "redo_bytes"));
+    assert_eq!(first + second, statistic(target.as_ref(), "redo_bytes"), "all of it is durable");
+    for column in ["logical_reads", "db_time_ns"] {
+        let sum = of("1", column) + of("2", column);
+        assert_eq!(sum, value(&database::INSTANCE, "", column), "{column}");
+    }
+    for column in ["read_ios", "read_ns"] {
+        let sum = of("1", column) + of("2", column);
+        assert_eq!(sum, value(&database::ROLE, "session", column), "{column}");
+    }
+    for column in ["waits", "time_ns"] {
+        let each = now.keys().filter(|(probe, object)| {
+            *probe == database::SESSION_EVENT.probe && object.ends_with("/log file sync")
+        });
+        let sum: i64 =
+            each.map(|(_, object)| value(&database::SESSION_EVENT, object, column)).sum();
+        assert_eq!(value(&database::EVENT, "session/log file sync", column), sum);
+    }
+    drop(sessions);
+    target.shutdown().unwrap();
 }
 
 fn latencies_are_given_once(subject: &Subject) {

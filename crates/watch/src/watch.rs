@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use blockstone_base::column::{Cell, Origin, Reading, Schema, Unmeasured};
-use blockstone_base::database::{SESSION, SESSION_STATISTICS, STATEMENT_TEXT};
+use blockstone_base::database::{SESSION, SESSION_EVENT, SESSION_STATISTICS, STATEMENT_TEXT};
 use blockstone_measure::Ticks;
 use blockstone_probe::io::{self, IoSpec, Wanted};
 use blockstone_probe::profile::{self, ProfileSpec};
@@ -38,6 +38,7 @@ const OWN: Origin = Origin("Blockstone");
 const SAMPLED: &[&str] = &[
     SESSION.probe,
     SESSION_STATISTICS.probe,
+    SESSION_EVENT.probe,
     STATEMENT_TEXT.probe,
     profile::SCHEMA.probe,
     active_set::SCHEMA.probe,

@@ -141,12 +141,27 @@ pub const SESSION_STATISTICS: Schema = Schema {
         DB.count("redo_records", "Redo records generated."),
         DB.bytes("redo_bytes", "Redo generated."),
         DB.count("full_page_images", "Whole pages written to the redo."),
+        DB.count("logical_reads", "Blocks visited, in the cache or not."),
+        DB.count("block_changes", "Blocks changed by updates."),
+        DB.count("commits", "Commits acknowledged."),
+        DB.time("db_time_ns", "Wall time inside its calls, an unfinished one included."),
         PROC.time("cpu_ns", "Time on a processor."),
         PROC.time("run_queue_ns", "Time ready to run but waiting for one."),
         PROC.bytes("requested_read_bytes", "Bytes returned by read system calls."),
         PROC.bytes("requested_write_bytes", "Bytes passed to write system calls."),
         PROC.bytes("charged_read_bytes", "Bytes that had to be fetched from storage."),
         PROC.bytes("charged_write_bytes", "Bytes sent, or to be sent, to storage."),
+    ],
+};
+
+/// The waits of single sessions and background processes, where the database times them; the object
+/// is that of [`SESSION_STATISTICS`] and the event, as in `3/log file sync`.
+pub const SESSION_EVENT: Schema = Schema {
+    probe: "session_event",
+    doc: "Wait events of each session and background process, by session and event.",
+    columns: &[
+        DB.count("waits", "Waits that ended."),
+        DB.time("time_ns", "Time in these waits, an unfinished one included."),
     ],
 };
 

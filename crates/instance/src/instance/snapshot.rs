@@ -50,6 +50,39 @@ impl Snapshot {
     }
 }
 
+/// A session or a background process, as it stands now.
+#[derive(Debug)]
+pub struct Process<'a> {
+    pub role: Role,
+    /// Within its role.
+    pub number: usize,
+    ledger: &'a Ledger,
+}
+
+impl Process<'_> {
+    pub fn doing(&self) -> Doing {
+        self.ledger.doing()
+    }
+
+    pub fn statistic(&self, statistic: Statistic) -> u64 {
+        self.ledger.statistic(statistic)
+    }
+
+    pub fn waits(&self, event: Event) -> Waits {
+        self.ledger.waits(event)
+    }
+
+    pub fn transfers(&self) -> Transfers {
+        self.ledger.transfers()
+    }
+
+    /// Processor time and run queue of its thread so far. Reads a file of `/proc`, some
+    /// microseconds.
+    pub fn processor(&self) -> ThreadUsage {
+        self.ledger.processor()
+    }
+}
+
 impl Instance {
     /// What was counted so far: a walk over the sessions' counters, without any lock of theirs.
     pub fn snapshot(&self) -> Snapshot {
@@ -63,13 +96,12 @@ impl Instance {
         snapshot
     }
 
-    /// What each session and background process does at this moment, with its role and its number
-    /// within the role.
-    pub fn each_doing(&self, mut visit: impl FnMut(Role, usize, Doing)) {
+    /// Background processes first, then sessions, always in the same order.
+    pub fn each_process(&self, mut visit: impl FnMut(&Process<'_>)) {
         let mut seen = [0; ROLES];
         self.each_ledger(|ledger| {
             let number = &mut seen[ledger.role as usize];
-            visit(ledger.role, *number, ledger.doing());
+            visit(&Process { role: ledger.role, number: *number, ledger });
             *number += 1;
         });
     }

@@ -1,16 +1,23 @@
-//! Samples of the sessions of the miniature instance, in the form of a monitored database's.
+//! Samples and counters of the sessions of the miniature instance, in the form of a monitored
+//! database's.
 
 use std::time::Duration;
 
 use blockstone_base::column::{Cell, Reading, Schema, Unmeasured};
-use blockstone_base::database::{SESSION, SESSIONS, wait_class};
-use blockstone_instance::Instance;
-use blockstone_instance::wait::{Doing, Event, Role};
+use blockstone_base::database::{
+    ROLE, SESSION, SESSION_EVENT, SESSION_STATISTICS, SESSIONS, wait_class,
+};
+use blockstone_instance::wait::{Doing, Event, Role, Statistic};
+use blockstone_instance::{Instance, Process};
+use blockstone_sys::usage::ThreadUsage;
 
+use crate::monitor::recent::CHARGED_IO;
 use crate::unmeasured::{Missing, some};
 
 /// A sample of many sessions is taken less often: a recording has a thousand rows a second at most.
 pub const PAUSE_PER_SESSION: Duration = Duration::from_millis(1);
+/// … and so are their counters.
+pub const PAUSE_PER_ROW: Duration = Duration::from_millis(1);
 /// What monitors call it when a session waits for nothing.
 const ON_CPU: &str = "On CPU";
 /// Columns of samples that an instance has nothing for.
@@ -29,14 +36,14 @@ const NONE: [&str; 8] = [
 /// many sessions there are, which is returned.
 pub fn look(instance: &Instance, readings: &mut Vec<Reading>) -> u32 {
     let (mut connected, mut active) = (0, 0);
-    instance.each_doing(|role, number, doing| {
-        let is_session = role == Role::Session;
+    instance.each_process(|process| {
+        let (is_session, doing) = (process.role == Role::Session, process.doing());
         connected += u32::from(is_session);
         active += u32::from(is_session && doing != Doing::Nothing);
         match doing {
             Doing::Nothing => {}
-            Doing::Working => readings.push(sample(role, number, None)),
-            Doing::Waiting(event) => readings.push(sample(role, number, Some(event))),
+            Doing::Working => readings.push(sample(process, None)),
+            Doing::Waiting(event) => readings.push(sample(process, Some(event))),
         }
     });
     readings.push(of(&SESSIONS, String::new(), |name| match name {
@@ -49,14 +56,61 @@ pub fn look(instance: &Instance, readings: &mut Vec<Reading>) -> u32 {
     connected
 }
 
-fn sample(role: Role, number: usize, event: Option<Event>) -> Reading {
+/// Appends the counters of each session and background process, and of each of its waits; returns
+/// how many of these are not zero. `used` is what each took of the processors.
+pub fn count(
+    instance: &Instance,
+    used: &[ThreadUsage],
+    exact: bool,
+    readings: &mut Vec<Reading>,
+) -> u32 {
+    let (mut used, mut counted) = (used.iter(), 0);
+    instance.each_process(|process| {
+        let (used, object) = (used.next(), object(process));
+        counted += 1;
+        for &event in Event::ALL {
+            let waits = process.waits(event);
+            counted += u32::from(waits.count > 0);
+            // What has not happened yet may happen before the next exact look: its zero counts.
+            if exact || waits.count > 0 {
+                let object = format!("{object}/{}", event.name());
+                let cells = vec![Cell::from(waits.count), Cell::from(waits.time_ns)];
+                readings.push(Reading { probe: SESSION_EVENT.probe, object, cells });
+            }
+        }
+        let transfers = process.transfers().values();
+        let statistic = |name: &str| {
+            let known = Statistic::ALL.iter().find(|statistic| statistic.name() == name);
+            let of_role =
+                ROLE.columns.iter().zip(transfers).find(|(column, _)| column.name == name);
+            let moved = of_role.map(|(_, value)| value);
+            known.map(|&statistic| process.statistic(statistic)).or(moved)
+        };
+        let records = || ["block_changes", "full_page_images", "commits"].map(statistic);
+        readings.push(of(&SESSION_STATISTICS, object, |column| match column {
+            "role" => Cell::Text(process.role.name().to_owned()),
+            "cpu_ns" => Cell::from(used.map(|used| used.cpu_ns)),
+            "run_queue_ns" => Cell::from(used.map(|used| used.run_queue_ns)),
+            "hits" => Cell::from(process.statistic(Statistic::CacheHits)),
+            "redo_bytes" => Cell::from(process.statistic(Statistic::GeneratedRedoBytes)),
+            "redo_records" => Cell::from(records().into_iter().flatten().sum::<u64>()),
+            name => Cell::from(statistic(name)),
+        }));
+    });
+    counted
+}
+
+fn object(process: &Process<'_>) -> String {
+    match process.role {
+        Role::Session => (process.number + 1).to_string(),
+        other => format!("{}{}", other.name(), process.number),
+    }
+}
+
+fn sample(process: &Process<'_>, event: Option<Event>) -> Reading {
     let name = event.map_or("", Event::name);
-    let object = match role {
-        Role::Session => (number + 1).to_string(),
-        other => format!("{}{number}", other.name()),
-    };
-    of(&SESSION, object, |column| match column {
-        "role" => Cell::Text(role.name().to_owned()),
+    of(&SESSION, object(process), |column| match column {
+        "role" => Cell::Text(process.role.name().to_owned()),
         "state" => Cell::Text("active".to_owned()),
         "wait_class" => Cell::Text(event.map_or(ON_CPU, |_| wait_class(name)).to_owned()),
         "event" => Cell::Text(name.to_owned()),
@@ -74,5 +128,9 @@ pub fn unmeasured() -> Missing {
         "sessions of the miniature instance have no user, statement or blocker".to_owned(),
     );
     let none = ["idle_in_transaction", "waiting_for_locks"];
-    [some(&SESSION, &NONE, &why), some(&SESSIONS, &none, &why)].concat()
+    let uncharged = Unmeasured::NotInVersion(
+        "the miniature instance counts the requests of its sessions itself".to_owned(),
+    );
+    let charged = some(&SESSION_STATISTICS, &CHARGED_IO, &uncharged);
+    [some(&SESSION, &NONE, &why), some(&SESSIONS, &none, &why), charged].concat()
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use blockstone_base::column::{Reading, Schema, Unmeasured};
-use blockstone_base::database;
+use blockstone_base::database::{self, SESSION, SESSIONS};
 
 use super::{Monitor, Server};
 use crate::live::{Answer, Asker};
@@ -13,9 +13,9 @@ use crate::sql::Member;
 use crate::sql::error::SqlError;
 use crate::unmeasured::Missing;
 
-/// The series of a run whose sessions are sampled.
-static WITH_SAMPLES: LazyLock<Vec<&Schema>> =
-    LazyLock::new(|| database::ALL.iter().chain(database::SAMPLED).copied().collect());
+/// The series of a run whose sessions are sampled and counted.
+static WITH_SESSIONS: LazyLock<Vec<&Schema>> =
+    LazyLock::new(|| database::ALL.iter().chain(database::OF_SESSIONS).copied().collect());
 
 struct Run {
     dir: PathBuf,
@@ -63,13 +63,13 @@ impl Run {
 }
 
 fn is_sample(probe: &str) -> bool {
-    database::SAMPLED.iter().any(|schema| schema.probe == probe)
+    [SESSION.probe, SESSIONS.probe].contains(&probe)
 }
 
 impl Monitor for Run {
     fn series(&self) -> &'static [&'static Schema] {
         let is_sampled = self.last.rows.iter().any(|(probe, ..)| is_sample(probe));
-        if is_sampled { &WITH_SAMPLES } else { database::ALL }
+        if is_sampled { &WITH_SESSIONS } else { database::ALL }
     }
 
     fn counters(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError> {
@@ -121,5 +121,5 @@ fn name(dir: &Path) -> String {
 }
 
 fn schema(probe: &str) -> Option<&'static Schema> {
-    WITH_SAMPLES.iter().copied().find(|schema| schema.probe == probe)
+    WITH_SESSIONS.iter().copied().find(|schema| schema.probe == probe)
 }

@@ -26,6 +26,9 @@ pub fn whole(schema: &'static Schema, values: &Values) -> Reading {
     row(schema, String::new(), |name| Cell::from(values.get(name).copied()))
 }
 
+/// What only the miniature instance counts of a session.
+pub const OF_INSTANCES: [&str; 4] = ["logical_reads", "block_changes", "commits", "db_time_ns"];
+
 pub fn row(
     schema: &'static Schema,
     object: String,

@@ -67,7 +67,7 @@ fn absent(interval: &Interval<'_>, views: &[String]) -> Vec<String> {
     let named = registry::ALL.iter().filter(|view| views.iter().any(|name| name == view.name));
     let absent = named.filter(|view| !interval.has(view.probe));
     let why = |probe: &str| {
-        let mut of_databases = database::MONITORED.iter().chain(database::SAMPLED);
+        let mut of_databases = database::MONITORED.iter().chain(database::OF_SESSIONS);
         if of_databases.any(|schema| schema.probe == probe) {
             "no database was watched; --db names one"
         } else {

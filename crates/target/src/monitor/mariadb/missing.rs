@@ -7,7 +7,7 @@ use blockstone_base::database::{
 
 use super::Mariadb;
 use super::schema::{OF_STATEMENTS, of_file};
-use crate::monitor::values::PER_SESSION;
+use crate::monitor::values::{OF_INSTANCES, PER_SESSION};
 use crate::unmeasured::{Missing, absent, all, numbers, others, some};
 
 /// Times of data files, which only the performance schema takes.
@@ -76,7 +76,8 @@ fn of_threads(monitor: &Mariadb) -> Missing {
         let why = "the server is not on this machine, or this user may not read its pid_file";
         NotPermitted(why.to_owned())
     });
-    let mut missing = some(&SESSION_STATISTICS, &PER_SESSION, &uncounted());
+    let uncounted_of_each = [&PER_SESSION[..], &OF_INSTANCES].concat();
+    let mut missing = some(&SESSION_STATISTICS, &uncounted_of_each, &uncounted());
     if let Some(why) = elsewhere.as_ref().and_then(|_| without_schema(monitor)) {
         missing.extend(numbers(&EVENT, &why));
     }

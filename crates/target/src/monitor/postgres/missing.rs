@@ -6,7 +6,7 @@ use blockstone_base::database::{
 };
 
 use super::{Postgres, Tracked, UNTIMED};
-use crate::monitor::values::PER_SESSION;
+use crate::monitor::values::{OF_INSTANCES, PER_SESSION};
 use crate::unmeasured::{Missing, absent, all, numbers, others, some};
 
 /// Times of I/O on data files, and of redo.
@@ -100,7 +100,7 @@ fn of_the_whole(monitor: &Postgres) -> Missing {
             return NotInVersion("only a run that drives the database knows it".to_owned());
         }
         if UNKNOWN.contains(&name) {
-            return NotInVersion("PostgreSQL keeps no count of it".to_owned());
+            return uncounted();
         }
         let since = SINCE.iter().find(|(_, names)| names.contains(&name));
         if let Some((since, _)) = since.filter(|(since, _)| version < *since) {
@@ -145,7 +145,7 @@ fn of_sessions(monitor: &Postgres) -> Missing {
 }
 
 fn of_processes(monitor: &Postgres) -> Missing {
-    let mut missing = Missing::new();
+    let mut missing = some(&SESSION_STATISTICS, &OF_INSTANCES, &uncounted());
     let version = monitor.link.version;
     if version < 18 {
         missing.extend(some(&SESSION_STATISTICS, &PER_SESSION, &later(18)));
@@ -160,6 +160,10 @@ fn of_processes(monitor: &Postgres) -> Missing {
     let hidden = "/proc/PID/io of the server's processes: run as its user, or as root";
     missing.extend(monitor.accounts.missing(elsewhere, hidden));
     missing
+}
+
+fn uncounted() -> Unmeasured {
+    NotInVersion("PostgreSQL keeps no count of it".to_owned())
 }
 
 fn later(version: u32) -> Unmeasured {
