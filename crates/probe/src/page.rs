@@ -25,6 +25,7 @@ fn schemas() -> impl Iterator<Item = &'static Schema> {
     let probes = registry::ALL.iter().map(|entry| entry.schema);
     let watched = database::MONITORED.iter().filter(|schema| !database::ALL.contains(schema));
     let databases = database::ALL.iter().chain(watched).copied();
+    let databases = databases.chain([&database::SESSION_EVENT]);
     let loads = [&load::SERIES, &load::SHARES, &load::FLUSHES, &load::BUFFERED, &load::VISITS];
     loads.into_iter().chain(probes).chain(databases)
 }

@@ -314,6 +314,19 @@ fn samples_agree_with_the_clock(place: &Place, dir: &str) {
     let each = reads("session-waits");
     assert!(each.iter().all(|row| row["time_share"].as_f64().unwrap() > 0.8), "{each:#?}");
     assert_eq!(rows("sampled-sessions").len(), 128);
+    let of_sessions = |view: &str, key: &str, key_of_name: &str| -> Vec<f64> {
+        let rows = rows(view).into_iter();
+        let sessions = rows.filter(|row| row[key_of_name] == "session");
+        sessions.map(|row| row[key].as_f64().unwrap()).collect()
+    };
+    let counted = |key| of_sessions("snapper", key, "role");
+    assert_eq!(counted("commits_per_s"), [0.0; 128]);
+    assert!(counted("db_time_share").iter().all(|share| *share > 0.9));
+    let sum: f64 = counted("read_ios_per_s").iter().sum();
+    let all = of_sessions("database-io", "read_ios_per_s", "function")[0];
+    assert!((0.9..=1.1).contains(&(sum / all)), "{sum} and {all}");
+    let waits: f64 = each.iter().map(|row| row["waits_per_s"].as_f64().unwrap()).sum();
+    assert!((0.9..=1.1).contains(&(waits / all)), "{waits} and {all}");
     for slice in rows("ash") {
         let bar = slice["bar"].as_str().unwrap();
         assert!(bar.len() >= 20 && bar.chars().all(|letter| "IC".contains(letter)), "{slice:#}");
