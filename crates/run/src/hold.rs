@@ -23,7 +23,8 @@ use crate::latencies::{Collector, Taken};
 
 /// How long the sessions together may take to end after the stop request.
 const GRACE: Duration = Duration::from_secs(10);
-/// … and each of those that make or scan tables, which no server lets go of early.
+/// … and each of those that make or scan tables: a database may take long to undo what was
+/// cancelled, or may not be able to cancel it.
 const GRACE_OF_TABLES: Duration = Duration::from_mins(10);
 /// A warm-up takes at most this share of the window's length.
 const WARM_UP_SHARE: u64 = 2;

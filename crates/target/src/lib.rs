@@ -50,6 +50,6 @@ pub use sql::password;
 pub use sql::patience::hang_up;
 pub use sql::server::SCRATCH;
 pub use target::{
-    Demand, Description, DirectScan, Executed, Latencies, Loading, Operation, Progress, ReadSize,
-    ScanHow, Scans, Statement, TableStep, Target, TargetError, TargetSession, unless,
+    Canceller, Demand, Description, DirectScan, Executed, Latencies, Loading, Operation, Progress,
+    ReadSize, ScanHow, Scans, Statement, TableStep, Target, TargetError, TargetSession, unless,
 };

@@ -74,6 +74,9 @@ const PIN: [&str; 2] = [
 /// changed under a snapshot.
 const AGAIN: [u16; 3] = [1213, 1205, 1020];
 
+/// The error of a statement that `KILL QUERY` ended.
+const KILLED: u16 = 1317;
+
 /// Errors that say what the user may not do.
 const DENIED: [u16; 4] = [1044, 1142, 1227, 1370];
 
@@ -166,7 +169,8 @@ impl Database for Mariadb {
         let directory: Option<String> = answer::first(&mut link, "SELECT @@datadir").ok().flatten();
         let directory = directory.filter(|_| self.server.address.local).map(PathBuf::from);
         let (page_bytes, prepared) = (self.page_bytes, Prepared::new(self.texts()));
-        Ok(Session { link, page_bytes, directory, member, prepared })
+        let address = self.server.address.clone();
+        Ok(Session { link, address, page_bytes, directory, member, prepared })
     }
 
     fn loaders(&self) -> (usize, u64) {
@@ -392,5 +396,9 @@ impl DriverError for mysql::Error {
 
     fn is_conflict(&self) -> bool {
         matches!(self, Self::MySqlError(said) if AGAIN.contains(&said.code))
+    }
+
+    fn is_cancelled(&self) -> bool {
+        matches!(self, Self::MySqlError(said) if said.code == KILLED)
     }
 }

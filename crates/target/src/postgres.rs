@@ -224,7 +224,8 @@ impl Database for Postgres {
         }
         let member = member(&self.server.address, &mut link);
         let (prepared, can_hand_over) = (Prepared::new(self.texts()), self.version >= 15);
-        Ok(Session { link, member, prepared, can_hand_over })
+        let tls = self.server.address.tls.clone();
+        Ok(Session { link, tls, member, prepared, can_hand_over })
     }
 
     fn loaders(&self) -> (usize, u64) {
@@ -425,5 +426,9 @@ impl DriverError for postgres::Error {
     fn is_conflict(&self) -> bool {
         let states = [SqlState::T_R_DEADLOCK_DETECTED, SqlState::T_R_SERIALIZATION_FAILURE];
         self.code().is_some_and(|code| states.contains(code))
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.code() == Some(&SqlState::QUERY_CANCELED)
     }
 }

@@ -31,7 +31,7 @@ use std::time::Duration;
 use blockstone_base::column::Reading;
 
 use crate::spec::TargetSpec;
-use crate::target::Description;
+use crate::target::{Canceller, Description};
 use content::{Change, Content};
 use error::{DriverError, During, SqlError};
 pub use error::{SCHEMA, Trouble};
@@ -128,6 +128,8 @@ pub trait Link {
 
     /// What the operating system knows this session as.
     fn member(&self) -> Option<Member>;
+
+    fn canceller(&self) -> Canceller;
 
     /// Visits rows by key, and says how many.
     fn select(&mut self, schema: u32, first_key: u64, rows: u32) -> Result<u64, Trouble>;

@@ -25,7 +25,7 @@ use crate::sql::{
     Chunk, Database, Link, Made, Member, Seen, Table, Templates, Texts, Trouble, Watcher, columns,
     copy_text, with,
 };
-use crate::target::{Demand, Description, TargetError};
+use crate::target::{Canceller, Demand, Description, TargetError};
 use crate::unmeasured::{Missing, absent};
 
 const CREATE: &str = include_str!("../sql/sqlite/create.sql");
@@ -344,6 +344,10 @@ impl DriverError for rusqlite::Error {
         let code = self.sqlite_error_code();
         matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
     }
+
+    fn is_cancelled(&self) -> bool {
+        self.sqlite_error_code() == Some(ErrorCode::OperationInterrupted)
+    }
 }
 
 pub struct Session {
@@ -375,6 +379,11 @@ impl Link for Session {
 
     fn member(&self) -> Option<Member> {
         Some(self.member)
+    }
+
+    fn canceller(&self) -> Canceller {
+        let statement = self.link.get_interrupt_handle();
+        Canceller::new(move || statement.interrupt())
     }
 
     fn select(&mut self, schema: u32, first_key: u64, rows: u32) -> Result<u64, Trouble> {

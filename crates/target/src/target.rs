@@ -1,7 +1,7 @@
 //! The traits, and what passes between a workload and its target.
 
 use std::error::Error;
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -262,9 +262,36 @@ pub trait TargetSession {
         Err(TargetError::NoScan { how })
     }
 
-    /// Once `stop` is set, what takes long may end early, with the rows visited until then.
+    /// Once `stop` is set, what takes long may end early, with the rows visited until then. A
+    /// statement that is cancelled then is no error.
     fn set_stop_flag(&mut self, stop: &Arc<AtomicBool>) {
         let _ = stop;
+    }
+
+    /// Cancels what the session executes; none where that ends by the stop flag alone.
+    fn canceller(&self) -> Option<Canceller> {
+        None
+    }
+}
+
+/// Cancels the statement that a session executes, from another thread; without effect where there
+/// is none.
+pub struct Canceller(Box<dyn Fn() + Send>);
+
+impl Canceller {
+    pub fn new(cancel: impl Fn() + Send + 'static) -> Self {
+        Self(Box::new(cancel))
+    }
+
+    /// Returns when the database has received the request, or cannot.
+    pub fn cancel(&self) {
+        (self.0)();
+    }
+}
+
+impl Debug for Canceller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Canceller").finish()
     }
 }
 

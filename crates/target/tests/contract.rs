@@ -5,14 +5,16 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use blockstone_base::column::{Cell, Reading, Schema};
 use blockstone_base::database;
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_target::registry::{self, ALL, Entry};
 use blockstone_target::{
-    DirectScan, Loading, Operation, Place, ScanHow, Scans, Statement, TableStep, Target,
+    DirectScan, Executed, Loading, Operation, Place, ScanHow, Scans, Statement, TableStep, Target,
     TargetError, TargetSpec,
 };
 
@@ -573,5 +575,39 @@ fn sessions_scan_as_the_registry_says(subject: &Subject) {
             let text = set.unwrap_err().to_string();
             assert!(text.contains("hint: "), "{name}: {text}");
         }
+        is_cancelled(name, target);
     });
+}
+
+/// A statement is cancelled from another thread. Of a session that is to end, that is no error.
+fn is_cancelled(name: &str, target: &Arc<dyn Target>) {
+    for is_to_end in [false, true] {
+        let (hand_over, canceller) = mpsc::channel();
+        let scan_on = move || {
+            let mut session = target.session(0).unwrap();
+            session.set_stop_flag(&Arc::new(AtomicBool::new(is_to_end)));
+            hand_over.send(session.canceller()?).unwrap();
+            let mut scan = || session.execute(&Operation::Scan { schema: 0 });
+            let whole = |done: &Result<Executed, _>| {
+                done.as_ref().is_ok_and(|executed| executed.rows == SCAN_ROWS)
+            };
+            Some(std::iter::repeat_with(&mut scan).find(|done| !whole(done)).unwrap())
+        };
+        let ended = std::thread::scope(|scope| {
+            let session = scope.spawn(scan_on);
+            let canceller = canceller.recv().ok();
+            while let Some(canceller) = canceller.as_ref().filter(|_| !session.is_finished()) {
+                canceller.cancel();
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            session.join().unwrap()
+        });
+        match ended {
+            None => assert!(["instance", "null"].contains(&name), "{name}"),
+            Some(Ok(executed)) => {
+                assert!(is_to_end && executed == Executed::default(), "{name}: {executed:?}");
+            }
+            Some(Err(error)) => assert!(!is_to_end, "{name}: {error}"),
+        }
+    }
 }

@@ -15,6 +15,9 @@ use crate::session::{self, Shared};
 
 /// Stack of a session. Thousands of them are reserved address space, not memory.
 const STACK_BYTES: usize = 256 << 10;
+/// Statements that take longer to end than this are cancelled, and again after as long: one that
+/// was just being sent misses a request.
+const CANCEL_AFTER: Duration = Duration::from_millis(250);
 
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
@@ -126,11 +129,12 @@ impl Running {
         }
     }
 
-    /// Tells the sessions to stop and waits for the operations under way. Thousands of sessions may
-    /// take long, so it waits as long as one after the other ends, and stops waiting when none has
-    /// ended for as long as `grace`.
+    /// Tells the sessions to stop and waits for the operations under way, which are cancelled where
+    /// they do not end soon. Thousands of sessions may take long, so it waits as long as one after
+    /// the other ends, and stops waiting when none has ended for as long as `grace`.
     pub fn stop(mut self, grace: Duration) -> Outcome {
         self.end();
+        self.cancel_later();
         let (mut ended, mut since) = (0, Instant::now());
         while !self.all_ended() && since.elapsed() < grace {
             thread::sleep(Duration::from_micros(500));
@@ -154,6 +158,23 @@ impl Running {
             failed_sessions: self.shared.failed_sessions(),
             stuck_sessions,
         }
+    }
+
+    /// On a thread of its own: a server may not answer.
+    fn cancel_later(&self) {
+        if !self.shared.can_cancel() {
+            return;
+        }
+        let (shared, sessions) = (Arc::clone(&self.shared), self.sessions);
+        let cancel = move || {
+            thread::sleep(CANCEL_AFTER);
+            while shared.ended.load(Ordering::Acquire) < sessions {
+                shared.cancel();
+                thread::sleep(CANCEL_AFTER);
+            }
+        };
+        // Without a thread to spare, the operations are waited for.
+        let _ = thread::Builder::new().name("cancel".to_owned()).spawn(cancel);
     }
 
     fn end(&self) {

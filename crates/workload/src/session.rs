@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use blockstone_engine::pacing::{self, Alarm};
 use blockstone_sys::clock;
-use blockstone_target::{Target, TargetSession};
+use blockstone_target::{Canceller, Target, TargetSession};
 use parking_lot::{Condvar, Mutex};
 
 use crate::counters::{Counters, KINDS, Timed};
@@ -20,6 +20,8 @@ pub(crate) struct Shared {
     pub stop: Arc<AtomicBool>,
     /// Sessions that have ended, well or not.
     pub ended: AtomicU32,
+    /// With the number of its session.
+    cancellers: Mutex<Vec<(u32, Canceller)>>,
     gate: Mutex<Gate>,
     moved: Condvar,
 }
@@ -39,6 +41,7 @@ impl Shared {
             counters,
             stop: Arc::default(),
             ended: AtomicU32::new(0),
+            cancellers: Mutex::default(),
             gate: Mutex::default(),
             moved: Condvar::new(),
         }
@@ -71,6 +74,20 @@ impl Shared {
         self.stop.store(true, Ordering::Relaxed);
         drop(self.gate.lock());
         self.moved.notify_all();
+    }
+
+    pub fn can_cancel(&self) -> bool {
+        !self.cancellers.lock().is_empty()
+    }
+
+    /// Cancels what the sessions execute.
+    pub fn cancel(&self) {
+        for (index, canceller) in self.cancellers.lock().iter() {
+            let (_, current) = self.counters.sessions[*index as usize].current();
+            if current.is_some() {
+                canceller.cancel();
+            }
+        }
     }
 
     /// A session reports itself connected and waits for the start; none when there will be none.
@@ -165,6 +182,9 @@ pub(crate) fn run(index: u32, target: &dyn Target, parameters: &Parameters, shar
         Ok(session) => session,
         Err(error) => return shared.fail(|| format!("connect session {index}: {error}")),
     };
+    if let Some(canceller) = session.canceller() {
+        shared.cancellers.lock().push((index, canceller));
+    }
     clock::sharpen_timers();
     let Some(start) = shared.wait_for_start() else { return };
     let seed = parameters.seed;

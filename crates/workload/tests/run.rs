@@ -14,7 +14,7 @@ use blockstone_base::database::TRANSACTIONS;
 use blockstone_base::load::Pacing;
 use blockstone_base::units::Nanos;
 use blockstone_target::{
-    Executed, Latencies, Operation, Progress, Statement, TableStep, Target, TargetError,
+    Canceller, Executed, Latencies, Operation, Progress, Statement, TableStep, Target, TargetError,
     TargetSession, TargetSpec, registry,
 };
 use blockstone_workload::order_entry::SHARES;
@@ -35,6 +35,8 @@ struct Orders {
     ends_late: bool,
     /// Operations do not return while this is set.
     hang: AtomicBool,
+    /// Sessions have a canceller, which ends that.
+    can_cancel: bool,
     remember: bool,
 }
 
@@ -138,6 +140,12 @@ impl TargetSession for ScriptedSession {
         } else {
             Executed::default()
         })
+    }
+
+    fn canceller(&self) -> Option<Canceller> {
+        let target = Arc::clone(&self.target);
+        let cancel = move || target.orders.hang.store(false, Ordering::SeqCst);
+        self.target.orders.can_cancel.then(|| Canceller::new(cancel))
     }
 }
 
@@ -305,6 +313,15 @@ fn a_session_that_hangs_is_counted_and_not_waited_for() {
     assert_eq!(outcome.stuck_sessions, 2);
     assert!(started.elapsed() < Duration::from_secs(2));
     scripted.orders.hang.store(false, Ordering::SeqCst);
+}
+
+#[test]
+fn operations_that_outlast_the_end_are_cancelled() {
+    let orders = Orders { hang: AtomicBool::new(true), can_cancel: true, ..Orders::default() };
+    let (scripted, running) = begin(orders, &mixed(1));
+    wait_until("both have sent", || scripted.first.lock().unwrap().len() == 2);
+    let outcome = running.stop(GRACE);
+    assert_eq!((outcome.stuck_sessions, outcome.failed_sessions), (0, 0));
 }
 
 #[test]

@@ -6,12 +6,14 @@ use std::path::PathBuf;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Statement, Value};
 
-use super::{DENIED, answer};
+use super::{Address, DENIED, answer};
 use crate::sql::content::Change;
 use crate::sql::error::{DriverError, During, SqlError};
+use crate::sql::host::ServerAddress;
 use crate::sql::{
     Kind, Link, Made, Member, Prepared, SCHEMA, Table, Trouble, copy_text, table_name,
 };
+use crate::target::Canceller;
 
 const COPY: &str = include_str!("../../sql/mariadb/copy.sql");
 /// Rows of a page, of the table that is copied and of the copy.
@@ -19,6 +21,7 @@ const ROWS_OF_A_PAGE: u64 = 2;
 
 pub struct Session {
     pub(super) link: Conn,
+    pub(super) address: Address,
     pub(super) page_bytes: u64,
     /// Where the server's files are, on this machine.
     pub(super) directory: Option<PathBuf>,
@@ -58,6 +61,15 @@ impl Link for Session {
 
     fn member(&self) -> Option<Member> {
         self.member
+    }
+
+    fn canceller(&self) -> Canceller {
+        let (address, session) = (self.address.clone(), self.link.connection_id());
+        Canceller::new(move || {
+            // A server that is gone has ended the statement too.
+            let _ =
+                address.connect().map(|mut link| link.query_drop(format!("KILL QUERY {session}")));
+        })
     }
 
     fn select(&mut self, schema: u32, first_key: u64, rows: u32) -> Result<u64, Trouble> {

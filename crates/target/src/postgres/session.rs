@@ -4,15 +4,18 @@ use postgres::error::SqlState;
 use postgres::types::ToSql;
 use postgres::{Client, Statement};
 
+use super::tls::Connector;
 use super::views::value;
 use crate::sql::content::Change;
 use crate::sql::error::{DriverError, During, SqlError};
 use crate::sql::{Kind, Link, Made, Member, Prepared, Table, Trouble, copy_text, table_name};
+use crate::target::Canceller;
 
 const COPY: &str = include_str!("../../sql/postgres/copy.sql");
 
 pub struct Session {
     pub(super) link: Client,
+    pub(super) tls: Connector,
     pub(super) member: Option<Member>,
     pub(super) prepared: Prepared<Statement>,
     pub(super) can_hand_over: bool,
@@ -36,6 +39,14 @@ impl Link for Session {
 
     fn member(&self) -> Option<Member> {
         self.member
+    }
+
+    fn canceller(&self) -> Canceller {
+        let (token, tls) = (self.link.cancel_token(), self.tls.clone());
+        Canceller::new(move || {
+            // A server that is gone has ended the statement too.
+            let _ = token.cancel_query(tls.clone());
+        })
     }
 
     fn select(&mut self, schema: u32, first_key: u64, rows: u32) -> Result<u64, Trouble> {

@@ -49,6 +49,8 @@ pub enum SqlError {
 pub enum Trouble {
     /// The database rolled the transaction back to resolve a conflict: it may be retried.
     Again,
+    /// Somebody cancelled the statement.
+    Cancelled(SqlError),
     Failed(SqlError),
 }
 
@@ -79,6 +81,9 @@ pub trait DriverError {
 
     /// Whether the database rolled the transaction back to resolve a conflict.
     fn is_conflict(&self) -> bool;
+
+    /// Whether somebody cancelled the statement.
+    fn is_cancelled(&self) -> bool;
 }
 
 /// Names what a call of a driver was to do, for the case that it fails.
@@ -99,7 +104,8 @@ impl<T, E: DriverError> During<T> for Result<T, E> {
             if error.is_conflict() {
                 return Trouble::Again;
             }
-            Trouble::Failed(SqlError::statement(what, &error))
+            let failed = SqlError::statement(what, &error);
+            if error.is_cancelled() { Trouble::Cancelled(failed) } else { Trouble::Failed(failed) }
         })
     }
 }

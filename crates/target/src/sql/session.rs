@@ -14,7 +14,7 @@ use super::content::Content;
 use super::error::SqlError;
 use super::{Link, Member, Trouble};
 use crate::target::{
-    Executed, Operation, ScanHow, Statement, TableStep, TargetError, TargetSession,
+    Canceller, Executed, Operation, ScanHow, Statement, TableStep, TargetError, TargetSession,
 };
 
 /// How often a transaction is sent at most.
@@ -78,11 +78,13 @@ impl<L: Link> SqlSession<L> {
         for _ in 0..ATTEMPTS_MAX {
             match attempt(self) {
                 Ok(executed) => return Ok(executed),
-                Err(Trouble::Failed(error)) => return Err(error),
+                // The connection is closed next, which rolls back.
+                Err(Trouble::Cancelled(_)) if self.is_to_end() => return Ok(Executed::default()),
+                Err(Trouble::Cancelled(error) | Trouble::Failed(error)) => return Err(error),
                 Err(Trouble::Again) => self.link.roll_back()?,
             }
             self.counts.retries.fetch_add(1, Ordering::Relaxed);
-            if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            if self.is_to_end() {
                 return Ok(Executed::default());
             }
         }
@@ -91,6 +93,10 @@ impl<L: Link> SqlSession<L> {
             why: format!("the database rolled it back {ATTEMPTS_MAX} times in a row"),
             hint: "use fewer updating sessions, or more schemas".to_owned(),
         })
+    }
+
+    fn is_to_end(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
     fn attempt(&mut self, operation: &Operation) -> Result<Executed, Trouble> {
@@ -201,7 +207,7 @@ impl<L: Link> SqlSession<L> {
         let executed = self.run(what, attempt)?;
         let ns = started.elapsed().as_nanos() as u64;
         self.counts.db_time_ns.fetch_add(ns, Ordering::Relaxed);
-        if L::HOLDS_COUNTS {
+        if L::HOLDS_COUNTS && !self.is_to_end() {
             let asked = self.counts.asked.load(Ordering::Relaxed);
             if asked != self.asked {
                 self.asked = asked;
@@ -235,6 +241,10 @@ impl<L: Link> TargetSession for SqlSession<L> {
 
     fn set_stop_flag(&mut self, stop: &Arc<AtomicBool>) {
         self.stop = Some(Arc::clone(stop));
+    }
+
+    fn canceller(&self) -> Option<Canceller> {
+        Some(self.link.canceller())
     }
 }
 

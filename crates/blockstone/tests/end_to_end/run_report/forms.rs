@@ -2,9 +2,12 @@
 //! the sessions.
 
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use blockstone_base::Bytes;
-use blockstone_testkit::{DeviceSpec, LoopDevice, postgres_programs, require, run};
+use blockstone_testkit::{
+    Caps, DeviceSpec, FileSystem, LoopDevice, blockstone_binary, postgres_programs, require, run,
+};
 use serde_json::Value;
 
 use super::super::bad_input::refused;
@@ -164,6 +167,41 @@ fn an_interrupted_form_is_readable_and_leaves_no_file() {
         let again = run(place.command("report").args(["--json", "last"]));
         assert!(again.json()["verdicts"].as_array().is_some_and(|all| !all.is_empty()));
     }
+}
+
+/// The device becomes so slow that the statement would take 32 s.
+#[test]
+fn ctrl_c_cancels_the_statement_that_scans() {
+    require!(Root, Loop, Blkio, Mariadb);
+    let place = Place::beside();
+    let (size, file_system) = (Bytes::gib(1), Some(FileSystem::Ext4));
+    let caps = Caps { read_bytes_per_s: Some(Bytes::gib(4).get()), ..Caps::default() };
+    let mut device = LoopDevice::create(DeviceSpec { size, file_system, caps }).unwrap();
+    let mut command = place.within(device.command(blockstone_binary()), "run");
+    command.args(["--profile", "scan", "--target", "mariadb:scratch", "--scan-size", "16M"]);
+    command.args(["--cache", "8M", "--parallel", "1"]).arg(device.mount_point().unwrap());
+    let loaded =
+        |manifest: &Value| manifest["phases"].as_array().is_some_and(|phases| !phases.is_empty());
+    let mut child = place.start(&mut command, loaded);
+    let tasks = format!("/proc/{}/task", child.id());
+    let scans = || {
+        let tasks = std::fs::read_dir(&tasks).unwrap().flatten();
+        let mut named = tasks.filter_map(|task| std::fs::read(task.path().join("comm")).ok());
+        named.any(|name| name.starts_with(b"session-"))
+    };
+    while !scans() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    device.set_caps(Caps { read_bytes_per_s: Some(Bytes::kib(512).get()), ..caps }).unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    signal(&child, "INT");
+    let asked = Instant::now();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(asked.elapsed() < Duration::from_secs(20), "after {:?}", asked.elapsed());
+    let manifest = place.manifest().unwrap();
+    let phase = manifest["phases"].as_array().unwrap().last().unwrap();
+    let known = [&manifest["end"]["signal"], &phase["stop"], &phase["first_error"]];
+    assert_eq!(known, [&"SIGINT".into(), &"interrupted".into(), &Value::Null], "{phase:#}");
 }
 
 #[test]
