@@ -316,6 +316,15 @@ fn spreads(scan: &Scan) -> Table {
 /// What is drawn of a point; none where it did not happen.
 type Drawn = fn(&ScanPoint) -> Option<Estimate>;
 
+fn mark(point: &ScanPoint, x: f64, y: Estimate) -> Point {
+    Point {
+        x,
+        y: Some(y.value),
+        interval: (y.low < y.high).then_some((y.low, y.high)),
+        condemned: !point.condemned_by.is_empty(),
+    }
+}
+
 /// A layer for each number of sessions: points by size of read.
 fn layered(mut chart: Chart, scan: &Scan, prefix: &str, dashed: bool, drawn: Drawn) -> Chart {
     let counts: BTreeSet<u32> = scan.points.iter().map(|point| point.parallel).collect();
@@ -323,15 +332,9 @@ fn layered(mut chart: Chart, scan: &Scan, prefix: &str, dashed: bool, drawn: Dra
         let mut points: Vec<&ScanPoint> =
             scan.points.iter().filter(|point| point.parallel == parallel).collect();
         points.sort_by_key(|point| point.multiblock);
-        let points = points.into_iter().filter_map(|point| {
-            let y = drawn(point)?;
-            Some(Point {
-                x: point.multiblock.unwrap_or(1) as f64,
-                y: Some(y.value),
-                interval: (y.low < y.high).then_some((y.low, y.high)),
-                condemned: !point.condemned_by.is_empty(),
-            })
-        });
+        let points = points
+            .into_iter()
+            .filter_map(|point| Some(mark(point, point.multiblock? as f64, drawn(point)?)));
         let form = Form::Line { points: points.collect(), dashed, marks: true };
         let name = format!("{prefix}{}", sessions(parallel));
         chart = chart.layer(name, Color::Series(color), form);
@@ -340,11 +343,20 @@ fn layered(mut chart: Chart, scan: &Scan, prefix: &str, dashed: bool, drawn: Dra
 }
 
 fn throughput(scan: &Scan) -> Chart {
-    let x = Axis::new("blocks per read", Measure::Count).log();
-    let y = Axis::new("", Measure::BytesPerS);
-    let chart = Chart::new("scan-throughput", "Scan throughput", x, y);
-    let chart = chart.about("Bytes a second by size of read; whiskers are the 95 % intervals.");
-    layered(chart, scan, "", false, |point| Some(point.mb_per_s.scaled(1e6)))
+    let has_sizes = scan.points.iter().any(|point| point.multiblock.is_some());
+    let (title, by) =
+        if has_sizes { ("blocks per read", "size of read") } else { ("sessions", "sessions") };
+    let (x, y) = (Axis::new(title, Measure::Count).log(), Axis::new("", Measure::BytesPerS));
+    let chart = Chart::new("scan-throughput", "Scan throughput", x, y)
+        .about(format!("Bytes a second by {by}; whiskers are the 95 % intervals."));
+    if has_sizes {
+        return layered(chart, scan, "", false, |point| Some(point.mb_per_s.scaled(1e6)));
+    }
+    let mut points: Vec<&ScanPoint> = scan.points.iter().collect();
+    points.sort_by_key(|point| point.parallel);
+    let rate = |point: &ScanPoint| mark(point, point.parallel.into(), point.mb_per_s.scaled(1e6));
+    let points = points.into_iter().map(rate).collect();
+    chart.layer("MB/s", Color::Series(0), Form::Line { points, dashed: false, marks: true })
 }
 
 fn latencies(scan: &Scan) -> Chart {
@@ -484,4 +496,55 @@ fn shares(noise: &Noise) -> Chart {
         chart = chart.layer(name, color, Form::Bars { points, stacked: true });
     }
     chart
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_record::manifest::Stop;
+
+    use super::*;
+
+    fn point(multiblock: Option<u64>, parallel: u32) -> ScanPoint {
+        let mb_per_s =
+            Estimate { value: 100.0, low: 90.0, high: 110.0, samples: 9, duration_ns: 1 };
+        ScanPoint {
+            label: String::new(),
+            multiblock,
+            read_bytes: None,
+            parallel,
+            slots: None,
+            window_ns: 1,
+            stop: Stop::TimeLimit,
+            mb_per_s,
+            iops: None,
+            ios: None,
+            io_ns: None,
+            io_ns_mean: None,
+            io_ns_p50: None,
+            io_ns_p99: None,
+            outstanding: None,
+            waits: None,
+            statements: None,
+            condemned_by: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn without_a_choice_of_sizes_throughput_is_drawn_by_sessions() {
+        let drawn = |points: &[(Option<u64>, u32)]| {
+            let points = points.iter().map(|&(multiblock, parallel)| point(multiblock, parallel));
+            let (effects, spreads) = (Vec::new(), Vec::new());
+            let chart = throughput(&Scan { points: points.collect(), effects, spreads });
+            let places = chart.layers.iter().map(|layer| match &layer.form {
+                Form::Line { points, .. } => points.iter().map(|point| point.x).collect(),
+                _ => Vec::new(),
+            });
+            (chart.x.title.to_string(), places.collect::<Vec<Vec<f64>>>())
+        };
+        let (title, places) = drawn(&[(None, 4), (None, 1)]);
+        assert_eq!((title.as_str(), places), ("sessions", vec![vec![1.0, 4.0]]));
+        let (title, places) = drawn(&[(Some(16), 1), (Some(4), 1), (Some(4), 4)]);
+        assert_eq!(title, "blocks per read");
+        assert_eq!(places, [vec![4.0, 16.0], vec![4.0]]);
+    }
 }
