@@ -132,8 +132,9 @@ pub struct Key {
 pub enum Subject {
     /// A measurement: the name of a headline figure, or a point's label.
     Measured { label: String, unit: String, lower_is_faster: bool },
-    /// A row of a view; `row` is empty in a view of one row.
-    Viewed { view: String, row: String },
+    /// A row of a view; `row` is empty in a view of one row, and `instance` is null where not
+    /// several databases are watched.
+    Viewed { view: String, instance: Option<String>, row: String },
 }
 
 /// A figure of one recording.

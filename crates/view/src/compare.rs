@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use blockstone_base::stats::{self, Estimate};
+use blockstone_base::table::name_of;
 use blockstone_figures::Interval;
 use blockstone_figures::compare::{Figure, Key, Recorded, Source, Subject};
 
@@ -35,7 +36,7 @@ const TOTALS: [&str; 7] = [
 pub fn source(recorded: Recorded, interval: &Interval<'_>) -> Source {
     let Interval { from_ns, to_ns, .. } = *interval;
     let recorded = Recorded { from_ns: Some(from_ns), to_ns: Some(to_ns), ..recorded };
-    let mut seen: BTreeMap<(usize, String, usize), Vec<f64>> = BTreeMap::new();
+    let mut seen: BTreeMap<(usize, Option<String>, String, usize), Vec<f64>> = BTreeMap::new();
     for slice in interval.slices(SLICES) {
         for (place, view) in registry::ALL.iter().enumerate() {
             if LEFT_OUT.contains(&view.name) {
@@ -43,12 +44,14 @@ pub fn source(recorded: Recorded, interval: &Interval<'_>) -> Source {
             }
             let Some(table) = view.table(&slice) else { continue };
             for row in &table.rows {
-                let name = view.name_of(row);
-                for (column, value) in view.parts(row).1.iter().enumerate() {
+                let (instance, own) = view.parts(row);
+                let (instance, name) = (instance.map(str::to_owned), name_of(view.columns, own));
+                for (column, value) in own.iter().enumerate() {
                     if let Value::Number(number) = value
                         && !TOTALS.contains(&&*view.columns[column].key)
                     {
-                        seen.entry((place, name.clone(), column)).or_default().push(*number);
+                        let key = (place, instance.clone(), name.clone(), column);
+                        seen.entry(key).or_default().push(*number);
                     }
                 }
             }
@@ -56,9 +59,9 @@ pub fn source(recorded: Recorded, interval: &Interval<'_>) -> Source {
     }
     let duration_ns = to_ns.saturating_sub(from_ns);
     let enough = seen.into_iter().filter(|(_, values)| values.len() >= SLICES_MIN);
-    let figures = enough.filter_map(|((place, row, column), values)| {
+    let figures = enough.filter_map(|((place, instance, row, column), values)| {
         let view = registry::ALL[place];
-        let subject = Subject::Viewed { view: view.name.to_owned(), row };
+        let subject = Subject::Viewed { view: view.name.to_owned(), instance, row };
         Some(Figure {
             key: Key { subject, figure: view.columns[column].key.to_string() },
             estimate: Estimate { duration_ns, ..stats::mean_over_time(&values)? },
@@ -73,10 +76,11 @@ pub fn source(recorded: Recorded, interval: &Interval<'_>) -> Source {
 
 #[cfg(test)]
 mod tests {
-    use blockstone_base::column::Cell;
+    use blockstone_base::column::{Cell, Kind};
     use blockstone_figures::History;
     use blockstone_figures::compare::{Comparison, Outcome, Row};
     use blockstone_record::manifest::ProbeInfo;
+    use blockstone_record::testing;
 
     use serde_json::{Value as Json, json};
 
@@ -157,6 +161,30 @@ mod tests {
         );
         let row = Comparison::of(&set([10_000; 3]), &set([10_000; 3])[..2]);
         assert_eq!((received(&row).n_a, received(&row).n_b), (3, 2));
+    }
+
+    #[test]
+    fn rows_of_several_instances_are_told_apart_by_a_key_of_their_own() {
+        let of = |name: &str| {
+            let columns = [(Kind::Counter, "waits time_ns")];
+            ProbeInfo { probe: format!("event@{name}"), ..testing::probe("event", &columns) }
+        };
+        let mut history = History::new(vec![of("a"), of("b"), testing::probe("host", &[])]);
+        for tick in 0..60_u64 {
+            history.push("host", tick * 1_000_000_000, "", Vec::new());
+            for (instance, by) in [("a", 1_000), ("b", 2_000)] {
+                let cells = vec![Cell::from(tick), Cell::from(tick * by)];
+                let probe = format!("event@{instance}");
+                history.push(&probe, tick * 1_000_000_000, "IO/read", cells);
+            }
+        }
+        let (a, b) = (whole(&history), whole(&history));
+        let document = json!(Comparison::of(&[a], &[b]));
+        let rows = document["rows"].as_array().unwrap();
+        let waits = rows.iter().filter(|row| row["figure"] == "waits_per_s");
+        let keys: Vec<_> = waits.map(|row| (row["instance"].clone(), row["row"].clone())).collect();
+        let expected = ["a", "b"].map(|instance| (json!(instance), keys[0].1.clone()));
+        assert_eq!(keys, expected, "{document:#}");
     }
 
     #[test]

@@ -15,6 +15,7 @@ const OF_EVENTS: [&str; 2] = ["top-events", "active-sessions"];
 
 const COLUMNS: &[Heading] = &[
     text("view", "view", "The table that has the figure."),
+    text("instance", "instance", "The database, where several are watched."),
     text("row", "what", "The row of that table."),
     text("figure", "figure", "The column of that table."),
     unmerged("a", "A", Measure::OfRow, "Mean over the first part of time, or set of such."),
@@ -48,13 +49,9 @@ pub fn report(a: &Layers, b: &Layers) -> Report {
     let (mut differing, same): (Vec<&Row>, Vec<&Row>) =
         comparison.rows.iter().partition(|row| row.outcome.is_established());
     differing.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
-    let mut table = Table::new("differences", "Higher or lower", COLUMNS).on_screen(SHOWN);
-    differing.iter().filter_map(|row| cells(row, changed)).for_each(|cells| table.push(cells));
-    if !differing.iter().any(|row| contribution(row, changed).is_some()) {
-        let last = COLUMNS.len() - 1;
-        table.columns = COLUMNS[..last].into();
-        table.rows.iter_mut().for_each(|row| row.cells.truncate(last));
-    }
+    let rows = differing.iter().filter_map(|row| cells(row, changed));
+    let table = Table::new("differences", "Higher or lower", COLUMNS).on_screen(SHOWN).with(rows);
+    let table = without_empty(table);
     let mut sections = vec![Section::new("differences", "Higher or lower").with([table])];
     sections.extend(registry::ALL.iter().map(|view| undecided(view, &same, changed)));
     super::report("difference", &comparison, sections)
@@ -64,10 +61,22 @@ pub fn report(a: &Layers, b: &Layers) -> Report {
 fn undecided(view: &View, rows: &[&Row], changed: Option<f64>) -> Section {
     let name = format!("undecided-{}", view.name);
     let title = format!("{}: difference not established", view.title);
-    let mut table = Table::new(name.clone(), title.clone(), COLUMNS).about(view.doc);
     let of_view = rows.iter().filter(|row| self::view(row).is_some_and(|of| of.name == view.name));
-    of_view.filter_map(|row| cells(row, changed)).for_each(|cells| table.push(cells));
-    Section::new(name, title).detail(Detail::Page).with([table])
+    let of_view = of_view.filter_map(|row| cells(row, changed));
+    let table = Table::new(name.clone(), title.clone(), COLUMNS).about(view.doc).with(of_view);
+    Section::new(name, title).detail(Detail::Page).with([without_empty(table)])
+}
+
+/// Without the columns that only some comparisons have, where no row has anything in them.
+fn without_empty(mut table: Table) -> Table {
+    for key in ["instance", "contribution"] {
+        let Some(at) = table.column(key) else { continue };
+        if table.rows.iter().all(|row| matches!(row[at], Value::Missing(_))) {
+            table.columns.to_mut().remove(at);
+            table.rows.iter_mut().for_each(|row| drop(row.cells.remove(at)));
+        }
+    }
+    table
 }
 
 /// The view that has the figure.
@@ -79,14 +88,15 @@ fn view(row: &Row) -> Option<&'static View> {
 }
 
 fn cells(row: &Row, changed: Option<f64>) -> Option<Cells> {
-    let Subject::Viewed { view: name, row: of } = &row.key.subject else { return None };
+    let Subject::Viewed { view: name, instance, row: of } = &row.key.subject else { return None };
     let view = registry::find(name)?;
     let column = &view.columns[view.column(&row.key.figure)?];
     let [a, b, ratio, outcome] = super::cells(row);
     let share = contribution(row, changed);
     let share = share.map_or(Value::Missing(Missing::Nothing), Value::Number);
+    let instance = instance.as_deref().map_or(Value::Missing(Missing::Nothing), Value::from);
     let (name, of, heading) = (view.name.into(), of.as_str().into(), (&*column.heading).into());
-    let cells: Cells = [name, of, heading, a, b, ratio, outcome, share].into();
+    let cells: Cells = [name, instance, of, heading, a, b, ratio, outcome, share].into();
     Some(cells.of(column.measure))
 }
 
@@ -135,7 +145,11 @@ mod tests {
             |value: f64| Estimate { value, low: value, high: value, samples: 9, duration_ns: 1 };
         let of = |view: &str, figure: &str| Row {
             key: Key {
-                subject: Subject::Viewed { view: view.to_owned(), row: "x".to_owned() },
+                subject: Subject::Viewed {
+                    view: view.to_owned(),
+                    instance: None,
+                    row: "x".to_owned(),
+                },
                 figure: figure.to_owned(),
             },
             a: Some(estimate(1.0)),
@@ -155,6 +169,19 @@ mod tests {
         assert_eq!(contribution(&event, Some(0.0)), None);
         assert_eq!(contribution(&event, None), None);
         assert_eq!(contribution(&of("disks", "read_ios_per_s"), Some(6.0)), None);
-        assert_eq!(cells(&event, Some(6.0)).unwrap()[7], Value::Number(0.5));
+        assert_eq!(cells(&event, Some(6.0)).unwrap()[8], Value::Number(0.5));
+        let table = |row: &Row, changed| {
+            let rows = cells(row, changed);
+            without_empty(Table::new("differences", "", COLUMNS).with(rows))
+        };
+        assert_eq!(table(&event, None).columns.len(), COLUMNS.len() - 2);
+        let mut of_instance = event.clone();
+        of_instance.key.subject = Subject::Viewed {
+            view: "top-events".to_owned(),
+            instance: Some("postgres@5432".to_owned()),
+            row: "x".to_owned(),
+        };
+        let whole = table(&of_instance, Some(6.0));
+        assert_eq!((whole.columns.len(), &whole.rows[0][1]), (9, &"postgres@5432".into()));
     }
 }
