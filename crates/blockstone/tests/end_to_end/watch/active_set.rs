@@ -57,6 +57,7 @@ fn a_hot_range_is_measured_within_two_percent_live_and_replayed() {
     keeps_to_its_schema(&live);
 
     let disk = row(&live, "active-set", "object", path);
+    println!("{disk}");
     let hot_bytes = (HOT_BLOCKS * BLOCK) as f64;
     // A machine that is too slow to read the range in a second shows less of it.
     let per_window = number(disk, "accesses_per_s") / number(disk, "windows") * 3.0;
