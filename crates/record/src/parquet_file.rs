@@ -18,7 +18,7 @@ use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader}
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, KeyValue, ParquetMetaData};
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
@@ -27,7 +27,8 @@ use parquet::schema::types::{ColumnPath, Type as SchemaType};
 use crate::bounds::{self, BoundedFile, BoundedPages, Budget};
 use crate::checksum::{self, GroupSum, PLACEHOLDER, Summing, Verified};
 use crate::error::RecordError;
-use crate::table::{Data, Field, Numbers, Table, Texts, Type};
+use crate::rows::SECOND;
+use crate::table::{Data, Field, Numbers, OBJECT, PHASE, T_NS, Table, Texts, Type};
 
 pub(crate) const KEY_CHECKSUM: &str = "blockstone.checksum";
 /// The checksum of the footer alone, and those of the row groups with their ends.
@@ -35,6 +36,9 @@ const KEY_FOOTER: &str = "blockstone.footer";
 const KEY_GROUPS: &str = "blockstone.groups";
 /// Footer key of a series' columns: the manifest's `ColumnInfo`s, as JSON.
 pub(crate) const KEY_COLUMNS: &str = "blockstone.columns";
+
+/// Columns whose least and greatest values a group notes, so that a reader can pass it over.
+const KEYS: [&str; 4] = [T_NS, SECOND, PHASE, OBJECT];
 
 pub(crate) type Meta = Vec<(String, String)>;
 
@@ -56,7 +60,12 @@ impl<'a> Writer<'a> {
         let mut properties = WriterProperties::builder()
             .set_created_by(format!("blockstone {}", env!("CARGO_PKG_VERSION")))
             .set_offset_index_disabled(true)
+            .set_statistics_enabled(EnabledStatistics::None)
             .set_key_value_metadata(Some(pairs));
+        for key in KEYS {
+            let column = ColumnPath::from(key);
+            properties = properties.set_column_statistics_enabled(column, EnabledStatistics::Chunk);
+        }
         for field in fields.iter().filter(|f| matches!(f.kind, Type::Number | Type::Index)) {
             let column = ColumnPath::from(field.name.as_str());
             properties = properties
