@@ -8,7 +8,7 @@ use blockstone_base::identity::{DeviceKind, Host};
 use blockstone_probe::{block, host};
 use serde_json::{Map, Value};
 
-use super::ledger::{IntervalRow, Ledger, Timeline};
+use super::ledger::{Amount, IntervalRow, Ledger, Timeline};
 use super::sysstat::{Disks, Document, Figures, KIB};
 use super::text::Text;
 use super::{Failure, Format, Origin, Sink, stamp};
@@ -38,6 +38,59 @@ const NO_TIME: &str = "a report without a time: run iostat with -t";
 const SECTOR_BYTES: f64 = 512.0;
 const MIB: f64 = KIB * 1024.0;
 const SECOND_NS: f64 = 1e9;
+const MS_NS: f64 = 1e6;
+const PERCENT_NS: f64 = SECOND_NS / 100.0;
+
+/// Things that were counted, by the names of their rates.
+const COUNTS: [&str; 5] = ["r/s", "w/s", "d/s", "f/s", "tps"];
+
+/// A column of a disk: the names that versions of iostat give it, with the size of their unit in
+/// ours, and whose mean it is.
+struct OfDisk {
+    column: &'static str,
+    keys: &'static [(&'static str, f64)],
+    each: Option<&'static str>,
+}
+
+const fn rate(column: &'static str, keys: &'static [(&'static str, f64)]) -> OfDisk {
+    OfDisk { column, keys, each: None }
+}
+
+const fn mean(
+    column: &'static str,
+    each: &'static str,
+    keys: &'static [(&'static str, f64)],
+) -> OfDisk {
+    OfDisk { column, keys, each: Some(each) }
+}
+
+const COLUMNS: usize = 14;
+/// In the order of our columns.
+static OF_DISK: [OfDisk; COLUMNS] = [
+    rate("read_ios", &[("r/s", 1.0)]),
+    rate("read_merges", &[("rrqm/s", 1.0)]),
+    rate(
+        "read_bytes",
+        &[("rkB/s", KIB), ("rMB/s", MIB), ("rsec/s", SECTOR_BYTES), ("kB_read/s", KIB)],
+    ),
+    mean("read_ns", "read_ios", &[("r_await", MS_NS)]),
+    rate("write_ios", &[("w/s", 1.0)]),
+    rate("write_merges", &[("wrqm/s", 1.0)]),
+    rate(
+        "write_bytes",
+        &[("wkB/s", KIB), ("wMB/s", MIB), ("wsec/s", SECTOR_BYTES), ("kB_wrtn/s", KIB)],
+    ),
+    mean("write_ns", "write_ios", &[("w_await", MS_NS)]),
+    rate("busy_ns", &[("util", PERCENT_NS)]),
+    rate("queue_ns", &[("aqu-sz", SECOND_NS), ("avgqu-sz", SECOND_NS)]),
+    rate("discard_ios", &[("d/s", 1.0)]),
+    rate(
+        "discard_bytes",
+        &[("dkB/s", KIB), ("dMB/s", MIB), ("dsec/s", SECTOR_BYTES), ("kB_dscd/s", KIB)],
+    ),
+    rate("flush_ios", &[("f/s", 1.0)]),
+    mean("flush_ns", "flush_ios", &[("f_await", MS_NS)]),
+];
 
 /// One report: shares of processor time, and figures of disks, by the names iostat gives them.
 #[derive(Debug, Default)]
@@ -52,7 +105,26 @@ struct Report {
 #[derive(Debug)]
 enum Held {
     Json(Map<String, Value>),
-    Row(Arc<[String]>, Vec<f64>),
+    Row(Arc<Headings>, Vec<f64>),
+}
+
+/// What the numbers of a line are, and where among them is what is wanted of a disk.
+#[derive(Debug)]
+struct Headings {
+    names: Vec<String>,
+    /// By [`OF_DISK`], with the size of the unit.
+    of_disk: [Option<(usize, f64)>; COLUMNS],
+    counts: [Option<usize>; COUNTS.len()],
+}
+
+impl Headings {
+    fn new(names: Vec<String>) -> Self {
+        let at = |key: &str| names.iter().position(|name| name == key);
+        let find = |of: &OfDisk| of.keys.iter().find_map(|(key, size)| Some((at(key)?, *size)));
+        let of_disk = OF_DISK.each_ref().map(find);
+        let counts = COUNTS.map(at);
+        Self { names, of_disk, counts }
+    }
 }
 
 impl Default for Held {
@@ -65,9 +137,37 @@ impl Held {
     fn figures(&self) -> Figures<'_> {
         match self {
             Self::Json(object) => Figures::Json(object),
-            Self::Row(headings, numbers) => Figures::Row(headings, numbers),
+            Self::Row(headings, numbers) => Figures::Row(&headings.names, numbers),
         }
     }
+
+    /// The rates of [`COUNTS`] that are there.
+    fn counts(&self) -> impl Iterator<Item = f64> {
+        let found = match self {
+            Self::Json(_) => COUNTS.map(|key| self.figures().number(key)),
+            Self::Row(headings, numbers) => headings.counts.map(|at| known(numbers[at?])),
+        };
+        found.into_iter().flatten()
+    }
+
+    /// The figure at an index of [`OF_DISK`].
+    fn of_disk(&self, index: usize) -> Option<Amount> {
+        let OfDisk { keys, each, .. } = &OF_DISK[index];
+        let found = match self {
+            Self::Json(_) => {
+                keys.iter().find_map(|(key, size)| Some(self.figures().number(key)? * size))
+            }
+            Self::Row(headings, numbers) => {
+                let (at, size) = headings.of_disk[index]?;
+                known(numbers[at]).map(|number| number * size)
+            }
+        }?;
+        Some(each.map_or(Amount::PerSecond(found), |each| Amount::Each(each, found)))
+    }
+}
+
+fn known(number: f64) -> Option<f64> {
+    (number >= 0.0).then_some(number)
 }
 
 fn json(text: &mut Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
@@ -141,31 +241,26 @@ fn plain(text: &mut Text, sink: &mut Sink<'_>) -> Result<Origin, Failure> {
 #[derive(Default)]
 struct Lines {
     /// What the numbers of the next lines are, and whether a disk's name stands before them.
-    headings: Option<(Arc<[String]>, bool)>,
+    headings: Option<(Arc<Headings>, bool)>,
 }
 
 impl Lines {
     fn read(&mut self, line: &str, report: &mut Report) -> Result<(), String> {
-        let mut words = line.split_ascii_whitespace();
-        let first = words.next().unwrap_or_default();
+        let line = line.trim_ascii();
+        let (first, rest) =
+            line.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((line, ""));
         if matches!(first, "avg-cpu:" | "Device" | "Device:") {
-            let names = words.map(|word| word.trim_start_matches('%').to_owned());
-            self.headings = Some((names.collect(), first.starts_with("Device")));
+            let names = rest.split_ascii_whitespace();
+            let names = names.map(|word| word.trim_start_matches('%').to_owned()).collect();
+            self.headings = Some((Arc::new(Headings::new(names)), first.starts_with("Device")));
             return Ok(());
         }
         let Some((headings, is_disk)) = &self.headings else {
             return Err(format!("`{}` is not a line of iostat", line.trim()));
         };
-        let number = |value: &str| {
-            // Some locales write a comma.
-            let parsed = value.parse().or_else(|_| value.replace(',', ".").parse());
-            parsed.map_err(|_| format!("`{value}` in `{}` is not a number", line.trim()))
-        };
-        let mut numbers: Vec<f64> = Vec::with_capacity(headings.len());
-        for value in line.split_ascii_whitespace().skip(usize::from(*is_disk)) {
-            numbers.push(number(value)?);
-        }
-        let (has, wants) = (numbers.len(), headings.len());
+        let numbers = numbers(if *is_disk { rest } else { line })
+            .map_err(|value| format!("`{value}` in `{}` is not a number", line.trim()))?;
+        let (has, wants) = (numbers.len(), headings.names.len());
         if has != wants {
             return Err(format!("`{}` has {has} numbers for {wants} headings", line.trim()));
         }
@@ -177,6 +272,42 @@ impl Lines {
         }
         Ok(())
     }
+}
+
+/// The numbers of a line; the error is a word that is none.
+fn numbers(line: &str) -> Result<Vec<f64>, &str> {
+    let mut numbers = Vec::with_capacity(NUMBERS);
+    for word in line.split_ascii_whitespace() {
+        // Some locales write a comma.
+        let other = || word.parse().or_else(|_| word.replace(',', ".").parse()).ok();
+        numbers.push(decimal(word.as_bytes()).or_else(other).ok_or(word)?);
+    }
+    Ok(numbers)
+}
+
+/// As many as a line of `iostat -x` has, about.
+const NUMBERS: usize = 24;
+/// So many digits, and ten to the power of so many, are exact: their quotient is the number next to
+/// what is written.
+const EXACT: usize = 15;
+const TENS: [f64; EXACT + 1] =
+    [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+
+/// A number that is written as digits, with a point or without: a line has two dozen.
+fn decimal(word: &[u8]) -> Option<f64> {
+    let (mut whole, mut digits, mut point) = (0_u64, 0, None);
+    for byte in word {
+        match byte {
+            b'0'..=b'9' if digits < EXACT => {
+                whole = whole * 10 + u64::from(byte - b'0');
+                digits += 1;
+            }
+            b'.' if point.is_none() => point = Some(digits),
+            _ => return None,
+        }
+    }
+    let behind = digits - point.unwrap_or(digits);
+    (digits > 0).then(|| whole as f64 / TENS[behind])
 }
 
 /// `Linux 6.18.44 (name) <tab> 2026-11-22 <tab> _x86_64_ <tab> (2 CPU)`.
@@ -246,16 +377,12 @@ impl<'a, 's> Intervals<'a, 's> {
             self.line.restart(at_ns);
             return Ok(());
         };
-        let disks = report.disks.values().map(Held::figures);
-        let counts: Vec<f64> = disks
-            .flat_map(|disk| ["r/s", "w/s", "d/s", "f/s", "tps"].map(|key| disk.number(key)))
-            .flatten()
-            .collect();
+        let counts: Vec<f64> = report.disks.values().flat_map(Held::counts).collect();
         let span = self.line.next(at_ns, at_ns - last_ns, &counts);
         let mut rows = vec![processors(&report.processors.figures(), f64::from(self.cpus))];
         self.disks.list(report.disks.keys().map(String::as_str));
         for (name, figures) in &report.disks {
-            rows.push(of_disk(name, self.disks.row(name), &figures.figures()));
+            rows.push(of_disk(name, self.disks.row(name), figures));
         }
         self.ledger.add(span, &rows)
     }
@@ -293,27 +420,39 @@ fn processors(figures: &Figures<'_>, count: f64) -> IntervalRow {
     row
 }
 
-fn of_disk(name: &str, mut row: IntervalRow, figures: &Figures<'_>) -> IntervalRow {
-    let one = |key: &str| figures.rate(&[(key, 1.0)]);
-    row.set("read_ios", one("r/s"));
-    row.set("read_merges", one("rrqm/s"));
-    let sizes = [("rkB/s", KIB), ("rMB/s", MIB), ("rsec/s", SECTOR_BYTES), ("kB_read/s", KIB)];
-    row.set("read_bytes", figures.rate(&sizes));
-    row.set("read_ns", figures.mean("read_ios", "r_await"));
-    row.set("write_ios", one("w/s"));
-    row.set("write_merges", one("wrqm/s"));
-    let sizes = [("wkB/s", KIB), ("wMB/s", MIB), ("wsec/s", SECTOR_BYTES), ("kB_wrtn/s", KIB)];
-    row.set("write_bytes", figures.rate(&sizes));
-    row.set("write_ns", figures.mean("write_ios", "w_await"));
-    row.set("discard_ios", one("d/s"));
-    let sizes = [("dkB/s", KIB), ("dMB/s", MIB), ("dsec/s", SECTOR_BYTES), ("kB_dscd/s", KIB)];
-    row.set("discard_bytes", figures.rate(&sizes));
+fn of_disk(name: &str, mut row: IntervalRow, figures: &Held) -> IntervalRow {
     // For other devices the kernel counts no flushes, and iostat prints zeros.
-    if matches!(block::kind_by_name(name), Some(DeviceKind::Disk | DeviceKind::Loop)) {
-        row.set("flush_ios", one("f/s"));
-        row.set("flush_ns", figures.mean("flush_ios", "f_await"));
+    let flushes = matches!(block::kind_by_name(name), Some(DeviceKind::Disk | DeviceKind::Loop));
+    for (index, of) in OF_DISK.iter().enumerate() {
+        if flushes || !of.column.starts_with("flush_") {
+            row.set(of.column, figures.of_disk(index));
+        }
     }
-    row.set("queue_ns", figures.rate(&[("aqu-sz", SECOND_NS), ("avgqu-sz", SECOND_NS)]));
-    row.set("busy_ns", figures.share(&["util"], 1.0));
     row
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::rng::Rng;
+
+    use super::*;
+
+    #[test]
+    fn numbers_are_those_next_to_what_is_written() {
+        let mut random = Rng::new(1, 0);
+        for _ in 0..10_000 {
+            let digits = random.below(17) as u32;
+            let whole = random.below(10_u64.pow(digits));
+            let fraction = random.below(1000);
+            for text in [format!("{whole}.{fraction}"), format!("{whole}"), format!("{whole}.")] {
+                let expected: f64 = text.parse().unwrap();
+                assert_eq!(numbers(&text), Ok(vec![expected]), "{text}");
+            }
+        }
+        assert_eq!(numbers("  1.50  0,25 .5\t1e3 -2 "), Ok(vec![1.5, 0.25, 0.5, 1000.0, -2.0]));
+        assert_eq!(numbers(" "), Ok(vec![]));
+        for word in [".", "1.2.3", "x", "0x7", "1_0"] {
+            assert_eq!(numbers(&format!("1.00 {word} 2")), Err(word));
+        }
+    }
 }

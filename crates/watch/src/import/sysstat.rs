@@ -18,7 +18,6 @@ const HEAD_BYTES: usize = 64 << 10;
 const INTERVAL_BYTES: usize = 64 << 20;
 /// Bytes of what sysstat calls kB.
 pub const KIB: f64 = 1024.0;
-const MS_NS: f64 = 1e6;
 const SECOND_NS: f64 = 1e9;
 
 /// A document that is read interval by interval.
@@ -238,11 +237,6 @@ impl<'a> Figures<'a> {
     /// A level in KiB.
     pub fn kib(&self, key: &str) -> Option<Amount> {
         Some(Amount::Level((self.number(key)? * KIB) as u64))
-    }
-
-    /// The mean time of each step of `of`, in milliseconds.
-    pub fn mean(&self, of: &'static str, key: &str) -> Option<Amount> {
-        Some(Amount::Each(of, self.number(key)? * MS_NS))
     }
 
     /// Percentages of the time of `of` things, summed, as time per second. Missing ones are part of
