@@ -2,7 +2,7 @@
 
 pub(crate) mod interval;
 pub(crate) mod latencies;
-mod part;
+pub(crate) mod part;
 mod wall_clock;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -27,6 +27,8 @@ const PAGE_NS: u64 = 50_000_000;
 pub struct History {
     probes: Vec<Probe>,
     ticks: BTreeSet<u64>,
+    /// Ticks with rows that are no edges of slices.
+    beside: BTreeSet<u64>,
     clock: WallClock,
     imported: Option<Imported>,
     /// By role.
@@ -84,6 +86,16 @@ pub(crate) struct Probe {
 /// The rows of one object, in the order of time.
 pub(crate) type Track = VecDeque<Row>;
 
+/// Adds a row where its time is.
+fn add(track: &mut Track, mut row: Row) {
+    if let Some(last) = track.back().filter(|last| last.cells == row.cells) {
+        row.cells = Arc::clone(&last.cells);
+    }
+    // A database may answer for a tick after it was sampled once more.
+    let place = track.iter().rev().position(|known| known.t_ns <= row.t_ns);
+    track.insert(track.len() - place.unwrap_or(track.len()), row);
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) t_ns: u64,
@@ -123,12 +135,23 @@ impl History {
 
     fn push_series(&mut self, probe: &str, series: &Series) {
         let width = series.columns().len();
-        // Rows come by phase first; time is what counts here.
         let mut rows: Vec<_> = series.rows().collect();
-        rows.sort_by_key(|row| row.t_ns);
-        for row in rows {
-            let cells = (0..width).map(|column| row.cell(column)).collect();
-            self.push_row(probe, row.object, (row.t_ns, row.phase), cells);
+        // Rows come by phase, then by object; of an object, time is what counts here.
+        if rows.first().map(|row| row.phase) != rows.last().map(|row| row.phase) {
+            rows.sort_by_key(|row| row.t_ns);
+        }
+        if probe == TICKS {
+            self.ticks.extend(rows.iter().map(|row| row.t_ns));
+        }
+        let Some(known) = self.probes.iter_mut().find(|known| known.info.probe == probe) else {
+            return;
+        };
+        for of_object in rows.chunk_by(|a, b| a.object == b.object) {
+            let track = known.objects.entry(of_object[0].object.to_owned()).or_default();
+            for row in of_object {
+                let cells = (0..width).map(|column| row.cell(column)).collect();
+                add(track, Row { t_ns: row.t_ns, phase: row.phase, cells });
+            }
         }
     }
 
@@ -233,32 +256,17 @@ impl History {
 
     /// Adds a row. One of an unknown probe is left out.
     pub fn push(&mut self, probe: &str, t_ns: u64, object: &str, cells: Vec<Cell>) {
-        self.push_row(probe, object, (t_ns, 0), cells.into());
-    }
-
-    fn push_row(
-        &mut self,
-        probe: &str,
-        object: &str,
-        (t_ns, phase): (u64, i32),
-        cells: Arc<[Cell]>,
-    ) {
         if probe == TICKS {
             self.ticks.insert(t_ns);
         }
         let Some(known) = self.probes.iter_mut().find(|known| known.info.probe == probe) else {
             return;
         };
-        let Some(track) = known.objects.get_mut(object) else {
-            let row = Row { t_ns, phase, cells };
-            known.objects.insert(object.to_owned(), VecDeque::from([row]));
-            return;
-        };
-        let same = track.back().filter(|last| last.cells == cells);
-        let cells = same.map_or(cells, |last| Arc::clone(&last.cells));
-        // A database may answer for a tick after it was sampled once more.
-        let place = track.iter().rev().position(|known| known.t_ns <= t_ns);
-        track.insert(track.len() - place.unwrap_or(track.len()), Row { t_ns, phase, cells });
+        let row = Row { t_ns, phase: 0, cells: cells.into() };
+        match known.objects.get_mut(object) {
+            Some(track) => add(track, row),
+            None => drop(known.objects.insert(object.to_owned(), VecDeque::from([row]))),
+        }
     }
 
     /// Notes why a column is empty.
@@ -275,6 +283,7 @@ impl History {
     /// all, in states alone, is kept.
     pub fn forget_before(&mut self, t_ns: u64) {
         self.ticks = self.ticks.split_off(&t_ns);
+        self.beside = self.beside.split_off(&t_ns);
         for probe in &mut self.probes {
             if probe.info.columns.iter().all(|column| column.kind == Kind::State) {
                 continue;
@@ -296,6 +305,16 @@ impl History {
     /// The last tick at or before an instant.
     pub fn tick_at(&self, t_ns: u64) -> Option<u64> {
         self.ticks.range(..=t_ns).next_back().copied()
+    }
+
+    /// The tick next to an instant, of those that have rows.
+    pub fn tick_near(&self, t_ns: u64) -> Option<u64> {
+        let near = |ticks: &BTreeSet<u64>| {
+            let around = [ticks.range(..t_ns).next_back(), ticks.range(t_ns..).next()];
+            around.into_iter().flatten().copied().min_by_key(|tick| tick.abs_diff(t_ns))
+        };
+        let found = [near(&self.ticks), near(&self.beside)];
+        found.into_iter().flatten().min_by_key(|tick| tick.abs_diff(t_ns))
     }
 
     /// The last two ticks: the latest interval.

@@ -39,6 +39,7 @@ pub use history::History;
 pub use history::interval::charges::OVERCHARGED;
 pub use history::interval::{Grown, Interval, ratio, sum};
 pub use history::latencies::{Bucket, Latencies, OCTAVES, Timed, octave_bounds};
+pub use history::part::RECENT_S;
 pub use rates::{Track, rate, slope};
 pub use sample::Sample;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use blockstone_base::column::{Cell, Column, Kind, Schema, Unit};
 use blockstone_base::rng::Rng;
 use blockstone_base::{LatencyHistogram, Op};
-use blockstone_figures::{History, Interval, Timed};
+use blockstone_figures::{History, Interval, RECENT_S, Timed};
 use blockstone_record::manifest::End;
 use blockstone_record::{HistogramRow, LatencyClock, Recorder, Recording, TICKS, testing};
 
@@ -54,7 +54,7 @@ const fn life(name: &'static str, from: u64, to: u64) -> Life {
     Life { name, from, to, reset: None, unmeasured: 0..0, every: 1 }
 }
 
-fn write(dir: &Path, ticks: u64) -> Recording {
+fn record(dir: &Path, ticks: u64) -> Recorder {
     let lives = [
         life("whole", 0, u64::MAX),
         Life { reset: Some(ticks / 3 + 5), ..life("reset", 0, u64::MAX) },
@@ -111,8 +111,7 @@ fn write(dir: &Path, ticks: u64) -> Recording {
             recorder.end_segment().unwrap();
         }
     }
-    recorder.close(End::Complete).unwrap();
-    Recording::open(dir).unwrap()
+    recorder
 }
 
 /// Everything that is asked of an interval.
@@ -142,19 +141,49 @@ fn answers(interval: &Interval<'_>) -> Vec<String> {
 fn figures_of_a_part_and_of_its_slices_are_those_of_all_rows() {
     let dir = tempfile::tempdir().unwrap();
     let ticks = 20_000;
-    let recording = write(&dir.path().join("long"), ticks);
+    let dir = dir.path().join("long");
+    record(&dir, ticks).close(End::Complete).unwrap();
+    let recording = Recording::open(&dir).unwrap();
     assert_eq!(recording.coarsest("disk"), 2, "20,000 ticks, 2,500 and 313");
-    let whole = History::read(&recording).unwrap();
+    let parts =
+        [(0, 19_999), (1, 19_998), (2_345, 14_321), (30, 3_000), (3_990, 4_020), (5_000, 5_001)];
+    check(&recording, &parts);
+}
+
+#[test]
+fn while_it_is_recorded_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("long");
+    let _recorder = record(&dir, 9_001);
+    let recording = Recording::open(&dir).unwrap();
+    assert_eq!((recording.coarsest("disk"), recording.manifest.end.clone()), (0, End::Running));
+    check(&recording, &[(0, 9_000), (3_990, 4_020)]);
+}
+
+/// Checks parts from one tick to another.
+fn check(recording: &Recording, parts: &[(usize, usize)]) {
+    let whole = History::read(recording).unwrap();
     let all: Vec<u64> = recording.instants(TICKS).unwrap();
     assert_eq!(all, whole.ticks().collect::<Vec<_>>());
-    for (from, to) in [(0, 19_999), (1, 19_998), (2_345, 14_321), (30, 3_000), (3_990, 4_020)] {
+    for &(from, to) in parts {
         let span_ns = (all[from], all[to]);
-        let part = History::read_part(&recording, all.clone(), span_ns).unwrap();
+        let part = History::read_part(recording, all.clone(), span_ns).unwrap();
         let inside: Vec<u64> =
             part.ticks().filter(|tick| (span_ns.0..=span_ns.1).contains(tick)).collect();
         assert!(inside.len() <= 1_100, "{} ticks are kept", inside.len());
         let least = (to - from).min(if to - from > 1024 { 120 } else { usize::MAX });
         assert!(inside.len() > least, "{} ticks of {from}..{to}", inside.len());
+        for back_s in RECENT_S {
+            let wanted_ns = span_ns.1.saturating_sub(back_s * SECOND_NS);
+            let from_ns = part.tick_near(wanted_ns).unwrap();
+            assert_eq!(Some(from_ns), whole.tick_near(wanted_ns));
+            let expected = answers(&whole.interval(from_ns, span_ns.1));
+            assert_eq!(
+                answers(&part.interval(from_ns, span_ns.1)),
+                expected,
+                "the last {back_s} s"
+            );
+        }
         let slices = inside.windows(2).step_by(67).map(|edges| (edges[0], edges[1]));
         for (from_ns, to_ns) in slices.chain([span_ns, (inside[0], inside[inside.len() / 2])]) {
             let expected = answers(&whole.interval(from_ns, to_ns));

@@ -25,11 +25,13 @@ use crate::table::{T_NS, Table};
 const LOOKS: usize = 3;
 /// One of 300 disks has 2 MiB.
 const MANIFEST_MAX: Bytes = Bytes::mib(64);
+/// Segments of a table that opening verifies, the newest: a watch of a week has thousands.
+const NEWEST: usize = 64;
 /// Phases times what was timed in each; ours have a few hundred.
 const MOST_KINDS: usize = 1 << 14;
 
-/// A recording on disk. Opening reads the manifest and verifies every file's checksum; rows are
-/// read when asked for. Nothing is ever written.
+/// A recording on disk. Opening reads the manifest and verifies every file's checksum, of thousands
+/// of segments those of the newest; rows are read when asked for. Nothing is ever written.
 #[derive(Debug)]
 pub struct Recording {
     pub manifest: Manifest,
@@ -47,10 +49,11 @@ impl Recording {
             Self { manifest, dir: dir.to_owned(), warnings: Mutex::new(BTreeSet::new()) };
         let probes = recording.manifest.probes.iter();
         for files in probes.map(|info| recording.series_files(&info.probe)) {
-            recording.each_file(&files, |_, _| Ok(()))?;
+            recording.each_file(&files, Wanted::Newest, |_, _| Ok(()))?;
         }
         for table in [HISTOGRAMS, EVENTS] {
-            recording.each_file(&recording.plain_files(table), |_, _| Ok(()))?;
+            let files = recording.plain_files(table);
+            recording.each_file(&files, Wanted::Newest, |_, _| Ok(()))?;
         }
         Ok(recording)
     }
@@ -66,7 +69,7 @@ impl Recording {
     pub fn series(&self, probe: &str) -> Result<Series, RecordError> {
         let info = self.info(probe)?;
         let files = self.series_files(probe);
-        let mut parts = self.each_file(&files, |path, reader| {
+        let mut parts = self.each_file(&files, Wanted::All, |path, reader| {
             check_columns(path, &reader, &info.columns)?;
             Ok((path.to_owned(), reader.read(path)?))
         })?;
@@ -87,7 +90,7 @@ impl Recording {
         if !self.manifest.probes.iter().any(|info| info.probe == probe) {
             return Ok(Vec::new());
         }
-        let parts = self.each_file(&self.series_files(probe), |path, reader| {
+        let parts = self.each_file(&self.series_files(probe), Wanted::All, |path, reader| {
             let groups = 0..reader.groups();
             let table = reader.read_columns(path, groups, |column| column == T_NS)?;
             Ok(table.instants().collect::<Vec<u64>>())
@@ -110,7 +113,7 @@ impl Recording {
     pub fn part(&self, probe: &str, part: &Part<'_>) -> Result<Vec<Series>, RecordError> {
         let columns = &self.info(probe)?.columns;
         let files = self.series_files(probe).level(part.level);
-        let pieces = self.each_file(&files, |path, reader| {
+        let pieces = self.each_file(&files, Wanted::Within(part), |path, reader| {
             check_columns(path, &reader, columns)?;
             let met = (0..reader.groups()).filter(|&group| {
                 reader.range(group, T_NS).is_none_or(|(first, last)| part.meets(first, last))
@@ -141,7 +144,7 @@ impl Recording {
         let files = self.plain_files(HISTOGRAMS);
         let (first, last) = (i64::from(*seconds.start()), i64::from(*seconds.end()));
         // A file stays readable when a recorder removes it, but there may be thousands of segments.
-        let found = self.each_file(&files, |path, reader| {
+        let found = self.each_file(&files, Wanted::All, |path, reader| {
             let small = reader.groups() < 2;
             let table = small.then(|| reader.read(path)).transpose()?;
             Ok((path.to_owned(), table.map_or(Rows::InFile(reader), Rows::Read)))
@@ -185,8 +188,8 @@ impl Recording {
     /// The events, in the order in which they were recorded.
     pub fn events(&self) -> Result<Vec<Event>, RecordError> {
         let files = self.plain_files(EVENTS);
-        let parts =
-            self.each_file(&files, |path, reader| rows::events(&reader.read(path)?, path))?;
+        let read = |path: &Path, reader: Reader| rows::events(&reader.read(path)?, path);
+        let parts = self.each_file(&files, Wanted::All, read)?;
         Ok(parts.into_iter().flatten().collect())
     }
 
@@ -202,18 +205,19 @@ impl Recording {
         matches!(self.manifest.end, End::Complete | End::Interrupted { .. })
     }
 
-    /// Applies `read` to the file or the segments of a table.
+    /// Applies `read` to the file of a table, or to those of its segments that are wanted.
     fn each_file<T>(
         &self,
         files: &TableFiles,
+        wanted: Wanted<'_>,
         read: impl Fn(&Path, Reader) -> Result<T, RecordError>,
     ) -> Result<Vec<T>, RecordError> {
-        let mut result = self.try_each_file(files, &read);
+        let mut result = self.try_each_file(files, wanted, &read);
         for _ in 1..LOOKS {
             if !result.as_ref().is_err_and(RecordError::is_vanished) {
                 break;
             }
-            result = self.try_each_file(files, &read);
+            result = self.try_each_file(files, wanted, &read);
         }
         result
     }
@@ -221,6 +225,7 @@ impl Recording {
     fn try_each_file<T>(
         &self,
         files: &TableFiles,
+        wanted: Wanted<'_>,
         read: impl Fn(&Path, Reader) -> Result<T, RecordError>,
     ) -> Result<Vec<T>, RecordError> {
         let read = |path: &Path| read(path, files.open(path)?);
@@ -231,15 +236,17 @@ impl Recording {
         if self.is_finished() {
             return Err(RecordError::damaged(&files.compacted(), "it is missing"));
         }
-        let mut parts = Vec::new();
         let dropped = self.manifest.dropped_before_ns.and(segments.first());
         let mut expected = dropped.map_or(1, |(number, _)| *number);
-        for (number, path) in segments {
-            for missing in expected..number {
+        for (number, _) in &segments {
+            for missing in expected..*number {
                 self.warn(&RecordError::damaged(&files.segment(missing), "it is missing"));
             }
             expected = number + 1;
-            match read(&path) {
+        }
+        let mut parts = Vec::new();
+        for (_, path) in wanted.of(files, &segments) {
+            match read(path) {
                 Ok(part) => parts.push(part),
                 Err(error) if error.is_vanished() => return Err(error),
                 Err(error) => self.warn(&error),
@@ -264,6 +271,33 @@ impl Recording {
     }
 }
 
+/// Which files of a table are read, if they are segments.
+#[derive(Clone, Copy)]
+enum Wanted<'a> {
+    All,
+    Newest,
+    /// Those with rows in this part.
+    Within(&'a Part<'a>),
+}
+
+impl Wanted<'_> {
+    fn of<'s>(self, files: &TableFiles, segments: &'s [(u32, PathBuf)]) -> &'s [(u32, PathBuf)] {
+        let part = match self {
+            Self::All => return segments,
+            Self::Newest => return &segments[segments.len().saturating_sub(NEWEST)..],
+            Self::Within(part) => part,
+        };
+        // They are in the order of time, but for rows at their edges. One that cannot be read is
+        // taken for met: who reads it sees why.
+        let range = |path: &Path| files.range(path).ok().flatten();
+        let is_before = |path: &Path| range(path).is_some_and(|(_, last)| last < part.from());
+        let first = segments.partition_point(|(_, path)| is_before(path));
+        let reaches = |path: &Path| range(path).is_none_or(|(first, _)| first <= part.to());
+        let met = segments[first..].partition_point(|(_, path)| reaches(path));
+        &segments[first.saturating_sub(1)..segments.len().min(first + met + 1)]
+    }
+}
+
 /// Latencies as found: a segment's, or a file that is read group by group.
 enum Rows {
     Read(Table),
@@ -283,8 +317,15 @@ pub struct Part<'a> {
 
 impl Part<'_> {
     fn meets(&self, first: i64, last: i64) -> bool {
-        i64::try_from(self.from_ns).is_ok_and(|from| last >= from)
-            && i64::try_from(self.to_ns).ok().is_none_or(|to| first <= to)
+        last >= self.from() && first <= self.to()
+    }
+
+    fn from(&self) -> i64 {
+        i64::try_from(self.from_ns).unwrap_or(i64::MAX)
+    }
+
+    fn to(&self) -> i64 {
+        i64::try_from(self.to_ns).unwrap_or(i64::MAX)
     }
 
     fn rows(&self, table: &Table, columns: &[ColumnInfo]) -> Vec<u32> {

@@ -9,12 +9,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use blockstone_base::units::Bytes;
+use blockstone_sys::held;
+
 use crate::disk::{Disk, publish};
 use crate::error::RecordError;
 use crate::levels::{self, Level};
 use crate::manifest::{ColumnInfo, FORMAT};
 use crate::parquet_file::{Meta, Reader, Writer};
-use crate::table::{Field, Table};
+use crate::table::{Field, T_NS, Table};
 
 /// Rows of a row group in a compacted file: what DuckDB takes as one unit of work.
 const GROUP_ROWS: usize = 122_880;
@@ -109,6 +112,17 @@ impl TableFiles {
     /// Opens one of the table's files and checks that it is one.
     pub fn open(&self, path: &Path) -> Result<Reader, RecordError> {
         self.checked(Reader::open(path)?, path)
+    }
+
+    /// The least and the greatest instant in one of the table's files, by its footer.
+    pub fn range(&self, path: &Path) -> Result<Option<(i64, i64)>, RecordError> {
+        let file = held::open_file(path).map_err(RecordError::io("open", path))?;
+        let reader = self.checked(Reader::of_large(file, path, Bytes(0))?, path)?;
+        let ranges = (0..reader.groups()).map(|group| reader.range(group, T_NS));
+        let ranges: Option<Vec<(i64, i64)>> = ranges.collect();
+        Ok(ranges.and_then(|all| {
+            Some((all.iter().map(|it| it.0).min()?, all.iter().map(|it| it.1).max()?))
+        }))
     }
 
     fn checked(&self, reader: Reader, path: &Path) -> Result<Reader, RecordError> {

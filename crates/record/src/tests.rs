@@ -8,6 +8,7 @@ mod fixture;
 mod full_disk;
 mod hostile;
 mod round_trip;
+mod running;
 mod runs;
 
 use std::path::Path;

@@ -17,12 +17,23 @@ const MOST_TICKS: usize = 1024;
 /// Their rows are samples, of which each counts.
 const SAMPLED: [&str; 2] = [SESSION.probe, SESSIONS.probe];
 
+/// Their rates are those between readings, which are this far apart, or nearer.
+const SELDOM: (&str, u64) = ("nvme", 25 * SECOND_NS);
+/// Views show what happened in the last so many seconds of an interval, too.
+pub const RECENT_S: [u64; 2] = [15, 60];
+/// How far before an interval they look, if it is short.
+const LOOK_BACK_NS: u64 = 60 * SECOND_NS;
+
 /// Which rows of a series decide a part of its time.
 struct Plan {
     ticks: Vec<u64>,
     /// The part's ticks that are kept, from its first to its last.
     edges: Vec<u64>,
-    /// Their distance in ticks; 1 where all are kept.
+    /// Other ticks whose rows are kept.
+    beside: Vec<u64>,
+    /// Both, and the first tick of what is looked at.
+    rows: Vec<u64>,
+    /// Distance of edges in ticks; 1 where all are kept.
     step: usize,
     /// The level that has all edges but the first and the last.
     level: Level,
@@ -39,35 +50,62 @@ impl Plan {
         step = step.next_multiple_of(ticks_of(level));
         let inner = (first + 1..last).filter(|at| at.is_multiple_of(step)).map(|at| ticks[at]);
         let edges: BTreeSet<u64> = inner.chain([from_ns, to_ns]).collect();
-        Self { edges: edges.into_iter().collect(), step, level, ticks }
+        let start = at(from_ns.saturating_sub(LOOK_BACK_NS)).min(first);
+        let beside = if step == 1 {
+            ticks[start..first].to_vec()
+        } else {
+            let back = RECENT_S.map(|seconds| to_ns.saturating_sub(seconds * SECOND_NS));
+            back.iter().filter_map(|&t_ns| nearest(&ticks, t_ns)).collect()
+        };
+        let rows: BTreeSet<u64> =
+            edges.iter().chain(&beside).chain(ticks.get(start)).copied().collect();
+        let [edges, rows] = [edges, rows].map(|set| set.into_iter().collect());
+        Self { edges, beside, rows, step, level, ticks }
     }
 
     fn span(&self) -> (u64, u64) {
-        let last = self.edges.len().saturating_sub(1);
-        (self.edges.first().copied().unwrap_or(0), self.edges.get(last).copied().unwrap_or(0))
+        let last = self.rows.len().saturating_sub(1);
+        (self.rows.first().copied().unwrap_or(0), self.rows.get(last).copied().unwrap_or(0))
+    }
+
+    /// How long a slice between two edges is, about.
+    fn slice_ns(&self) -> u64 {
+        let (from_ns, to_ns) = self.span();
+        (to_ns - from_ns) / self.edges.len().max(1) as u64
     }
 
     /// The parts of a series to read, in the order of time: what was before, the part, what came
     /// after. Edges that are not of the level are read from all rows.
     fn parts(&self, coarsest: Level) -> Vec<Part<'_>> {
         let (from_ns, to_ns) = self.span();
-        let edges = (self.step > 1).then_some(self.edges.as_slice());
+        let rows = (self.step > 1).then_some(self.rows.as_slice());
         let part = |(from_ns, to_ns), level, edges| Part { from_ns, to_ns, level, edges };
         let mut parts = Vec::new();
         if let Some(before) = from_ns.checked_sub(1) {
             parts.push(part((0, before), coarsest, Some(&[][..])));
         }
-        match self.edges[..] {
-            [_, second, .., before_last, _] if self.level > 0 => {
-                parts.push(part((from_ns, second), 0, edges));
-                parts.push(part((second + 1, before_last), self.level, edges));
-                parts.push(part((before_last + 1, to_ns), 0, edges));
+        // Edges of the level alone lie between these two.
+        let head = self.edges.get(1).copied();
+        let tail = self.edges.partition_point(|&edge| edge.saturating_add(LOOK_BACK_NS) < to_ns);
+        let tail = tail.checked_sub(1).map(|at| self.edges[at]);
+        match (head, tail) {
+            (Some(head), Some(tail)) if self.level > 0 && head < tail => {
+                parts.push(part((from_ns, head), 0, rows));
+                parts.push(part((head + 1, tail), self.level, rows));
+                parts.push(part((tail + 1, to_ns), 0, rows));
             }
-            _ => parts.push(part((from_ns, to_ns), 0, edges)),
+            _ => parts.push(part((from_ns, to_ns), 0, rows)),
         }
         parts.push(part((to_ns.saturating_add(1), u64::MAX), coarsest, Some(&[][..])));
         parts
     }
+}
+
+/// The tick next to an instant.
+fn nearest(ticks: &[u64], t_ns: u64) -> Option<u64> {
+    let at = ticks.partition_point(|&tick| tick < t_ns);
+    let around = ticks[at.saturating_sub(1)..].iter().take(2);
+    around.copied().min_by_key(|tick| tick.abs_diff(t_ns))
 }
 
 impl History {
@@ -85,7 +123,8 @@ impl History {
         let plan = Plan::new(ticks, span_ns, coarsest);
         for index in 0..history.probes.len() {
             let name = history.probes[index].info.probe.clone();
-            if SAMPLED.contains(&kind_and_instance(&name).0) {
+            let kind = kind_and_instance(&name).0;
+            if SAMPLED.contains(&kind) || kind == SELDOM.0 && plan.slice_ns() < SELDOM.1 {
                 let (from_ns, to_ns) = plan.span();
                 let part = Part { from_ns, to_ns, level: 0, edges: None };
                 history.push_pieces(&name, &recording.part(&name, &part)?);
@@ -97,6 +136,7 @@ impl History {
         }
         history.ticks = plan.edges.iter().copied().collect();
         history.ticks.extend(plan.ticks.first().into_iter().chain(plan.ticks.last()));
+        history.beside = plan.beside.iter().copied().collect();
         history.read_latencies(recording, &plan)?;
         Ok(history)
     }
@@ -117,7 +157,7 @@ impl History {
         }
         let mut together: BTreeMap<(usize, String, &str), HistogramRow> = BTreeMap::new();
         recording.each_histogram_within(seconds, |row| {
-            let cell = plan.edges.partition_point(|&edge| edge < super::middle_ns(&row));
+            let cell = plan.rows.partition_point(|&edge| edge < super::middle_ns(&row));
             let key = (cell, row.role.clone(), row.clock.name());
             together
                 .entry(key)

@@ -1,7 +1,7 @@
 //! The load profile: what a database did, a second and a transaction.
 
 use blockstone_base::column::Unit;
-use blockstone_figures::{Interval, Known, Missing, ratio, sum};
+use blockstone_figures::{Interval, Known, Missing, RECENT_S, ratio, sum};
 
 use crate::table::{Count, Merge, Shape, Text, Value, View, column, count, level, text, unmerged};
 
@@ -119,7 +119,7 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
 
 fn recent(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     let time = interval.history().time(interval.to_ns);
-    let spans = [15, 60].map(|seconds| before_the_end(interval, seconds).map(|it| rows(&it)));
+    let spans = RECENT_S.map(|seconds| before_the_end(interval, seconds).map(|it| rows(&it)));
     let latest = rows(interval);
     let all = spans.iter().flatten().chain([&latest]).max_by_key(|rows| rows.len());
     let names: Vec<Value> = all.into_iter().flatten().map(|row| row[0].clone()).collect();
@@ -138,8 +138,7 @@ fn recent(interval: &Interval<'_>) -> Vec<Vec<Value>> {
 fn before_the_end<'a>(interval: &Interval<'a>, seconds: u64) -> Option<Interval<'a>> {
     let span_ns = seconds * 1_000_000_000;
     let wanted_ns = interval.to_ns.saturating_sub(span_ns);
-    let ticks = interval.history().ticks();
-    let from_ns = ticks.min_by_key(|tick| tick.abs_diff(wanted_ns))?;
+    let from_ns = interval.history().tick_near(wanted_ns)?;
     let is_near = interval.to_ns.saturating_sub(from_ns).abs_diff(span_ns) <= span_ns / SPAN_SLACK;
     let mut span = *interval;
     span.from_ns = from_ns;
