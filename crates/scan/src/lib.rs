@@ -10,10 +10,11 @@
 //! ```
 //! use blockstone_base::Bytes;
 //! use blockstone_reduce::plan::Plan;
+//! use blockstone_scan::Look;
 //!
 //! let dir = tempfile::tempdir()?;
 //! std::fs::write(dir.path().join("a"), vec![7; 65536])?;
-//! let survey = blockstone_scan::survey(&[dir.path().to_owned()], &mut |_| true)?;
+//! let survey = blockstone_scan::survey(&[dir.path().to_owned()], Look::All, &mut |_| true)?;
 //! let plan = Plan::new(&[Bytes(8192)], &[0], Bytes(8192))?;
 //! let outcome = blockstone_scan::scan(&survey, plan, &Default::default(), &mut |_| true)?;
 //! assert_eq!(outcome.counter.grids()[0].table.len(), 1);
@@ -33,4 +34,4 @@ pub use generate::generate;
 pub use resume::{merge, read, resume};
 pub use saved::Position;
 pub use scan::{Outcome, Progress, Settings, scan, table_bytes};
-pub use survey::{Found, Survey, Surveying, survey};
+pub use survey::{Found, Look, Survey, Surveying, survey};

@@ -22,7 +22,7 @@ fn outcome(document: Document) -> Outcome {
     if !document.complete && scanned.ended_by.is_none() {
         scanned.ended_by = Some("it was saved before its end".to_owned());
     }
-    Outcome { counter: document.counter, scanned, unsaved: None }
+    Outcome { counter: document.counter, scanned, unsaved: None, lacks_masks: false }
 }
 
 /// Reads several saved scans and counts them as one.

@@ -37,6 +37,8 @@ pub struct Settings {
     pub save: Option<PathBuf>,
     /// How long to count before the first time.
     pub save_every: Duration,
+    /// Counts pages without their header fields too, if some file has pages of a known format.
+    pub masks: bool,
 }
 
 impl Default for Settings {
@@ -45,7 +47,7 @@ impl Default for Settings {
         // Enough reads in flight for one device, and every processor busy.
         let threads = processors.max(READS_IN_FLIGHT);
         let save_every = Duration::from_secs(30);
-        Self { threads, direct: true, rate: None, save: None, save_every }
+        Self { threads, direct: true, rate: None, save: None, save_every, masks: false }
     }
 }
 
@@ -65,6 +67,8 @@ pub struct Outcome {
     pub scanned: Scanned,
     /// Why it could not be saved at its end, if it could not: what was counted is here even so.
     pub unsaved: Option<ScanError>,
+    /// It ended at a file that needs masks, which the plan has none of.
+    pub(crate) lacks_masks: bool,
 }
 
 impl Outcome {
@@ -85,7 +89,33 @@ const PROGRAM_BYTES: u64 = 32 << 20;
 
 /// Scans what was surveyed. `watch` sees how far it is, and says whether to go on; a scan that is
 /// ended early gives what was counted.
+///
+/// Whether masks are to be counted may be known only when a small file is read that the survey did
+/// not look at; then it starts again. A scan that is saved must know before: [`Look::All`].
+///
+/// [`Look::All`]: crate::Look::All
 pub fn scan(
+    survey: &Survey,
+    mut plan: Plan,
+    settings: &Settings,
+    watch: &mut dyn FnMut(Progress<'_>) -> bool,
+) -> Result<Outcome, ScanError> {
+    if settings.masks && survey.knows_a_format() {
+        plan = plan.with_masks();
+    }
+    let outcome = from_the_beginning(survey, plan.clone(), settings, watch)?;
+    if !outcome.lacks_masks {
+        return Ok(outcome);
+    }
+    let Scanned { elapsed_s, cpu_s, .. } = outcome.scanned;
+    drop(outcome.counter);
+    let mut outcome = from_the_beginning(survey, plan.with_masks(), settings, watch)?;
+    outcome.scanned.elapsed_s += elapsed_s;
+    outcome.scanned.cpu_s += cpu_s;
+    Ok(outcome)
+}
+
+fn from_the_beginning(
     survey: &Survey,
     plan: Plan,
     settings: &Settings,
@@ -167,6 +197,7 @@ pub(crate) fn go_on(
         pool: Arc::clone(&pool),
         grids,
         before: None,
+        lacks_masks: false,
         jobs: 0,
         file: None,
         started: Instant::now(),
@@ -187,7 +218,8 @@ pub(crate) fn go_on(
     counting.scanned.cpu_s += (usage::process().cpu_ns() - cpu_before_ns) as f64 / 1e9;
     counting.scanned.memory_bytes = usage::peak_memory_bytes();
     let unsaved = counting.save(true).err();
-    Ok(Outcome { counter: counting.counter, scanned: counting.scanned, unsaved })
+    let Counting { counter, scanned, lacks_masks, .. } = counting;
+    Ok(Outcome { counter, scanned, unsaved, lacks_masks })
 }
 
 fn resumed_from(position: Position) -> u64 {
@@ -211,6 +243,7 @@ struct Counting<'a> {
     grids: Arc<[(Grid, usize)]>,
     /// The segment before the next one, if it has bytes.
     before: Option<Arc<Bytes>>,
+    lacks_masks: bool,
     /// Jobs whose result has not arrived yet.
     jobs: usize,
     file: Option<Arc<Open>>,
@@ -234,6 +267,9 @@ impl Counting<'_> {
             while !due && let Some(piece) = waiting.remove(&next) {
                 next += 1;
                 self.piece(*piece);
+                if self.lacks_masks {
+                    return Ok(());
+                }
                 if self.is_save_due() {
                     break;
                 }
@@ -315,6 +351,12 @@ impl Counting<'_> {
                 return self.finish(index, start_bytes, None, state);
             }
         };
+        if let Some(format) = segment.format {
+            self.scanned.files[index].format = Some(format.format.name.to_owned());
+            self.lacks_masks = self.settings.masks
+                && self.settings.save.is_none()
+                && self.counter.plan().masks.is_empty();
+        }
         self.file = Some(Arc::clone(&segment.open));
         self.scanned.direct &= segment.open.is_direct();
         let len = segment.hashed.len_bytes();
@@ -471,10 +513,11 @@ pub fn table_bytes(memory: Size, threads: usize, plan: &Plan) -> Result<usize, S
 mod tests {
     use blockstone_base::rng;
     use blockstone_reduce::findings::Findings;
+    use blockstone_reduce::generate::{self, Shape};
     use blockstone_reduce::model::Model;
 
     use super::*;
-    use crate::{resume, survey};
+    use crate::{Look, resume, survey};
 
     fn plan() -> Plan {
         let sizes = [4096, 8192, 16384, 32768].map(Size);
@@ -511,7 +554,7 @@ mod tests {
     fn however_many_threads_and_however_it_is_read_the_figures_are_the_same() {
         let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         files(dir.path());
-        let survey = survey(&[dir.path().to_owned()], &mut |_| true).unwrap();
+        let survey = survey(&[dir.path().to_owned()], Look::All, &mut |_| true).unwrap();
         let run = |threads, direct| {
             let settings = Settings { threads, direct, ..Settings::default() };
             scan(&survey, plan(), &settings, &mut |_| true).unwrap()
@@ -526,12 +569,30 @@ mod tests {
     }
 
     #[test]
+    fn small_files_that_are_recognised_when_they_are_read_give_the_same_figures() {
+        let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        files(dir.path());
+        let kind = generate::find("oracle-like").unwrap();
+        let shape =
+            Shape { files: 3, blocks_per_file: 16, block_bytes: 8192, head_blocks: 2, seed: 1 };
+        crate::generate(&dir.path().join("pages"), kind, &shape, &mut |_| true).unwrap();
+        let run = |look| {
+            let survey = survey(&[dir.path().to_owned()], look, &mut |_| true).unwrap();
+            let settings = Settings { masks: true, ..Settings::default() };
+            (survey.knows_a_format(), scan(&survey, plan(), &settings, &mut |_| true).unwrap())
+        };
+        let ((known, all), (unknown, large)) = (run(Look::All), run(Look::Large));
+        assert!(known && !unknown && !large.counter.plan().masks.is_empty());
+        assert!(figures(&large) == figures(&all));
+    }
+
+    #[test]
     fn a_scan_that_was_ended_anywhere_and_resumed_gives_the_same_figures() {
         let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let (data, saved) = (dir.path().join("data"), dir.path().join("saved"));
         std::fs::create_dir(&data).unwrap();
         files(&data);
-        let survey = survey(&[data], &mut |_| true).unwrap();
+        let survey = survey(&[data], Look::All, &mut |_| true).unwrap();
         let whole = scan(&survey, plan(), &Settings::default(), &mut |_| true).unwrap();
         // At some tens of megabytes a second the end comes in the middle of some file.
         let slow = Settings {

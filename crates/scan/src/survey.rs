@@ -1,8 +1,8 @@
 //! Which files there are to scan: paths are walked, what is no file is named and left out, and the
-//! format of each file is recognised by its beginning.
+//! format of a file is recognised by its beginning.
 
 use std::collections::HashSet;
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
+use blockstone_reduce::hash::SEGMENT_BYTES;
 use blockstone_reduce::page::{self, Recognised};
 use blockstone_reduce::scanned::Skipped;
 use blockstone_reduce::table::FILES_MAX;
@@ -19,7 +20,7 @@ use blockstone_sys::file::{Access, BlockFile, FileError, FileState};
 use crate::error::{ScanError, first_line};
 
 /// Bytes of a file by which its format is recognised.
-const HEAD_BYTES: usize = 64 << 10;
+pub(crate) const HEAD_BYTES: usize = 64 << 10;
 /// Files that are looked at together. A look is one small read, so it is the device that is waited
 /// for, not a processor.
 const LOOKS_IN_FLIGHT: usize = 16;
@@ -32,7 +33,17 @@ pub struct Found {
     pub bytes: u64,
     /// When it was last written to, in nanoseconds since 1970.
     pub modified_ns: i64,
+    /// None where it was not looked at, too.
     pub format: Option<Recognised>,
+}
+
+/// Which files are opened and read to recognise their format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    All,
+    /// Those that a scan reads in several pieces, and devices. A scan recognises a smaller file
+    /// when it reads it, which is once less.
+    Large,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -52,7 +63,7 @@ impl Survey {
     }
 }
 
-/// How far a survey is: files found, and those of them that were looked at.
+/// How far a survey is: files found, and those of them that need no look any more.
 #[derive(Clone, Copy, Debug)]
 pub struct Surveying {
     pub found: usize,
@@ -64,9 +75,16 @@ type Watch<'a> = dyn FnMut(Surveying) -> bool + 'a;
 
 /// Walks `paths`. Symbolic links are followed, as a database follows those to its tablespaces; a
 /// file that is reached twice is scanned once. A survey that `watch` ends is an error.
-pub fn survey(paths: &[PathBuf], watch: &mut Watch<'_>) -> Result<Survey, ScanError> {
-    let mut walk =
-        Walk { watch, ended: false, files: Vec::new(), skipped: vec![], seen: HashSet::new() };
+pub fn survey(paths: &[PathBuf], look: Look, watch: &mut Watch<'_>) -> Result<Survey, ScanError> {
+    let mut walk = Walk {
+        look,
+        watch,
+        ended: false,
+        files: Vec::new(),
+        unseen: Vec::new(),
+        skipped: Vec::new(),
+        seen: HashSet::new(),
+    };
     for path in paths {
         let found =
             fs::metadata(path).map_err(|source| ScanError::Path { path: path.clone(), source })?;
@@ -76,33 +94,43 @@ pub fn survey(paths: &[PathBuf], watch: &mut Watch<'_>) -> Result<Survey, ScanEr
             return Err(ScanError::Kind { path: path.clone(), what: kind_name(&found) });
         }
     }
-    let Walk { ended, files, mut skipped, .. } = walk;
+    let Walk { ended, files, unseen, mut skipped, .. } = walk;
     if ended {
         return Err(ScanError::Ended);
     }
     if files.len() > FILES_MAX {
         return Err(ScanError::TooMany { files: files.len() });
     }
-    let looked_at = look_at_all(&files, watch)?;
-    let mut survey = Survey::default();
-    for (path, looked_at) in files.iter().zip(looked_at) {
-        match looked_at {
-            Ok(found) => survey.files.push(found),
-            Err(why) => skipped.push(Skipped { path: shown(path), why, matters: true }),
+    let paths: Vec<&Path> = unseen.iter().map(|&index| files[index].path.as_path()).collect();
+    let seen = files.len() - paths.len();
+    let looked_at = look_at_all(&paths, &mut |looked_at| {
+        watch(Surveying { found: files.len(), looked_at: seen + looked_at })
+    })?;
+    let mut files: Vec<Option<Found>> = files.into_iter().map(Some).collect();
+    for (index, looked_at) in unseen.into_iter().zip(looked_at) {
+        match (looked_at, &mut files[index]) {
+            (Ok(now), found) => *found = Some(now),
+            (Err(why), found) => {
+                let path = found.take().map_or_else(String::new, |found| shown(&found.path));
+                skipped.push(Skipped { path, why, matters: true });
+            }
         }
     }
-    Ok(Survey { skipped, ..survey })
+    Ok(Survey { files: files.into_iter().flatten().collect(), skipped })
 }
 
-struct Walk<'a> {
-    watch: &'a mut Watch<'a>,
+struct Walk<'a, 'w> {
+    look: Look,
+    watch: &'a mut Watch<'w>,
     ended: bool,
-    files: Vec<PathBuf>,
+    files: Vec<Found>,
+    /// Those of them that are to be looked at.
+    unseen: Vec<usize>,
     skipped: Vec<Skipped>,
     seen: HashSet<(u64, u64)>,
 }
 
-impl Walk<'_> {
+impl Walk<'_, '_> {
     /// False for what is neither directory nor regular file.
     fn enter(&mut self, path: &Path, found: &Metadata) -> bool {
         if found.is_dir() {
@@ -147,7 +175,18 @@ impl Walk<'_> {
         if !self.seen.insert(key) {
             return self.skip(path, "this file is scanned under another name", false);
         }
-        self.files.push(path.to_owned());
+        let is_small = !device && found.len() <= SEGMENT_BYTES as u64;
+        if !is_small || self.look == Look::All {
+            self.unseen.push(self.files.len());
+        } else if let Err(error) = File::open(path) {
+            return self.skip(path, &error.to_string(), true);
+        }
+        self.files.push(Found {
+            path: path.to_owned(),
+            bytes: found.len(),
+            modified_ns: found.mtime() * 1_000_000_000 + found.mtime_nsec(),
+            format: None,
+        });
     }
 
     fn skip(&mut self, path: &Path, why: &str, matters: bool) {
@@ -157,7 +196,10 @@ impl Walk<'_> {
 }
 
 /// Looks at the files, several at a time, and gives what there is to say of each in their order.
-fn look_at_all(files: &[PathBuf], watch: &mut Watch<'_>) -> Result<Vec<Looked>, ScanError> {
+fn look_at_all(
+    files: &[&Path],
+    watch: &mut dyn FnMut(usize) -> bool,
+) -> Result<Vec<Looked>, ScanError> {
     let (next, ended) = (AtomicUsize::new(0), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let (tell, looked) = channel();
@@ -185,7 +227,7 @@ fn look_at_all(files: &[PathBuf], watch: &mut Watch<'_>) -> Result<Vec<Looked>, 
 type Looked = Result<Found, String>;
 
 fn look_at_each(
-    files: &[PathBuf],
+    files: &[&Path],
     next: &AtomicUsize,
     ended: &AtomicBool,
     head: &mut [u8],
@@ -203,7 +245,7 @@ fn look_at_each(
 fn gather(
     count: usize,
     looked: &Receiver<(usize, Looked)>,
-    watch: &mut Watch<'_>,
+    watch: &mut dyn FnMut(usize) -> bool,
 ) -> Result<Vec<Looked>, ScanError> {
     let mut all: Vec<Option<Looked>> = (0..count).map(|_| None).collect();
     let mut looked_at = 0;
@@ -216,7 +258,7 @@ fn gather(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
-        if !watch(Surveying { found: count, looked_at }) {
+        if !watch(looked_at) {
             return Err(ScanError::Ended);
         }
     }
@@ -277,7 +319,7 @@ mod tests {
         }
         std::os::unix::fs::symlink("nowhere", dir.path().join("050-dangling")).unwrap();
         let (mut found, mut looked_at) = (Vec::new(), Vec::new());
-        let survey = survey(&[dir.path().to_owned()], &mut |surveying| {
+        let survey = survey(&[dir.path().to_owned()], Look::All, &mut |surveying| {
             found.push(surveying.found);
             looked_at.push(surveying.looked_at);
             true
@@ -298,9 +340,9 @@ mod tests {
             fs::write(dir.path().join(index.to_string()), b"x").unwrap();
         }
         let paths = [dir.path().to_owned()];
-        let walking = survey(&paths, &mut |surveying| surveying.found < 10);
+        let walking = survey(&paths, Look::All, &mut |surveying| surveying.found < 10);
         assert!(matches!(walking, Err(ScanError::Ended)));
-        let looking = survey(&paths, &mut |surveying| surveying.looked_at < 10);
+        let looking = survey(&paths, Look::All, &mut |surveying| surveying.looked_at < 10);
         assert!(matches!(looking, Err(ScanError::Ended)));
     }
 }

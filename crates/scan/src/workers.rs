@@ -12,10 +12,11 @@ use blockstone_reduce::counter::Wanted;
 use blockstone_reduce::digest::Fingerprint;
 use blockstone_reduce::grid::Grid;
 use blockstone_reduce::hash::{Depth, Hashed, Hasher, SEGMENT_BYTES};
-use blockstone_reduce::page::Recognised;
+use blockstone_reduce::page::{self, Recognised};
 use blockstone_sys::buffer::Slot;
 
 use crate::error::first_line;
+use crate::survey::HEAD_BYTES;
 
 pub struct Piece {
     pub number: u64,
@@ -34,6 +35,8 @@ pub struct Piece {
 
 pub struct Segment {
     pub open: Arc<Open>,
+    /// Of a file that is read as a whole.
+    pub format: Option<Recognised>,
     pub hashed: Hashed,
     /// Its bytes; none of a hole.
     pub bytes: Option<Arc<Bytes>>,
@@ -182,7 +185,7 @@ fn read(work: &Work, claim: Claim, mut slot: Slot, hasher: &mut Hasher) -> Piece
         ClaimKind::Failed(error) => (Err(first_line(&error)), Some(memory(slot, 0))),
         ClaimKind::Hole(open) => {
             let zeros = Hashed::Zeros(expected_bytes);
-            let segment = Segment { open, hashed: zeros, bytes: None, is_hole: true };
+            let segment = Segment { open, format: None, hashed: zeros, bytes: None, is_hole: true };
             (Ok(segment), Some(memory(slot, 0)))
         }
         ClaimKind::Data(open) => {
@@ -191,9 +194,13 @@ fn read(work: &Work, claim: Claim, mut slot: Slot, hasher: &mut Hasher) -> Piece
             match open.read(start_bytes, &mut slot[..room]) {
                 Ok(read) => {
                     let len = read.min(expected_bytes as usize);
-                    let prints = hasher.hash(&slot[..len], work.formats[source], work.depth);
+                    let mut format = work.formats[source];
+                    if start_bytes == 0 && is_last {
+                        format = page::recognise(&slot[..len.min(HEAD_BYTES)]);
+                    }
+                    let hashed = hasher.hash(&slot[..len], format, work.depth);
                     let bytes = Some(Arc::new(memory(slot, len)));
-                    (Ok(Segment { open, hashed: prints, bytes, is_hole: false }), None)
+                    (Ok(Segment { open, format, hashed, bytes, is_hole: false }), None)
                 }
                 Err(error) => (Err(first_line(&error)), Some(memory(slot, 0))),
             }

@@ -14,7 +14,7 @@ use blockstone_reduce::generate::{self, Kind, Shape};
 use blockstone_reduce::model::{BUILT_IN, Model};
 use blockstone_reduce::plan::{COMPRESSED_CONTENTS, Compress, Plan};
 use blockstone_report::render::json::schema::Document;
-use blockstone_scan::{Outcome, ScanError, Settings, Surveying};
+use blockstone_scan::{Look, Outcome, ScanError, Settings, Surveying};
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
@@ -107,11 +107,12 @@ fn outcome(args: &ReduceArgs, model: &Model, bar: &mut Progress) -> Result<Outco
         settings.save = Some(dir.clone());
         return Ok(blockstone_scan::resume(dir, &settings, &mut counting(bar))?);
     }
-    let mut plan = plan(args, model, settings.threads)?;
+    let plan = plan(args, model, settings.threads)?;
     if let Some(dir) = &args.save {
         refuse_filled(dir)?;
     }
-    let survey = blockstone_scan::survey(&args.paths, &mut looking(bar))?;
+    let look = if args.save.is_some() { Look::All } else { Look::Large };
+    let survey = blockstone_scan::survey(&args.paths, look, &mut looking(bar))?;
     if survey.files.is_empty() {
         let hint = match survey.skipped.first() {
             Some(skipped) => format!("{}: {}", skipped.path, skipped.why),
@@ -125,9 +126,6 @@ fn outcome(args: &ReduceArgs, model: &Model, bar: &mut Progress) -> Result<Outco
             let hint = "name a directory that can be created";
             anyhow::anyhow!("save in {}: {error}\nhint: {hint}", dir.display())
         })?;
-    }
-    if survey.knows_a_format() && !args.no_headers {
-        plan = plan.with_masks();
     }
     Ok(blockstone_scan::scan(&survey, plan, &settings, &mut counting(bar))?)
 }
@@ -157,6 +155,7 @@ fn settings(args: &ReduceArgs) -> Result<Settings> {
         rate: args.rate.map(|rate| rate.0),
         save: args.save.clone(),
         save_every: Duration::from_nanos(args.save_every.0),
+        masks: !args.no_headers,
         ..Settings::default()
     };
     if let Some(threads) = args.threads {

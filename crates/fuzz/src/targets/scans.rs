@@ -8,7 +8,7 @@ use blockstone_base::Bytes;
 use blockstone_reduce::findings::Findings;
 use blockstone_reduce::model::Model;
 use blockstone_reduce::plan::Plan;
-use blockstone_scan::Settings;
+use blockstone_scan::{Look, Settings};
 
 use super::seal;
 use crate::scratch::{self, get, put};
@@ -29,8 +29,8 @@ pub fn build(parent: &Path) -> PathBuf {
     let plan = Plan::new(&[Bytes::kib(4), Bytes::kib(8)], &[0, 512], Bytes::kib(8));
     let mut plan = plan.expect("these sizes can be counted");
     plan.memory_bytes = 1 << 20;
-    let survey =
-        blockstone_scan::survey(&[data], &mut |_| true).expect("the files were just written");
+    let survey = blockstone_scan::survey(&[data], Look::All, &mut |_| true);
+    let survey = survey.expect("the files were just written");
     let settings = Settings {
         threads: 1,
         direct: false,
