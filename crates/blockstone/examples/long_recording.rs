@@ -1,7 +1,9 @@
 //! Writes a made-up recording of `watch`: several days at an interval of one second, with the given
-//! number of disks and process roles.
+//! number of disks and process roles. Prints where each counter of the disks stands every twelve
+//! hours: `hour disk column value`.
 //!
 //! `long_recording DIR DAYS DISKS ROLES`
+#![allow(clippy::print_stdout, reason = "what it prints is what it is for")]
 
 use std::path::PathBuf;
 
@@ -12,7 +14,10 @@ use blockstone_record::manifest::{End, Group, Manifest, Phase};
 use blockstone_record::{Recorder, testing};
 
 const SECOND_NS: u64 = 1_000_000_000;
+const HOUR_S: u64 = 3600;
 const DAY_S: u64 = 86_400;
+/// After how many hours counters are printed.
+const EVERY: u64 = 12;
 /// Seconds after which rows go to disk, as `watch` does.
 const SEGMENT_S: u64 = 300;
 /// A column in three moves, as on a machine that is mostly idle.
@@ -40,6 +45,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             source.look(&mut random);
             let probe = source.schema.probe;
             recorder.row(probe, second * SECOND_NS, 0, &source.object, &source.cells)?;
+            if second.is_multiple_of(EVERY * HOUR_S) && probe == block::SCHEMA.probe {
+                source.print(second / HOUR_S);
+            }
         }
         if second.is_multiple_of(SEGMENT_S) {
             recorder.end_segment()?;
@@ -73,6 +81,14 @@ impl Source {
         };
         let cells = schema.columns.iter().map(|column| cell(column.kind)).collect();
         Self { schema, object, cells }
+    }
+
+    fn print(&self, hour: u64) {
+        for (cell, column) in self.cells.iter().zip(self.schema.columns) {
+            if let (Cell::Value(value), Kind::Counter) = (cell, column.kind) {
+                println!("{hour} {} {} {value}", self.object, column.name);
+            }
+        }
     }
 
     fn look(&mut self, random: &mut Rng) {

@@ -1,25 +1,36 @@
 //! Whether a recording of any length can be looked at: a week at one second of 50 disks and 200
 //! roles of processes is opened, an hour of it replayed, all of it reported, two hours compared.
+//! And how fast what iostat printed of 50 disks becomes a recording.
 
+use std::collections::HashMap;
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use blockstone_sys::process;
 use blockstone_testkit::build;
 
 use super::Lab;
 use super::measure::Product;
 use crate::goals::{Column, Goal, Point, Results, column};
+use crate::workspace::output_of;
 
 const SIZE: [&str; 3] = ["7", "50", "200"];
+/// Hours and disks of iostat.
+const IOSTAT: [&str; 2] = ["6", "50"];
+const IMPORT_MB_PER_S_MIN: f64 = 50.0;
 const MIB: f64 = 1_048_576.0;
 const MEMORY_MIB_MAX: f64 = 300.0;
 /// The fastest of these counts: other programs only make it slower.
 const ROUNDS: usize = 3;
 
-const COLUMNS: &[Column] = &[column("seconds", "s", 2), column("memory_mib", "peak\nMiB", 0)];
+const COLUMNS: &[Column] = &[
+    column("seconds", "s", 2),
+    column("cpu_s", "CPU\ns", 2),
+    column("memory_mib", "peak\nMiB", 0),
+];
 
 /// What is done with the recording, the arguments for it, and how long it may take.
 const TASKS: &[(&str, &[&str], f64)] = &[
@@ -33,34 +44,116 @@ const TASKS: &[(&str, &[&str], f64)] = &[
     ("compare two hours", &["compare", "RUN@1h..3h", "RUN@25h..27h"], 5.0),
 ];
 
+/// Hours from and to which counters must have moved as they were written: all, a part that a coarse
+/// level decides, and one whose edges lie between those of the levels.
+const PARTS: &[(u64, u64)] = &[(0, 168), (12, 156), (72, 84)];
+
 pub fn run(lab: &Lab) -> Result<Results> {
     let product = Product::build(lab)?;
-    let writer = build(&["--release", "--package", "blockstone", "--example", "long_recording"])?;
-    let run = product.scratch().join("week");
-    product.begin("writing a week")?;
-    let written = Command::new(writer).arg(&run).args(SIZE).status().context("write a week")?;
-    ensure!(written.success(), "writing a week failed");
-    let page = product.scratch().join("page.html");
+    let example = |name| build(&["--release", "--package", "blockstone", "--example", name]);
+    let (writer, iostat) = (example("long_recording")?, example("long_iostat")?);
+    let at = |name: &str| product.scratch().join(name);
+    let (week, page, text, imported) =
+        (at("week"), at("page.html"), at("iostat.txt"), at("imported"));
     let (mut points, mut goals) = (Vec::new(), Vec::new());
-    let (run, page) = (run.display().to_string(), page.display().to_string());
+    let mut point = |name: &str, cost: Cost, most_s: f64| {
+        goals.push(Goal::at_most(format!("{name}, s"), cost.seconds, most_s));
+        goals.push(Goal::at_most(format!("{name}, MiB"), cost.memory_mib, MEMORY_MIB_MAX));
+        let values = vec![cost.seconds, cost.cpu_s, cost.memory_mib];
+        points.push(Point { name: name.to_owned(), values });
+    };
+
+    product.begin("importing six hours of iostat")?;
+    write(&iostat, &text, &IOSTAT)?;
+    let arguments = ["watch", "--import", "TEXT", "--record", "DIR"].map(|word| match word {
+        "TEXT" => text.display().to_string(),
+        "DIR" => imported.display().to_string(),
+        word => word.to_owned(),
+    });
+    let megabytes = fs::metadata(&text)?.len() as f64 / 1e6;
+    let cost = measured(&product, &arguments, &imported)?;
+    point("import six hours of iostat", cost, megabytes / IMPORT_MB_PER_S_MIN);
+    fs::remove_file(&text)?;
+
+    product.begin("writing a week")?;
+    let counters = write(&writer, &week, &SIZE)?;
     for (name, arguments, most_s) in TASKS {
         product.begin(name)?;
-        let arguments: Vec<String> =
-            arguments.iter().map(|it| it.replace("RUN", &run).replace("PAGE", &page)).collect();
-        let (mut seconds, mut memory_mib) = (f64::INFINITY, 0.0_f64);
-        for _ in 0..ROUNDS {
-            let mut command = Command::new(product.binary());
-            command.args(&arguments).stdout(Stdio::null()).stderr(Stdio::null());
-            let began = Instant::now();
-            let ended = process::wait(command.spawn().context("start it")?)?;
-            ensure!(ended.status.success(), "{name}: {}", ended.status);
-            seconds = seconds.min(began.elapsed().as_secs_f64());
-            memory_mib = memory_mib.max(ended.memory_peak_bytes as f64 / MIB);
-            let _ = fs::remove_file(&page);
-        }
-        points.push(Point { name: (*name).to_owned(), values: vec![seconds, memory_mib] });
-        goals.push(Goal::at_most(format!("{name}, s"), seconds, *most_s));
-        goals.push(Goal::at_most(format!("{name}, MiB"), memory_mib, MEMORY_MIB_MAX));
+        let (run, page_name) = (week.display().to_string(), page.display().to_string());
+        let arguments: Vec<String> = arguments
+            .iter()
+            .map(|it| it.replace("RUN", &run).replace("PAGE", &page_name))
+            .collect();
+        point(name, measured(&product, &arguments, &page)?, *most_s);
+    }
+    for (from, to) in PARTS {
+        let (all, equal) = equal(&product, &week, &counters, (*from, *to))?;
+        let what = format!("of {all} counters, equal to the writer's from {from} h to {to} h");
+        goals.push(Goal::at_least(what, equal as f64, all as f64));
     }
     Ok(Results { columns: COLUMNS, points, goals })
+}
+
+/// Makes `to`, and gives what the writer prints.
+fn write(writer: &Path, to: &Path, size: &[&str]) -> Result<String> {
+    output_of(Command::new(writer).arg(to).args(size))
+}
+
+/// How many counters of disks there are, and how many moved in a part of the week as those that the
+/// writer printed: a second, and times of each nanosecond.
+fn equal(
+    product: &Product<'_>,
+    week: &Path,
+    counters: &str,
+    (from, to): (u64, u64),
+) -> Result<(usize, usize)> {
+    let mut command = Command::new(product.binary());
+    command.args(["watch", "--once", "--json", "--replay"]).arg(week);
+    command.args(["--from", &format!("{from}h"), "--to", &format!("{to}h")]);
+    let shown = product.document(&mut command)?;
+    let mut stood: HashMap<(&str, &str), Vec<f64>> = HashMap::new();
+    for line in counters.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [hour, disk, column, value] = words[..] else { bail!("{line} is no counter") };
+        if [from, to].contains(&hour.parse()?) {
+            stood.entry((disk, column)).or_default().push(value.parse()?);
+        }
+    }
+    let seconds = (to - from) as f64 * 3600.0;
+    let is_equal = |((disk, column), stood): &(&(&str, &str), &Vec<f64>)| {
+        let time = if column.ends_with("_ns") { seconds * 1e9 } else { seconds };
+        let shown = shown["probes"]["block"][disk][column].as_f64();
+        // The parser of JSON may be off by the last bit.
+        let expected = (stood[1] - stood[0]) / time;
+        shown.is_some_and(|shown| (shown - expected).abs() <= expected * f64::EPSILON)
+    };
+    Ok((stood.len(), stood.iter().filter(is_equal).count()))
+}
+
+struct Cost {
+    seconds: f64,
+    cpu_s: f64,
+    memory_mib: f64,
+}
+
+/// What the command costs, which makes `made` or nothing.
+fn measured(product: &Product<'_>, arguments: &[String], made: &Path) -> Result<Cost> {
+    let mut cost = Cost { seconds: f64::INFINITY, cpu_s: f64::INFINITY, memory_mib: 0.0 };
+    for _ in 0..ROUNDS {
+        product.begin(&arguments.join(" "))?;
+        let mut command = Command::new(product.binary());
+        command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
+        let began = Instant::now();
+        let ended = process::wait(command.spawn().context("start it")?)?;
+        ensure!(ended.status.success(), "{}: {}", arguments.join(" "), ended.status);
+        cost.seconds = cost.seconds.min(began.elapsed().as_secs_f64());
+        cost.cpu_s = cost.cpu_s.min(ended.cpu.cpu_ns() as f64 / 1e9);
+        cost.memory_mib = cost.memory_mib.max(ended.memory_peak_bytes as f64 / MIB);
+        if made.is_dir() {
+            fs::remove_dir_all(made)?;
+        } else if made.exists() {
+            fs::remove_file(made)?;
+        }
+    }
+    Ok(cost)
 }
