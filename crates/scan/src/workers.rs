@@ -178,7 +178,7 @@ fn next(pool: &Pool) -> Option<Next> {
     }
 }
 
-fn read(work: &Work, claim: Claim, mut slot: Slot, hasher: &mut Hasher) -> Piece {
+fn read(work: &Work, claim: Claim, mut slot: Slot, hash: &mut Hasher) -> Piece {
     let Claim { number, source, start_bytes, len_bytes: expected_bytes, kind, is_last } = claim;
     let memory = |slot, len| Bytes { slot: Some(slot), len, pool: Arc::clone(&work.pool) };
     let (found, held) = match kind {
@@ -198,7 +198,7 @@ fn read(work: &Work, claim: Claim, mut slot: Slot, hasher: &mut Hasher) -> Piece
                     if start_bytes == 0 && is_last {
                         format = page::recognise(&slot[..len.min(HEAD_BYTES)]);
                     }
-                    let hashed = hasher.hash(&slot[..len], format, work.depth);
+                    let hashed = hash.hash(&slot[..len], format, work.depth);
                     let bytes = Some(Arc::new(memory(slot, len)));
                     (Ok(Segment { open, format, hashed, bytes, is_hole: false }), None)
                 }

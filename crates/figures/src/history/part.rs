@@ -60,7 +60,7 @@ impl Plan {
         let rows: BTreeSet<u64> =
             edges.iter().chain(&beside).chain(ticks.get(start)).copied().collect();
         let [edges, rows] = [edges, rows].map(|set| set.into_iter().collect());
-        Self { edges, beside, rows, step, level, ticks }
+        Self { ticks, edges, beside, rows, step, level }
     }
 
     fn span(&self) -> (u64, u64) {
