@@ -116,6 +116,8 @@ pub struct Testimony {
     pub description: Description,
     /// One for each stream.
     pub points: Vec<Points>,
+    /// Whether it was verified.
+    pub verified: bool,
     /// Cuts of this path that were verified before.
     pub cuts: Cuts,
 }
@@ -250,6 +252,8 @@ pub struct DurabilityFindings {
     /// Cuts of this path so far, with this one.
     pub cuts: Cuts,
     pub witnessed: Vec<Witnessed>,
+    /// Cuts that the witness was asked for, and that were not made and verified.
+    pub missed_cuts: u64,
     /// What the reader must know beside it.
     pub notes: Vec<String>,
     /// The signal that ended it early.
@@ -260,6 +264,15 @@ impl DurabilityFindings {
     /// The streams that were promised something, or the controls.
     pub fn of_controls(&self, controls: bool) -> impl Iterator<Item = &StreamFindings> {
         self.streams.iter().filter(move |it| it.stream.method.is_control() == controls)
+    }
+
+    /// Cuts of all paths that were witnessed.
+    pub fn witnessed_cuts(&self) -> Cuts {
+        self.witnessed.iter().fold(Cuts::default(), |sum, Witnessed { cuts, .. }| Cuts {
+            conclusive: sum.conclusive + cuts.conclusive,
+            with_loss: sum.with_loss + cuts.with_loss,
+            inconclusive: sum.inconclusive + cuts.inconclusive,
+        })
     }
 
     pub fn acknowledged(&self) -> u64 {

@@ -12,6 +12,7 @@
 
 mod chain;
 mod client;
+mod cutter;
 mod examine;
 mod fates;
 mod found;
@@ -25,8 +26,9 @@ mod witness;
 mod write;
 
 pub use client::testimony;
+pub use cutter::Cycles;
 pub use examine::{Effort, examine};
 pub use ledger::Ledger;
 pub use verify::verify;
-pub use witness::{Cycles, Serving, serve};
+pub use witness::{Serving, serve};
 pub use write::{Writing, write};

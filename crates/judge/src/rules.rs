@@ -62,7 +62,7 @@ mod wrong_unit;
 
 use blockstone_base::coherence::CoherenceFindings;
 use blockstone_base::direct::DirectFindings;
-use blockstone_base::durability::{DurabilityFindings, Stage};
+use blockstone_base::durability::{Cuts, DurabilityFindings, Stage};
 use blockstone_base::metadata::MetadataFindings;
 use blockstone_base::named;
 use blockstone_base::order::OrderFindings;
@@ -206,7 +206,9 @@ impl Rule {
                 (found.stage == Stage::Examined).then(|| check(found))
             }
             (Check::Cut(check), Evidence::Durability(found)) => {
-                (found.stage == Stage::Verified).then(|| check(found))
+                let cut = found.stage == Stage::Verified
+                    || found.witnessed_cuts() != Cuts::default();
+                cut.then(|| check(found))
             }
             (Check::Order(check), Evidence::Order(found)) => Some(check(found)),
             _ => None,

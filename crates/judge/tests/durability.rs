@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "this crate is tests: a panic is how they fail")]
 
 use blockstone_base::durability::{
-    Class, Cuts, DurabilityFindings, Flushing, Method, Pattern, Stage, Stream, StreamFindings,
+    Class, Cuts, Description, DurabilityFindings, Flushing, Method, Pattern, Stage, Stream,
+    StreamFindings, Witnessed,
 };
 use blockstone_base::verdict::Outcome;
 use blockstone_judge::judge_durability;
@@ -22,6 +23,7 @@ fn found(stage: Stage) -> DurabilityFindings {
         streams: Vec::new(),
         cuts: Cuts::default(),
         witnessed: Vec::new(),
+        missed_cuts: 0,
         notes: Vec::new(),
         signal: None,
     }
@@ -109,4 +111,20 @@ fn a_control_that_loses_is_no_fault_and_a_loss_is_one_whatever_the_controls_do()
     assert_eq!(outcome(rule, &gentle), Outcome::Fail);
     let nothing = found(Stage::Verified);
     assert_eq!(outcome(rule, &nothing), Outcome::Inconclusive);
+}
+
+#[test]
+fn a_witness_judges_all_cuts_that_it_knows() {
+    let rule = "lost-after-cut";
+    let of = |(conclusive, with_loss, inconclusive)| {
+        let (host, path) = ("db1".to_owned(), "/data".to_owned());
+        let description = Description { host, path, device_bytes: None, streams: Vec::new() };
+        let cuts = Cuts { conclusive, with_loss, inconclusive };
+        let one = Witnessed { description, acknowledged: 9, cuts };
+        DurabilityFindings { witnessed: vec![one.clone(), one], ..found(Stage::Witnessed) }
+    };
+    assert_eq!(outcome(rule, &of((3, 1, 0))), Outcome::Fail);
+    assert_eq!(outcome(rule, &of((3, 0, 1))), Outcome::Pass);
+    assert_eq!(outcome(rule, &of((0, 0, 1))), Outcome::Inconclusive);
+    assert!(judge_durability(&of((0, 0, 0))).is_empty(), "no cut, no verdict");
 }

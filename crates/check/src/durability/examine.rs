@@ -84,6 +84,7 @@ pub fn of_chain(stage: Stage, path: &Path, chain: Chain) -> DurabilityFindings {
         streams: Vec::<StreamFindings>::new(),
         cuts: Cuts::default(),
         witnessed: Vec::new(),
+        missed_cuts: 0,
         notes: Vec::new(),
         signal: None,
     }

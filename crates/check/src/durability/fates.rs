@@ -56,7 +56,7 @@ fn fate_of_mixed(mix: &Mix, acknowledged: u64, known: Known) -> Fate {
     if mix.damaged == 0 && !mix.sequences.iter().any(current) {
         return Fate::Lost;
     }
-    if mix.damaged == 0 && mix.zeros == 0 && mix.sequences.iter().all(current) {
+    if mix.damaged == 0 && mix.blank == 0 && mix.sequences.iter().all(current) {
         return Fate::TornInFlight;
     }
     Fate::Torn
@@ -162,9 +162,9 @@ mod tests {
         Content::Whole { sequence, hash: sequence * 3 }
     }
 
-    fn mixed(sequences: &[u64], zeros: u64, damaged: u64) -> Content {
+    fn mixed(sequences: &[u64], blank: u64, damaged: u64) -> Content {
         let sequences = sequences.iter().map(|&sequence| (sequence, 2)).collect();
-        Content::Mixed(Mix { sequences, zeros, damaged })
+        Content::Mixed(Mix { sequences, blank, damaged })
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::stamp::{self, SECTOR, Sector, Stamp};
 /// What lies where a block belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// No file, a file that ends before it, or zeros.
+    /// No file, a file that ends before it, zeros, or what another run left in this place.
     Nothing,
     /// All of the block with this sequence and hash.
     Whole { sequence: u64, hash: u64 },
@@ -19,7 +19,8 @@ pub enum Content {
 pub struct Mix {
     /// Sectors by the sequence of their block, ascending.
     pub sequences: Vec<(u64, u64)>,
-    pub zeros: u64,
+    /// Zeros, and sectors of another run.
+    pub blank: u64,
     pub damaged: u64,
 }
 
@@ -30,20 +31,22 @@ pub fn content(bytes: &[u8], block_bytes: usize, expected: &Stamp) -> Content {
     let mut foreign = 0;
     for (number, sector) in bytes.chunks(SECTOR).enumerate() {
         match stamp::read(sector) {
-            Sector::Zeros => mix.zeros += 1,
+            Sector::Zeros => mix.blank += 1,
             Sector::Damaged => mix.damaged += 1,
             Sector::Stamped(found, at) => {
-                let here = Stamp { sequence: found.sequence, ..*expected };
-                if found == here && at == number as u64 {
+                let here = Stamp { sequence: found.sequence, run: found.run, ..*expected };
+                if found != here || at != number as u64 {
+                    foreign += 1;
+                } else if found.run == expected.run {
                     mix.add(found.sequence);
                 } else {
-                    foreign += 1;
+                    mix.blank += 1;
                 }
             }
         }
     }
     let sectors = block_bytes.div_ceil(SECTOR) as u64;
-    mix.zeros += sectors.saturating_sub(bytes.len().div_ceil(SECTOR) as u64);
+    mix.blank += sectors.saturating_sub(bytes.len().div_ceil(SECTOR) as u64);
     if foreign > 0 {
         return Content::Foreign { sectors: foreign };
     }
@@ -96,12 +99,20 @@ mod tests {
         let mix = Mix { sequences, ..Mix::default() };
         assert_eq!(read(&torn), Content::Mixed(mix.clone()));
         assert_eq!(read(&whole[..1024]), {
-            Content::Mixed(Mix { sequences: vec![(5, 2)], zeros: 6, damaged: 0 })
+            Content::Mixed(Mix { sequences: vec![(5, 2)], blank: 6, damaged: 0 })
         });
         torn[600] ^= 1;
         let sequences = vec![(5, 6), (133, 1)];
-        assert_eq!(read(&torn), Content::Mixed(Mix { sequences, zeros: 0, damaged: 1 }));
-        // The block of another place, writer or run; and sectors that changed places.
+        assert_eq!(read(&torn), Content::Mixed(Mix { sequences, blank: 0, damaged: 1 }));
+        // What another run left where this one never arrived.
+        let mut older = vec![0; 4096];
+        Stamp { run: 6, ..stamp(9) }.fill(&mut older);
+        assert_eq!(read(&older), Content::Nothing);
+        older[..1024].copy_from_slice(&whole[..1024]);
+        assert_eq!(read(&older), {
+            Content::Mixed(Mix { sequences: vec![(5, 2)], blank: 6, damaged: 0 })
+        });
+        // The block of another place or writer; and sectors that changed places.
         let mut other = vec![0; 4096];
         Stamp { offset_bytes: 0, ..stamp(5) }.fill(&mut other);
         assert_eq!(read(&other), Content::Foreign { sectors: 8 });

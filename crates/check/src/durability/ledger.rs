@@ -23,6 +23,8 @@ pub const LOST: u64 = 2;
 #[derive(Debug, Default)]
 pub struct Ledger {
     runs: VecDeque<Run>,
+    /// What is left of older runs: the sums of each path.
+    past: Vec<Witnessed>,
     /// The run that points of a log are of.
     current: u64,
 }
@@ -87,8 +89,12 @@ impl Ledger {
         let streams = description.streams.iter().map(|_| Progress::default()).collect();
         let run = Run { id, description, points: 0, streams, outcome: None };
         self.runs.push_back(run);
-        if self.runs.len() > RUNS_MAX {
-            self.runs.pop_front();
+        if self.runs.len() > RUNS_MAX
+            && let Some(run) = self.runs.pop_front()
+        {
+            add(&mut self.past, &run);
+            // The paths are as bounded as the runs.
+            self.past.truncate(RUNS_MAX);
         }
         self.current = id;
         Ok(())
@@ -133,42 +139,22 @@ impl Ledger {
             run: run.id,
             description: run.description.clone(),
             points: run.streams.iter().map(points).collect(),
-            cuts: self.cuts_of(run),
+            verified: run.outcome.is_some(),
+            cuts: self.cuts_of(&run.description),
         })
     }
 
     /// The outcomes of all runs of the same path on the same host.
-    fn cuts_of(&self, run: &Run) -> Cuts {
-        let is_same = |other: &&Run| {
-            let (a, b) = (&other.description, &run.description);
-            (&a.host, &a.path) == (&b.host, &b.path)
-        };
-        let mut cuts = Cuts::default();
-        for outcome in self.runs.iter().filter(is_same).filter_map(|other| other.outcome) {
-            cuts.conclusive += u64::from(outcome & CONCLUSIVE != 0);
-            cuts.with_loss += u64::from(outcome & CONCLUSIVE != 0 && outcome & LOST != 0);
-            cuts.inconclusive += u64::from(outcome & CONCLUSIVE == 0);
-        }
-        cuts
+    fn cuts_of(&self, description: &Description) -> Cuts {
+        let all = self.witnessed();
+        let same = all.into_iter().find(|known| is_same(&known.description, description));
+        same.map(|known| known.cuts).unwrap_or_default()
     }
 
-    /// All runs in memory, one line a path.
+    /// All runs, one line a path.
     pub fn witnessed(&self) -> Vec<Witnessed> {
-        let mut all: Vec<Witnessed> = Vec::new();
-        for run in &self.runs {
-            let known = all.iter_mut().find(|known| {
-                let (a, b) = (&known.description, &run.description);
-                (&a.host, &a.path) == (&b.host, &b.path)
-            });
-            match known {
-                Some(known) => known.acknowledged += run.points,
-                None => all.push(Witnessed {
-                    description: run.description.clone(),
-                    acknowledged: run.points,
-                    cuts: self.cuts_of(run),
-                }),
-            }
-        }
+        let mut all = self.past.clone();
+        self.runs.iter().for_each(|run| add(&mut all, run));
         all
     }
 
@@ -179,6 +165,34 @@ impl Ledger {
     fn find_mut(&mut self, id: u64) -> Option<&mut Run> {
         self.runs.iter_mut().rev().find(|run| run.id == id)
     }
+}
+
+/// Adds a run to the sums of its path.
+fn add(all: &mut Vec<Witnessed>, run: &Run) {
+    let mut cuts = Cuts::default();
+    if let Some(outcome) = run.outcome {
+        cuts.conclusive = u64::from(outcome & CONCLUSIVE != 0);
+        cuts.with_loss = u64::from(outcome & CONCLUSIVE != 0 && outcome & LOST != 0);
+        cuts.inconclusive = u64::from(outcome & CONCLUSIVE == 0);
+    }
+    match all.iter_mut().find(|known| is_same(&known.description, &run.description)) {
+        Some(known) => {
+            known.acknowledged += run.points;
+            known.cuts.conclusive += cuts.conclusive;
+            known.cuts.with_loss += cuts.with_loss;
+            known.cuts.inconclusive += cuts.inconclusive;
+        }
+        None => all.push(Witnessed {
+            description: run.description.clone(),
+            acknowledged: run.points,
+            cuts,
+        }),
+    }
+}
+
+/// Whether two runs wrote to the same path on the same host.
+fn is_same(a: &Description, b: &Description) -> bool {
+    (&a.host, &a.path) == (&b.host, &b.path)
 }
 
 fn is_damage(error: &io::Error) -> bool {
@@ -234,6 +248,25 @@ mod tests {
         let text = serde_json::to_string(&other).unwrap();
         let sent = meet::with_text(Kind::Testimony, 5, &text);
         assert_eq!(meet::read(&mut &sent[..]).unwrap().unwrap().text, text);
+    }
+
+    #[test]
+    fn cuts_of_runs_that_are_no_longer_in_memory_count() {
+        let mut ledger = Ledger::default();
+        let all = RUNS_MAX as u64 + 50;
+        for id in 1..=all {
+            ledger.begin(id, &text("/a")).unwrap();
+            ledger.point(id, &point(0, 1)).unwrap();
+            let bits = if id == 1 { CONCLUSIVE | LOST } else { CONCLUSIVE };
+            ledger.outcome(&Frame::new(Kind::Outcome, id, bits)).unwrap();
+        }
+        let cuts = Cuts { conclusive: all, with_loss: 1, inconclusive: 0 };
+        assert_eq!(ledger.testimony(0).unwrap().cuts, cuts);
+        assert_eq!(ledger.witnessed()[0].acknowledged, all);
+        for id in all..3 * all {
+            let _ = ledger.begin(id, &text(&format!("/{id}")));
+        }
+        assert_eq!(ledger.past.len(), RUNS_MAX);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use blockstone_base::durability::{
-    DurabilityFindings, Points, Stage, Stream, StreamFindings, Testimony,
+    Description, DurabilityFindings, Points, Stage, Stream, StreamFindings, Testimony,
 };
 use blockstone_measure::Observer;
 
@@ -30,15 +30,21 @@ pub fn verify(
     let medium = Medium::of(Path::new(&chain.target.path), chain.is_device());
     let mut client = Client::connect(witness)?;
     let found = medium.run()?;
-    let testimony = client.ask(found.unwrap_or(0))?;
-    let testimony = match (found, testimony) {
-        (_, Some(testimony)) if found.is_some() || is_same(&testimony, &chain) => testimony,
-        (Some(_), _) => return Err(CheckError::UnknownRun { path: path.to_owned() }),
-        (None, _) => return Err(CheckError::NoTrace { path: path.to_owned() }),
+    let newest = client.ask(0)?;
+    let named = match found {
+        Some(run) => client.ask(run)?,
+        None => None,
+    };
+    let testimony = match (found, named, newest) {
+        (Some(_), Some(named), Some(newest)) if is_outdated(&named, &newest, &chain) => newest,
+        (Some(_), Some(named), _) => named,
+        (Some(_), None, _) => return Err(CheckError::UnknownRun { path: path.to_owned() }),
+        (None, _, Some(newest)) if is_of_device(&newest, &chain) => newest,
+        (None, _, _) => return Err(CheckError::NoTrace { path: path.to_owned() }),
     };
     observer.phase("verify");
     let mut notes = Vec::new();
-    if found.is_none() {
+    if found != Some(testimony.run) {
         notes.push(format!(
             "Not even the mark of the run was there, which was flushed before it: what follows is \
              compared with the last run that the witness knows, which wrote to {}.",
@@ -76,10 +82,24 @@ pub fn verify(
     Ok(findings)
 }
 
+/// Whether the run that was found was verified, and a newer one wrote to the same path: even its
+/// mark was lost, and the one before it is there again.
+fn is_outdated(found: &Testimony, newest: &Testimony, chain: &Chain) -> bool {
+    let Description { host, path, device_bytes, .. } = &newest.description;
+    found.verified
+        && !newest.verified
+        && (host, path) == (&chain.hostname, &chain.target.path)
+        && *device_bytes == bytes_of(chain)
+}
+
 /// Whether a device without a mark can be the one of this run.
-fn is_same(testimony: &Testimony, chain: &Chain) -> bool {
+fn is_of_device(testimony: &Testimony, chain: &Chain) -> bool {
     let bytes = testimony.description.device_bytes;
-    bytes.is_some() && bytes == chain.is_device().then_some(chain.target.free_bytes)
+    bytes.is_some() && bytes == bytes_of(chain)
+}
+
+fn bytes_of(chain: &Chain) -> Option<u64> {
+    chain.is_device().then_some(chain.target.free_bytes)
 }
 
 struct One<'a> {

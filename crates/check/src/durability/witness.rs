@@ -9,17 +9,16 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::ops::ControlFlow;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use blockstone_base::durability::{DurabilityFindings, Stage};
-use blockstone_base::rng::Rng;
 use blockstone_measure::Observer;
 use rustix::fs::OFlags;
 
 use super::client::hello;
+use super::cutter::{Cutter, Cycles};
 use super::ledger::Ledger;
 use crate::CheckError;
 use crate::meet::{
@@ -32,6 +31,9 @@ const LOG_START: &[u8; FRAME] = b"blockstone witness log 1\n\0\0\0\0\0\0\0";
 const LOG_MAX: u64 = 4 << 30;
 /// Points that are taken together.
 const BATCH: usize = 4096;
+/// How long those who are connected may take to end after the last cycle: the one that verified
+/// asks for the cuts so far.
+const FAREWELL: Duration = Duration::from_secs(10);
 
 /// How a witness serves.
 #[derive(Clone, Debug)]
@@ -42,19 +44,6 @@ pub struct Serving<'a> {
     pub cycles: Option<Cycles>,
     pub seed: u64,
 }
-
-/// Cuts that the witness makes.
-#[derive(Clone, Debug)]
-pub struct Cycles {
-    pub count: u64,
-    /// A command for the shell that cuts the power of the writing machine and turns it on again.
-    pub cut: String,
-}
-
-/// How long writers write before a cut.
-const BEFORE_CUT: (Duration, Duration) = (Duration::from_secs(3), Duration::from_secs(13));
-/// How long a machine may take to start and to verify.
-const RETURN: Duration = Duration::from_mins(15);
 
 /// Serves until it is interrupted, or all cycles are done.
 pub fn serve(
@@ -75,7 +64,7 @@ pub fn serve(
                 break;
             }
             if let Some(cutter) = &mut cutter
-                && let ControlFlow::Break(why) = cutter.step(&shared, observer)
+                && let ControlFlow::Break(why) = cutter.step(&shared.book().ledger, observer)
             {
                 notes.extend(why);
                 break;
@@ -97,6 +86,14 @@ pub fn serve(
                 shared.leave(number);
             }
         }
+        drop(door);
+        let until = Instant::now() + FAREWELL;
+        while !shared.seats().is_empty()
+            && Instant::now() < until
+            && observer.interrupted().is_none()
+        {
+            thread::sleep(AGAIN);
+        }
         shared.dismiss();
     });
     let ledger = &shared.book().ledger;
@@ -113,6 +110,7 @@ pub fn serve(
         streams: Vec::new(),
         cuts: cuts.unwrap_or_default(),
         witnessed: ledger.witnessed(),
+        missed_cuts: cutter.map_or(0, |cutter| cutter.missed()),
         notes,
         signal: observer.interrupted().map(str::to_owned),
     })
@@ -290,85 +288,6 @@ fn sync_directory_of(path: &Path) -> io::Result<()> {
     File::open(above.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Makes one cut after the other: while a run is under way, and again after it was verified.
-#[derive(Debug)]
-struct Cutter<'a> {
-    cycles: &'a Cycles,
-    rng: Rng,
-    done: u64,
-    /// The last run whose power was cut.
-    last: u64,
-    state: Cutting,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Cutting {
-    /// For a run to begin.
-    Waiting,
-    At(u64, Instant),
-    /// For the run to be verified.
-    Returning(u64, Instant),
-}
-
-impl<'a> Cutter<'a> {
-    fn new(cycles: &'a Cycles, seed: u64) -> Self {
-        let state = Cutting::Waiting;
-        Self { cycles, rng: Rng::new(seed, 0), done: 0, last: 0, state }
-    }
-
-    /// Does what is due. Breaks when all is done, with the reason where it failed.
-    fn step(
-        &mut self,
-        shared: &Shared,
-        observer: &mut dyn Observer,
-    ) -> ControlFlow<Option<String>> {
-        let now = Instant::now();
-        match self.state {
-            Cutting::Waiting => {
-                let book = shared.book();
-                let run = book.ledger.last().filter(|run| run.points > 0 && run.outcome.is_none());
-                if let Some(run) = run.filter(|run| run.id != self.last) {
-                    let (least, most) = BEFORE_CUT;
-                    let more = most.saturating_sub(least).mul_f64(self.rng.unit());
-                    self.state = Cutting::At(run.id, now + least + more);
-                }
-            }
-            Cutting::At(run, at) if now >= at => {
-                observer.note(&format!("cut {} of {}", self.done + 1, self.cycles.count));
-                let mut shell = Command::new("sh");
-                let shell = shell.arg("-c").arg(&self.cycles.cut).stdin(Stdio::null());
-                match shell.stdout(Stdio::null()).status() {
-                    Ok(status) if status.success() => {}
-                    Ok(status) => {
-                        return ControlFlow::Break(Some(format!("The cut failed: {status}.")));
-                    }
-                    Err(error) => {
-                        return ControlFlow::Break(Some(format!("The cut failed: {error}.")));
-                    }
-                }
-                self.last = run;
-                self.state = Cutting::Returning(run, now + RETURN);
-            }
-            Cutting::Returning(run, until) => {
-                if shared.book().ledger.find(run).is_none_or(|run| run.outcome.is_some()) {
-                    self.done += 1;
-                    self.state = Cutting::Waiting;
-                    if self.done >= self.cycles.count {
-                        return ControlFlow::Break(None);
-                    }
-                    return ControlFlow::Continue(());
-                }
-                if now > until {
-                    let why = "The machine did not come back to verify within 15 minutes.";
-                    return ControlFlow::Break(Some(why.to_owned()));
-                }
-            }
-            Cutting::At(..) => {}
-        }
-        ControlFlow::Continue(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use blockstone_base::durability::{Description, Method, Pattern, Stream};
@@ -401,12 +320,16 @@ mod tests {
 
     impl Served {
         fn start(log: &Path) -> Self {
+            Self::with(log, None)
+        }
+
+        fn with(log: &Path, cycles: Option<Cycles>) -> Self {
             let stop = std::sync::Arc::<std::sync::atomic::AtomicBool>::default();
             let (notes, said) = std::sync::mpsc::channel();
             let mut observer = Stopping { stop: std::sync::Arc::clone(&stop), notes };
             let log = log.to_owned();
             let thread = thread::spawn(move || {
-                let serving = Serving { address: "127.0.0.1:0", log: &log, cycles: None, seed: 1 };
+                let serving = Serving { address: "127.0.0.1:0", log: &log, cycles, seed: 1 };
                 serve(&serving, &mut observer).unwrap()
             });
             let note = said.recv().unwrap();
@@ -457,6 +380,33 @@ mod tests {
         let again = Client::connect(&served.address).unwrap().begin(9, &description());
         assert!(again.unwrap_err().to_string().contains("known already"));
         served.end();
+    }
+
+    #[test]
+    fn who_verified_the_last_cut_still_gets_an_answer() {
+        let dir = tempfile::tempdir().unwrap();
+        let before = (Duration::ZERO, Duration::ZERO);
+        let cycles = |cut: &str| Some(Cycles { count: 1, cut: cut.to_owned(), before });
+        let served = Served::with(&dir.path().join("log"), cycles("sleep 0.2"));
+        let link = Client::connect(&served.address).unwrap().begin(9, &description()).unwrap();
+        link.handle().acknowledged(0, 1, 7);
+        link.finish(Duration::from_secs(20));
+        let mut client = Client::connect(&served.address).unwrap();
+        thread::sleep(Duration::from_secs(1));
+        client.outcome(9, CONCLUSIVE).unwrap();
+        thread::sleep(Duration::from_millis(300));
+        assert_eq!(client.ask(9).unwrap().unwrap().cuts.conclusive, 1);
+        drop(client);
+        let findings = served.thread.unwrap().join().unwrap();
+        assert_eq!((findings.cuts.conclusive, findings.missed_cuts), (1, 0), "{findings:?}");
+
+        let served = Served::with(&dir.path().join("other"), cycles("exit 7"));
+        let link = Client::connect(&served.address).unwrap().begin(9, &description()).unwrap();
+        link.handle().acknowledged(0, 1, 7);
+        link.finish(Duration::from_secs(20));
+        let findings = served.thread.unwrap().join().unwrap();
+        assert_eq!(findings.missed_cuts, 1);
+        assert!(findings.notes[0].contains("exit status: 7"), "{findings:?}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Acknowledged writes that a power cut lost.
 
-use blockstone_base::durability::{Class, DurabilityFindings, StreamFindings};
+use blockstone_base::durability::{Class, Cuts, DurabilityFindings, Stage, StreamFindings};
 use blockstone_base::verdict::Weight;
 
 use super::{Check, Judgement, Rule};
@@ -28,6 +28,9 @@ const GENTLE: &str = "what was not flushed was kept too, so that this cut says n
                       is protected, every cut looks so";
 
 fn check(findings: &DurabilityFindings) -> Judgement {
+    if findings.stage == Stage::Witnessed {
+        return witnessed(findings.witnessed_cuts());
+    }
     let promised: Vec<&StreamFindings> =
         findings.of_controls(false).filter(|it| it.acknowledged > 0).collect();
     let sum = |of: fn(&StreamFindings) -> u64| promised.iter().map(|it| of(it)).sum::<u64>();
@@ -57,4 +60,14 @@ fn check(findings: &DurabilityFindings) -> Judgement {
         first.evidence
     );
     Judgement::fail(evidence, broken.iter().map(|it| it.stream.case()).collect())
+}
+
+/// What a witness knows of all cuts.
+fn witnessed(Cuts { conclusive, with_loss, inconclusive }: Cuts) -> Judgement {
+    let lost = format!("{with_loss} of {conclusive} cuts lost what was flushed");
+    match (conclusive, with_loss) {
+        (0, _) => Judgement::inconclusive(format!("{inconclusive} cuts, and {GENTLE}")),
+        (_, 0) => Judgement::pass(lost),
+        _ => Judgement::fail(lost, Vec::new()),
+    }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use blockstone_base::durability::{
-    Class, DurabilityFindings, Flushing, Method, Pattern, Stage, StreamFindings,
+    Class, Cuts, DurabilityFindings, Flushing, Method, Pattern, Stage, StreamFindings,
 };
 use blockstone_base::units::{Nanos, thousands};
 use blockstone_check::durability::{
@@ -116,7 +116,8 @@ fn chosen<T: Copy>(all: &[T], name: fn(T) -> &'static str, wanted: &[String]) ->
 fn run(args: &DurabilityArgs, progress: &mut Progress) -> Result<Part> {
     let seed = recordings::draw_seed();
     if let Some(address) = &args.serve {
-        let cycles = args.cycles.zip(args.cut.clone()).map(|(count, cut)| Cycles { count, cut });
+        let cycles = args.cycles.zip(args.cut.clone());
+        let cycles = cycles.map(|(count, cut)| Cycles { count, cut, before: Cycles::BEFORE });
         let serving = Serving { address, log: &args.log, cycles, seed };
         return Ok(part(&serve(&serving, progress)?));
     }
@@ -163,7 +164,11 @@ fn part(findings: &DurabilityFindings) -> Part {
         Stage::Verified => {
             findings.of_controls(false).any(|stream| stream.class == Class::Inconclusive)
         }
-        Stage::Written | Stage::Witnessed => false,
+        Stage::Written => false,
+        Stage::Witnessed => {
+            let cuts = findings.witnessed_cuts();
+            findings.missed_cuts > 0 || (cuts.conclusive == 0 && cuts.inconclusive > 0)
+        }
     };
     let flush = findings.flushing.iter().map(|flushing| CellKeys {
         check: NAME,
@@ -225,11 +230,24 @@ fn answer(findings: &DurabilityFindings) -> (String, Tone) {
             (format!("{count} writes acknowledged, and known to the witness"), Tone::Plain)
         }
         Stage::Verified => verified(findings),
-        Stage::Witnessed => {
-            let count: u64 = findings.witnessed.iter().map(|it| it.acknowledged).sum();
-            let (count, paths) = (thousands(count as i64), findings.witnessed.len());
-            (format!("{count} writes witnessed, of {paths} paths"), Tone::Plain)
-        }
+        Stage::Witnessed => witnessed(findings),
+    }
+}
+
+fn witnessed(findings: &DurabilityFindings) -> (String, Tone) {
+    let Cuts { conclusive, with_loss, inconclusive } = findings.witnessed_cuts();
+    let lost = format!("{with_loss} of {conclusive} cuts lost what was flushed");
+    if with_loss > 0 {
+        (format!("lost: {lost}"), Tone::Bad)
+    } else if conclusive > 0 {
+        (format!("durable: {lost}"), Tone::Plain)
+    } else if inconclusive > 0 {
+        let what = format!("inconclusive: {inconclusive} cuts, and none lost what a device had");
+        (what, Tone::Warning)
+    } else {
+        let count: u64 = findings.witnessed.iter().map(|it| it.acknowledged).sum();
+        let (count, paths) = (thousands(count as i64), findings.witnessed.len());
+        (format!("{count} writes witnessed, of {paths} paths"), Tone::Plain)
     }
 }
 

@@ -52,7 +52,11 @@ pub const TABLES: &[(&str, &[Heading])] = &[
 
 pub fn sections(findings: &DurabilityFindings) -> Vec<Section> {
     if findings.stage == Stage::Witnessed {
-        return vec![Section::of("durability-witnessed", witnessed(&findings.witnessed))];
+        let cuts = findings.witnessed_cuts();
+        let mut sections =
+            vec![Section::of("durability-witnessed", witnessed(&findings.witnessed))];
+        sections.extend((cuts != Cuts::default()).then(|| said_of(cuts)));
+        return sections;
     }
     let mut sections = Vec::new();
     if let Some(flushing) = &findings.flushing {
@@ -63,8 +67,7 @@ pub fn sections(findings: &DurabilityFindings) -> Vec<Section> {
         sections.push(Section::of("durability-streams", streams(&findings.streams)));
     }
     if findings.stage == Stage::Verified {
-        let said = [statistics(findings.cuts)];
-        sections.push(Section::new("durability-cuts", "What this says of cuts").with(said));
+        sections.push(said_of(findings.cuts));
     }
     if !findings.layers.is_empty() {
         sections.push(Section::of("durability-chain", chain(&findings.layers)));
@@ -110,6 +113,10 @@ fn streams(streams: &[StreamFindings]) -> Table {
     };
     Table::new("durability-streams", "Writes by how they were made durable", STREAMS)
         .with(streams.iter().map(row))
+}
+
+fn said_of(cuts: Cuts) -> Section {
+    Section::new("durability-cuts", "What this says of cuts").with([statistics(cuts)])
 }
 
 /// The rule of three.

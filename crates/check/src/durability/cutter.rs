@@ -1,0 +1,232 @@
+//! The power cuts that a witness makes, one after the other: while a run is under way, and again
+//! after it was verified.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use blockstone_base::rng::Rng;
+use blockstone_measure::Observer;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::ledger::Ledger;
+
+/// Cuts that the witness makes.
+#[derive(Clone, Debug)]
+pub struct Cycles {
+    pub count: u64,
+    /// A command for the shell that cuts the power of the writing machine and turns it on again.
+    pub cut: String,
+    /// How long writers write before a cut, at least and at most.
+    pub before: (Duration, Duration),
+}
+
+impl Cycles {
+    pub const BEFORE: (Duration, Duration) = (Duration::from_secs(3), Duration::from_secs(13));
+}
+
+/// How long the command may take, and then the machine to start and to verify.
+const RETURN: Duration = Duration::from_mins(15);
+
+#[derive(Debug)]
+pub struct Cutter<'a> {
+    cycles: &'a Cycles,
+    rng: Rng,
+    done: u64,
+    /// The last run whose power was cut.
+    last: u64,
+    state: Cutting,
+}
+
+#[derive(Debug)]
+enum Cutting {
+    /// For a run to begin.
+    Waiting,
+    At(u64, Instant),
+    /// For the command to end. Whoever is connected is served meanwhile: it may end long after the
+    /// machine has started.
+    Running(u64, Shell, Instant),
+    /// For the run to be verified.
+    Returning(u64, Instant),
+}
+
+/// The command of a cut, with all that it started; ended when this is dropped.
+#[derive(Debug)]
+struct Shell(Child);
+
+impl Shell {
+    fn start(command: &str) -> io::Result<Self> {
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(command).stdin(Stdio::null()).stdout(Stdio::null());
+        shell.process_group(0).spawn().map(Self)
+    }
+
+    /// How it ended, once it has.
+    fn ended(&mut self) -> Option<Result<(), String>> {
+        match self.0.try_wait() {
+            Ok(None) => None,
+            Ok(Some(status)) if status.success() => Some(Ok(())),
+            Ok(Some(status)) => Some(Err(status.to_string())),
+            Err(error) => Some(Err(error.to_string())),
+        }
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        if let Ok(None) = self.0.try_wait() {
+            let _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
+            let _ = self.0.wait();
+        }
+    }
+}
+
+impl<'a> Cutter<'a> {
+    pub fn new(cycles: &'a Cycles, seed: u64) -> Self {
+        let state = Cutting::Waiting;
+        Self { cycles, rng: Rng::new(seed, 0), done: 0, last: 0, state }
+    }
+
+    /// Cuts that were asked for, and not made and verified.
+    pub fn missed(&self) -> u64 {
+        self.cycles.count - self.done
+    }
+
+    /// Does what is due. Breaks when all is done, with the reason where it failed.
+    pub fn step(
+        &mut self,
+        ledger: &Ledger,
+        observer: &mut dyn Observer,
+    ) -> ControlFlow<Option<String>> {
+        let now = Instant::now();
+        let failed = |why: &str| ControlFlow::Break(Some(format!("The cut failed: {why}.")));
+        match &mut self.state {
+            Cutting::Waiting => {
+                let run = ledger.last().filter(|run| run.points > 0 && run.outcome.is_none());
+                if let Some(run) = run.filter(|run| run.id != self.last) {
+                    let (least, most) = self.cycles.before;
+                    let more = most.saturating_sub(least).mul_f64(self.rng.unit());
+                    self.state = Cutting::At(run.id, now + least + more);
+                }
+            }
+            Cutting::At(run, at) if now >= *at => {
+                observer.note(&format!("cut {} of {}", self.done + 1, self.cycles.count));
+                self.last = *run;
+                match Shell::start(&self.cycles.cut) {
+                    Ok(shell) => self.state = Cutting::Running(*run, shell, now + RETURN),
+                    Err(error) => return failed(&error.to_string()),
+                }
+            }
+            Cutting::At(..) => {}
+            Cutting::Running(run, shell, until) => match shell.ended() {
+                Some(Ok(())) => self.state = Cutting::Returning(*run, now + RETURN),
+                Some(Err(why)) => return failed(&why),
+                None if now > *until => return failed("it did not end within 15 minutes"),
+                None => {}
+            },
+            Cutting::Returning(run, until) => {
+                if ledger.find(*run).is_none_or(|run| run.outcome.is_some()) {
+                    self.done += 1;
+                    self.state = Cutting::Waiting;
+                    if self.missed() == 0 {
+                        return ControlFlow::Break(None);
+                    }
+                } else if now > *until {
+                    let why = "The machine did not come back to verify within 15 minutes.";
+                    return ControlFlow::Break(Some(why.to_owned()));
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread::sleep;
+
+    use blockstone_base::durability::{Description, Method, Pattern, Stream};
+
+    use super::*;
+    use crate::meet::{Frame, Kind};
+
+    struct Quiet;
+
+    impl Observer for Quiet {}
+
+    fn begin(ledger: &mut Ledger, run: u64) {
+        let streams = vec![Stream { method: Method::Fsync, pattern: Pattern::Append }];
+        let (host, path) = ("db1".to_owned(), "/data".to_owned());
+        let description = Description { host, path, device_bytes: None, streams };
+        ledger.begin(run, &serde_json::to_string(&description).unwrap()).unwrap();
+        ledger.point(run, &Frame { kind: Kind::Point, stream: 0, a: 1, b: 7 }).unwrap();
+    }
+
+    fn cycles(count: u64, cut: String) -> Cycles {
+        Cycles { count, cut, before: (Duration::ZERO, Duration::ZERO) }
+    }
+
+    /// Steps until it waits for the command.
+    fn to_the_cut(cutter: &mut Cutter<'_>, ledger: &Ledger) {
+        for _ in 0..2 {
+            assert!(cutter.step(ledger, &mut Quiet).is_continue());
+        }
+        assert!(matches!(cutter.state, Cutting::Running(..)), "{cutter:?}");
+    }
+
+    #[test]
+    fn each_run_is_cut_once_and_the_next_after_it_was_verified() {
+        let cycles = cycles(2, "sleep 0.1".to_owned());
+        let mut cutter = Cutter::new(&cycles, 1);
+        let mut ledger = Ledger::default();
+        assert!(cutter.step(&ledger, &mut Quiet).is_continue());
+        for run in [5, 6] {
+            begin(&mut ledger, run);
+            to_the_cut(&mut cutter, &ledger);
+            // The machine may verify before the command has ended.
+            ledger.outcome(&Frame::new(Kind::Outcome, run, 1)).unwrap();
+            let broke = loop {
+                match cutter.step(&ledger, &mut Quiet) {
+                    ControlFlow::Break(why) => break Some(why),
+                    ControlFlow::Continue(()) if matches!(cutter.state, Cutting::Waiting) => {
+                        break None;
+                    }
+                    ControlFlow::Continue(()) => sleep(Duration::from_millis(10)),
+                }
+            };
+            assert_eq!(broke, (run == 6).then_some(None));
+        }
+        assert_eq!(cutter.missed(), 0);
+    }
+
+    #[test]
+    fn a_command_that_does_not_end_is_ended_with_all_that_it_started() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("pid");
+        let cut = format!("sleep 60 & echo $! > {0}.new; mv {0}.new {0}; wait", file.display());
+        let cycles = cycles(1, cut);
+        let mut cutter = Cutter::new(&cycles, 1);
+        let mut ledger = Ledger::default();
+        begin(&mut ledger, 5);
+        to_the_cut(&mut cutter, &ledger);
+        while !file.exists() {
+            assert!(cutter.step(&ledger, &mut Quiet).is_continue());
+            sleep(Duration::from_millis(10));
+        }
+        assert_eq!(cutter.missed(), 1);
+        drop(cutter);
+        let pid = std::fs::read_to_string(&file).unwrap();
+        // It may still be there as a zombie.
+        let state = || std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+        let gone = || state().map_or(true, |text| text.contains(") Z "));
+        for _ in 0..100 {
+            if gone() {
+                return;
+            }
+            sleep(Duration::from_millis(20));
+        }
+        panic!("{:?}", state());
+    }
+}
