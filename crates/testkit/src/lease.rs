@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::error::TestkitError;
 use crate::throttle::{Controller, Throttle};
 use crate::tool::{control, control_text, tool};
@@ -30,6 +32,8 @@ pub(crate) const BACKING: &str = "backing";
 pub(crate) const MOUNT: &str = "mnt";
 /// A file that a server shows as a file system of its own.
 pub(crate) const SERVED: &str = "served";
+/// Hold the numbers of processes that serve the folder.
+const PROCESSES: [&str; 2] = ["machine.pid", "disk.pid"];
 /// Holds the number of a zram device.
 pub(crate) const ZRAM: &str = "zram";
 
@@ -181,6 +185,9 @@ fn is_orphan(dir: &Path) -> bool {
 /// Undoes everything that the folder names. The cap goes first: under it, the last dirty pages
 /// would leave at a few hundred operations a second and the unmount would wait for them.
 fn take_apart(dir: &Path) -> Result<(), TestkitError> {
+    for name in PROCESSES {
+        end_process(&dir.join(name), dir)?;
+    }
     let mut devices = Vec::new();
     for backing in [BACKING, SERVED].map(|name| dir.join(name)) {
         // A server that was killed does not even answer whether its file is there.
@@ -210,6 +217,29 @@ fn take_apart(dir: &Path) -> Result<(), TestkitError> {
         remove_zram(number.trim())?;
     }
     fs::remove_dir_all(dir).map_err(TestkitError::file("remove", dir))
+}
+
+/// Ends the process whose number is in `file`, if it is one that was started with files in `dir`:
+/// the number may be another's by now.
+fn end_process(file: &Path, dir: &Path) -> Result<(), TestkitError> {
+    let number = fs::read_to_string(file).ok().and_then(|text| text.trim().parse().ok());
+    let Some(pid) = number.and_then(Pid::from_raw) else { return Ok(()) };
+    let started_with = PathBuf::from(format!("/proc/{}/cmdline", pid.as_raw_nonzero()));
+    let is_its = || {
+        let words = fs::read(&started_with).unwrap_or_default();
+        String::from_utf8_lossy(&words).contains(&*dir.to_string_lossy())
+    };
+    if !is_its() {
+        return Ok(());
+    }
+    // It may have ended by itself meanwhile.
+    let _ = kill_process(pid, Signal::KILL);
+    retry(|| {
+        if !is_its() {
+            return Ok(());
+        }
+        Err(TestkitError::file("wait for", &started_with)(io::ErrorKind::TimedOut.into()))
+    })
 }
 
 fn remove_zram(number: &str) -> Result<(), TestkitError> {

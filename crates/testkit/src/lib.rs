@@ -30,6 +30,7 @@ mod binary;
 mod device;
 mod error;
 mod file;
+mod guest;
 mod hog;
 mod lease;
 mod need;
@@ -47,6 +48,7 @@ pub use binary::{Ran, blockstone_binary, build, build_as_tested, run};
 pub use device::{Backing, DeviceSpec, FileSystem, LoopDevice};
 pub use error::TestkitError;
 pub use file::{FileKind, ScratchDir};
+pub use guest::{GUEST_KERNEL, GUEST_PROGRAMS, Guest, GuestDisk, Power, guest_home};
 pub use hog::CpuHog;
 pub use need::{
     FAST_VARIABLE, Need, REQUIRE_VARIABLE, SKIP_LOG_VARIABLE, allowed, skipped_without,

@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use blockstone_base::Capability;
 
+use crate::guest;
 use crate::postgres::POSTGRES_VERSIONS;
 use crate::throttle::Controller;
 use crate::tool::find_program;
@@ -101,6 +102,8 @@ needs! {
     Nbdkit "nbdkit" ["nbdkit", "nbdfuse"]
     /// The tool that shows the system calls of a program.
     Strace "strace" ["strace"]
+    /// An emulated machine with a kernel of its own, whose power can be cut: [`crate::Guest`].
+    Qemu "qemu" ["qemu-system-x86", "nbdkit", "e2fsprogs"]
     /// The tool that reads Debian packages.
     DpkgDeb "dpkg-deb" ["dpkg"]
 }
@@ -133,11 +136,7 @@ impl Need {
             },
             Self::Xfs => root_and(|| file_system("xfs")),
             Self::Btrfs => root_and(|| file_system("btrfs")),
-            Self::Tmpfs => {
-                // TMPFS_MAGIC, linux/magic.h.
-                let kind = rustix::fs::statfs("/dev/shm").map(|found| found.f_type);
-                given(kind.is_ok_and(|kind| kind == 0x0102_1994), "/dev/shm is not a tmpfs")
-            }
+            Self::Tmpfs => given(is_tmpfs("/dev/shm"), "/dev/shm is not a tmpfs"),
             Self::Prometheus => from(programs(&["prometheus", "curl"])),
             Self::Postgres => {
                 let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
@@ -176,6 +175,9 @@ impl Need {
             | Self::Strace
             | Self::DpkgDeb => from(programs(&[self.name()])),
             Self::Nbdkit => root_and(|| programs(&["nbdkit", "nbdfuse", "losetup"])),
+            Self::Qemu => from(
+                programs(&["qemu-system-x86_64", "nbdkit"]).and_then(|()| guest::unpacked()),
+            ),
             Self::Clang => from(programs(&["clang-14", "llvm-strip-14"])),
         }
     }
@@ -334,6 +336,11 @@ fn file_system(name: &str) -> Result<(), String> {
     let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
     let listed = known.lines().any(|line| line.trim() == name);
     listed.then_some(()).ok_or_else(|| format!("the kernel does not list {name}"))
+}
+
+fn is_tmpfs(path: &str) -> bool {
+    // TMPFS_MAGIC, linux/magic.h.
+    rustix::fs::statfs(path).is_ok_and(|found| found.f_type == 0x0102_1994)
 }
 
 fn exists(path: &str, why: &str) -> Result<(), String> {

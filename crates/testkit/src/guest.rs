@@ -1,0 +1,295 @@
+//! A machine whose power can be cut: QEMU emulates it, with Debian's own kernel and one disk
+//! (NVM Express) with a volatile write cache, which is nbdkit's. No help of the processor is asked
+//! for, so that it runs inside another virtual machine. A script turns it off and on, for whoever
+//! cuts the power.
+
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use blockstone_base::Bytes;
+
+use crate::error::TestkitError;
+use crate::lease::{self, DISK_ROOT, Lease};
+use crate::tool::tool;
+
+/// Debian packages that are unpacked into [`guest_home`]: a package on which the first depends is
+/// the kernel, which nobody wants in this machine's /boot.
+pub const GUEST_KERNEL: &str = "linux-image-cloud-amd64";
+pub const GUEST_PROGRAMS: &str = "busybox-static";
+
+/// Where they are unpacked.
+pub fn guest_home() -> PathBuf {
+    PathBuf::from("/var/tmp/blockstone-guest")
+}
+
+/// What the machine reaches its host by; below the modules of the kernel, in the order in which
+/// they are loaded. The disk's driver is in the kernel.
+const MODULES: [&str; 8] = [
+    "drivers/virtio/virtio_ring.ko",
+    "drivers/virtio/virtio.ko",
+    "drivers/virtio/virtio_pci_legacy_dev.ko",
+    "drivers/virtio/virtio_pci_modern_dev.ko",
+    "drivers/virtio/virtio_pci.ko",
+    "net/core/failover.ko",
+    "drivers/net/net_failover.ko",
+    "drivers/net/virtio_net.ko",
+];
+
+const KERNEL: &str = "kernel";
+const MEMORY: &str = "memory";
+const JOB: &str = "job";
+const ANSWERS: &str = "answers";
+const CONSOLE: &str = "console";
+const POWER: &str = "power";
+
+/// The first program of the machine. QEMU's own network has the host at 10.0.2.2.
+const INIT: &str = r"#!/bin/busybox sh
+/bin/busybox --install -s /bin
+export PATH=/bin HOST=10.0.2.2 DISK=/dev/nvme0n1 NO_COLOR=1
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs dev /dev
+for module in /modules/*; do insmod $module; done
+hostname guest
+ip link set lo up
+ip address add 10.0.2.15/24 dev eth0
+ip link set eth0 up
+stty -F /dev/ttyS1 raw
+ln -s /dev/ttyS1 /answers
+. /job
+poweroff -f
+";
+
+/// Both are ended after a while whatever becomes of those who started them.
+const SCRIPT: &str = r#"#!/bin/sh
+# on; off: the machine and its disk at once; cycle: off and on; reset: the disk keeps its power.
+cd 'DIR' || exit 1
+start() {
+    rm -f $1.pid
+    pid=$1
+    shift
+    timeout 30m "$@" </dev/null >>log 2>&1 &
+    for _ in $(seq 400); do
+        [ -s $pid.pid ] && return
+        sleep 0.05
+    done
+    exit 1
+}
+disk() {
+    rm -f socket
+    start disk nbdkit --foreground --unix 'DIR/socket' --pidfile 'DIR/disk.pid' \
+        FILTERS file 'DIR/BACKING' PARAMETERS
+}
+machine() {
+    start machine qemu-system-x86_64 -machine q35 -accel tcg -cpu max -smp 2 -m 1024 \
+        -nodefaults -no-user-config -display none -no-reboot -pidfile 'DIR/machine.pid' \
+        -kernel kernel -initrd memory \
+        -append 'console=ttyS0 quiet panic=-1 random.trust_cpu=on' \
+        -chardev file,id=console,path=console,append=on -serial chardev:console \
+        -chardev file,id=answers,path=answers,append=on -serial chardev:answers \
+        -netdev user,id=net -device virtio-net-pci,netdev=net \
+        -drive 'file=nbd+unix:///?socket=DIR/socket,format=raw,if=none,id=disk,cache=CACHE' \
+        -device nvme,drive=disk,serial=1
+}
+cut() {
+    pids=$(cat "$@")
+    kill -9 $pids
+    for pid in $pids; do
+        while [ -e /proc/$pid ]; do sleep 0.02; done
+    done
+}
+case $1 in
+    on) disk; machine ;;
+    off) cut machine.pid disk.pid ;;
+    cycle) cut machine.pid disk.pid; disk; machine ;;
+    reset) cut machine.pid; machine ;;
+esac
+"#;
+
+/// What becomes of a flush on its way to the medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GuestDisk {
+    /// The disk writes back what it has cached.
+    Honest,
+    /// Nothing, because each write was written back before it returned.
+    Through,
+    /// The disk ignores it.
+    IgnoresFlushes,
+    /// The disk obeys it, and ignores that a single write is to be durable (FUA).
+    IgnoresFua,
+    /// The host does not hand it to the disk: QEMU's `cache=unsafe`.
+    HostIgnoresFlushes,
+}
+
+impl GuestDisk {
+    /// Filters of nbdkit, their parameters, and QEMU's cache mode.
+    const fn words(self) -> [&'static str; 3] {
+        let cache = "--filter=cache";
+        match self {
+            Self::Honest => [cache, "cache=writeback", "writeback"],
+            Self::Through => [cache, "cache=writethrough", "writeback"],
+            Self::IgnoresFlushes => [cache, "cache=unsafe", "writeback"],
+            Self::IgnoresFua => {
+                ["--filter=fua --filter=cache", "fuamode=discard cache=writeback", "writeback"]
+            }
+            Self::HostIgnoresFlushes => [cache, "cache=writeback", "unsafe"],
+        }
+    }
+}
+
+/// What a script for the power is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Power {
+    On,
+    /// Of the machine and its disk, at the same time.
+    Off,
+    /// Off, and on again.
+    Cycle,
+    /// Off and on again, of the machine alone: its disk keeps its power.
+    Reset,
+}
+
+impl Power {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::On => "on",
+            Self::Off => "off",
+            Self::Cycle => "cycle",
+            Self::Reset => "reset",
+        }
+    }
+}
+
+/// The machine; removed when it goes out of scope.
+#[derive(Debug)]
+pub struct Guest {
+    lease: Lease,
+}
+
+impl Guest {
+    /// A machine without power, whose disk of `size` holds zeros.
+    pub fn create(size: Bytes, disk: GuestDisk) -> Result<Self, TestkitError> {
+        let guest = Self { lease: Lease::acquire(Path::new(DISK_ROOT))? };
+        let backing = guest.backing();
+        let made = File::create(&backing).and_then(|file| file.set_len(size.get()));
+        made.map_err(TestkitError::file("create", &backing))?;
+        let [filters, parameters, cache] = disk.words();
+        let script = SCRIPT
+            .replace("FILTERS", filters)
+            .replace("PARAMETERS", parameters)
+            .replace("CACHE", cache)
+            .replace("BACKING", lease::BACKING)
+            .replace("DIR", &guest.lease.dir().to_string_lossy());
+        let power = guest.lease.dir().join(POWER);
+        write_program(&power, &script)?;
+        Ok(guest)
+    }
+
+    /// The file that holds what has reached the medium.
+    pub fn backing(&self) -> PathBuf {
+        self.lease.dir().join(lease::BACKING)
+    }
+
+    /// Makes an ext4 file system on its disk, while it has no power.
+    pub fn format(&self) -> Result<(), TestkitError> {
+        tool("mkfs.ext4", &["-q".as_ref(), self.backing().as_os_str()]).map(drop)
+    }
+
+    /// Sets what it does at each boot, before it turns itself off: commands for busybox's shell.
+    /// They find the programs in the path, the host at `$HOST`, the disk at `$DISK`, and write what
+    /// [`Guest::answers`] returns to /answers.
+    pub fn install(&self, job: &str, programs: &[&Path]) -> Result<(), TestkitError> {
+        let dir = self.lease.dir();
+        let (home, root) = (guest_home(), dir.join("root"));
+        let kernel = kernel(&home).ok_or_else(|| {
+            TestkitError::file("find the kernel in", &home)(std::io::ErrorKind::NotFound.into())
+        })?;
+        for name in ["bin", "dev", "mnt", "modules", "proc", "sys"] {
+            let path = root.join(name);
+            fs::create_dir_all(&path).map_err(TestkitError::file("create", &path))?;
+        }
+        copy(&kernel.image, &dir.join(KERNEL))?;
+        for (number, module) in MODULES.iter().enumerate() {
+            copy(&kernel.modules.join(module), &root.join(format!("modules/{number}")))?;
+        }
+        copy(&home.join("bin/busybox"), &root.join("bin/busybox"))?;
+        for program in programs {
+            let name = program.file_name().unwrap_or_default();
+            copy(program, &root.join("bin").join(name))?;
+        }
+        write_program(&root.join("init"), INIT)?;
+        write_program(&root.join(JOB), job)?;
+        let pack = "cd \"$1\" && find . | ./bin/busybox cpio -o -H newc >\"$2\"";
+        let memory = dir.join(MEMORY);
+        let words = ["-c", pack, "sh"].map(AsRef::as_ref);
+        tool("sh", &[&words[..], &[root.as_os_str(), memory.as_os_str()]].concat())?;
+        fs::remove_dir_all(&root).map_err(TestkitError::file("remove", &root))
+    }
+
+    /// A command for the shell.
+    pub fn power_command(&self, power: Power) -> String {
+        format!("{} {}", self.lease.dir().join(POWER).display(), power.word())
+    }
+
+    /// Turns it on or off.
+    pub fn power(&self, power: Power) -> Result<(), TestkitError> {
+        tool("sh", &["-c".as_ref(), self.power_command(power).as_ref()]).map(drop)
+    }
+
+    /// Whether it has not turned itself off.
+    pub fn runs(&self) -> bool {
+        self.lease.dir().join("machine.pid").exists()
+    }
+
+    /// What it has answered since it was made.
+    pub fn answers(&self) -> String {
+        self.text(ANSWERS)
+    }
+
+    /// What it has said, and those that emulate it.
+    pub fn console(&self) -> String {
+        format!("{}{}", self.text(CONSOLE), self.text("log"))
+    }
+
+    fn text(&self, name: &str) -> String {
+        let bytes = fs::read(self.lease.dir().join(name)).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).replace('\r', "")
+    }
+}
+
+fn write_program(path: &Path, text: &str) -> Result<(), TestkitError> {
+    let written = fs::write(path, text)
+        .and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(0o755)));
+    written.map_err(TestkitError::file("write", path))
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), TestkitError> {
+    fs::copy(from, to).map(drop).map_err(TestkitError::file("copy", from))
+}
+
+struct Kernel {
+    image: PathBuf,
+    modules: PathBuf,
+}
+
+/// The kernel that was unpacked.
+fn kernel(home: &Path) -> Option<Kernel> {
+    let mut entries = fs::read_dir(home.join("boot")).ok()?.filter_map(Result::ok);
+    entries.find_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let version = name.strip_prefix("vmlinuz-")?;
+        let modules = home.join("lib/modules").join(version).join("kernel");
+        Some(Kernel { image: entry.path(), modules })
+    })
+}
+
+/// Whether all that it is made of is there; else what is not.
+pub(crate) fn unpacked() -> Result<(), String> {
+    let home = guest_home();
+    let missing = |what: &str| format!("no {what} of a guest is unpacked in {}", home.display());
+    let kernel = kernel(&home).ok_or_else(|| missing("kernel"))?;
+    let has_all = MODULES.iter().all(|module| kernel.modules.join(module).is_file())
+        && home.join("bin/busybox").is_file();
+    if has_all { Ok(()) } else { Err(missing("modules and programs")) }
+}
