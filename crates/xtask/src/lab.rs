@@ -10,6 +10,7 @@ mod long;
 mod measure;
 mod mutations;
 mod options;
+mod power_cut;
 mod reduce;
 mod redundancy;
 mod registry;
@@ -40,7 +41,8 @@ pub struct Options {
     #[arg(long, value_name = "DIR")]
     runs_dir: Option<PathBuf>,
     /// durability: how many lives to explore for each setting, or to look for each planted bug in;
-    /// mutations, options: how many files or command lines of each kind
+    /// mutations, options: how many files or command lines of each kind; power-cut: cuts of each
+    /// set-up
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: Option<u64>,
     /// durability: plant bugs, and show where each is found
@@ -56,7 +58,7 @@ pub struct Lab {
 
 /// `cargo xtask lab`: done when every goal was met, and failed when one was missed.
 pub fn run(options: Options) -> Result<ExitCode> {
-    let counted = ["durability", "mutations", "options"].contains(&options.name.as_str());
+    let counted = ["durability", "mutations", "options", "power-cut"].contains(&options.name.as_str());
     if options.seeds.is_some() && !counted {
         bail!("--seeds is not an option of the experiment {}", options.name);
     }

@@ -3,8 +3,8 @@
 use blockstone_testkit::Need;
 
 use super::{
-    Lab, comparison, coverage, durability, long, mutations, options, reduce, redundancy, verb_cost,
-    zoo,
+    Lab, comparison, coverage, durability, long, mutations, options, power_cut, reduce, redundancy,
+    verb_cost, zoo,
 };
 use crate::goals::Entry;
 
@@ -20,6 +20,12 @@ pub const ALL: &[Entry<Lab>] = &[
         doc: "Whether a commit can be lost: 2,000 lives on hostile disks, cut everywhere",
         needs: &[],
         run: durability::run,
+    },
+    Entry {
+        name: "power-cut",
+        doc: "Whether check durability tells lost flushes by cuts: a machine on 7 kinds of disks",
+        needs: &[Need::Qemu],
+        run: power_cut::run,
     },
     Entry {
         name: "reduce",

@@ -1,0 +1,280 @@
+//! Whether `check durability` tells what a power cut loses, through whole cycles: a machine that
+//! QEMU emulates writes, the witness outside cuts its power, it boots, verifies and writes again.
+//! What each disk does with a flush is known, because it is nbdkit's and QEMU's.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Child, Command};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use blockstone_base::Bytes;
+use blockstone_testkit::{Guest, GuestDisk, Power};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use super::Lab;
+use super::measure::Product;
+use crate::goals::{Column, Goal, Point, Results, column};
+
+const CUTS: u64 = 3;
+const SIZE: Bytes = Bytes::mib(64);
+/// How long the machine may take until it has written something.
+const START: Duration = Duration::from_mins(3);
+
+struct Setup {
+    name: &'static str,
+    disk: GuestDisk,
+    cut: Power,
+    /// Whether it writes to files on ext4, or to the disk itself.
+    files: bool,
+    methods: &'static str,
+    found: Found,
+}
+
+/// What must be found.
+#[derive(Clone, Copy, PartialEq)]
+enum Found {
+    /// Nothing acknowledged is lost, and a cut proves it: one of all at least, because a flush of
+    /// the others saves the control, unless the cut falls between the two.
+    Durable,
+    /// Each cut loses what was acknowledged.
+    Lost,
+    /// No cut proves anything.
+    Nothing,
+}
+
+const BOTH: &str = "fsync,direct-dsync,direct-none";
+
+const SETUPS: &[Setup] = &[
+    Setup {
+        name: "a disk that flushes",
+        disk: GuestDisk::Honest,
+        cut: Power::Cycle,
+        files: false,
+        methods: BOTH,
+        found: Found::Durable,
+    },
+    Setup {
+        name: "ext4 on it",
+        disk: GuestDisk::Honest,
+        cut: Power::Cycle,
+        files: true,
+        methods: BOTH,
+        found: Found::Durable,
+    },
+    Setup {
+        name: "a host that ignores flushes",
+        disk: GuestDisk::HostIgnoresFlushes,
+        cut: Power::Cycle,
+        files: false,
+        methods: "fsync,direct-none",
+        found: Found::Lost,
+    },
+    Setup {
+        name: "a disk that ignores flushes",
+        disk: GuestDisk::IgnoresFlushes,
+        cut: Power::Cycle,
+        files: false,
+        methods: BOTH,
+        found: Found::Lost,
+    },
+    Setup {
+        name: "one that ignores FUA, ext4",
+        disk: GuestDisk::IgnoresFua,
+        cut: Power::Cycle,
+        files: true,
+        methods: "direct-dsync,direct-none",
+        found: Found::Lost,
+    },
+    Setup {
+        name: "a disk without a cache",
+        disk: GuestDisk::Through,
+        cut: Power::Cycle,
+        files: false,
+        methods: BOTH,
+        found: Found::Nothing,
+    },
+    Setup {
+        name: "a disk that keeps its power",
+        disk: GuestDisk::Honest,
+        cut: Power::Reset,
+        files: false,
+        methods: BOTH,
+        found: Found::Nothing,
+    },
+];
+
+const COLUMNS: &[Column] = &[
+    column("cuts", "cuts\nverified", 0),
+    column("conclusive", "that lost what\nwas not flushed", 0),
+    column("with_loss", "and what\nwas", 0),
+    column("acknowledged", "acknowledged\nwrites", 0),
+    column("checked", "flushed blocks\nchecked", 0),
+    column("lost", "of these\nlost", 0),
+    column("seconds_a_cut", "seconds\na cut", 1),
+];
+
+pub fn run(lab: &Lab) -> Result<Results> {
+    let product = Product::build(lab)?;
+    let cuts = lab.options.seeds.unwrap_or(CUTS);
+    let (mut points, mut goals) = (Vec::new(), Vec::new());
+    for setup in SETUPS {
+        product.begin(setup.name)?;
+        let measured = setup.cycle(&product, cuts)?;
+        goals.extend(setup.goals(&measured, cuts as f64));
+        points.push(measured.point(setup.name));
+    }
+    Ok(Results { columns: COLUMNS, points, goals })
+}
+
+#[derive(Default)]
+struct Measured {
+    conclusive: f64,
+    with_loss: f64,
+    inconclusive: f64,
+    acknowledged: f64,
+    /// Of blocks that were flushed.
+    checked: f64,
+    lost: f64,
+    seconds_a_cut: f64,
+}
+
+impl Measured {
+    fn of(document: &Value, guest: &Guest, seconds: f64) -> Result<Self> {
+        let row = &document["tables"]["durability-witnessed"][0];
+        let number = |key: &str| {
+            let value = row[key]["value"].as_f64();
+            value.with_context(|| format!("find {key} in what was witnessed: {document:#}"))
+        };
+        let (conclusive, inconclusive) = (number("cuts")?, number("cuts_inconclusive")?);
+        let mut measured = Self {
+            conclusive,
+            with_loss: number("cuts_with_loss")?,
+            inconclusive,
+            acknowledged: number("acknowledged")?,
+            seconds_a_cut: seconds / (conclusive + inconclusive),
+            ..Self::default()
+        };
+        let answers = guest.answers();
+        for answer in serde_json::Deserializer::from_str(&answers).into_iter::<Value>() {
+            let answer = answer.context("understand what the machine answered")?;
+            eprintln!("    {}", answer["answer"].as_str().unwrap_or_default());
+            let streams = answer["tables"]["durability-streams"].as_array();
+            for stream in streams.context("find the writers")? {
+                if stream["method"]["value"].as_str().is_some_and(|it| it.ends_with(" (control)")) {
+                    continue;
+                }
+                measured.checked += stream["checked"]["value"].as_f64().unwrap_or_default();
+                measured.lost += stream["lost"]["value"].as_f64().unwrap_or_default();
+            }
+        }
+        Ok(measured)
+    }
+
+    fn cuts(&self) -> f64 {
+        self.conclusive + self.inconclusive
+    }
+
+    fn point(&self, name: &str) -> Point {
+        let values = vec![
+            self.cuts(),
+            self.conclusive,
+            self.with_loss,
+            self.acknowledged,
+            self.checked,
+            self.lost,
+            self.seconds_a_cut,
+        ];
+        Point { name: name.to_owned(), values }
+    }
+}
+
+impl Setup {
+    fn goals(&self, measured: &Measured, cuts: f64) -> Vec<Goal> {
+        let what = |what: &str| format!("{}: {what}", self.name);
+        let with_loss = if self.found == Found::Lost { cuts } else { 0.0 };
+        let mut goals = vec![
+            Goal::within(what("cuts verified"), measured.cuts(), cuts, cuts),
+            Goal::within(what("cuts with loss"), measured.with_loss, with_loss, with_loss),
+        ];
+        match self.found {
+            Found::Durable => {
+                goals.push(Goal::at_least(what("conclusive"), measured.conclusive, 1.0));
+            }
+            Found::Nothing => {
+                goals.push(Goal::at_most(what("conclusive"), measured.conclusive, 0.0));
+            }
+            Found::Lost => {}
+        }
+        goals
+    }
+
+    /// Has the witness cut this often.
+    fn cycle(&self, product: &Product<'_>, cuts: u64) -> Result<Measured> {
+        let guest = Guest::create(SIZE, self.disk)?;
+        if self.files {
+            guest.format()?;
+        }
+        let (log, said) = (product.scratch().join("log"), product.scratch().join("said"));
+        let _ = fs::remove_file(&log);
+        let mut witness = Command::new(product.binary());
+        witness.args(["check", "durability", "--json", "--serve", "127.0.0.1:0", "--log"]);
+        witness.arg(&log).args(["--cycles", &cuts.to_string(), "--cut"]);
+        witness.arg(guest.power_command(self.cut)).stderr(File::create(&said)?);
+        let began = Instant::now();
+        let document = product.document_while(&mut witness, |child| {
+            let started = self.start(product, &guest, &said).and_then(|()| {
+                await_that(|| fs::metadata(&log).is_ok_and(|found| found.len() > 4096))
+            });
+            if started.is_err() {
+                end(child)?;
+            }
+            started.with_context(|| format!("start a machine:\n{}", guest.console()))
+        })?;
+        let seconds = began.elapsed().as_secs_f64();
+        // It says what the last cut left, has nobody to write for, and turns itself off.
+        await_that(|| !guest.runs())?;
+        Measured::of(&document, &guest, seconds)
+    }
+
+    /// Boots the machine, with a job that verifies and writes.
+    fn start(&self, product: &Product<'_>, guest: &Guest, said: &Path) -> Result<()> {
+        let port = || {
+            let text = fs::read_to_string(said).ok()?;
+            let (_, rest) = text.split_once("listens at 127.0.0.1:")?;
+            Some(rest.split_once(',')?.0.to_owned())
+        };
+        await_that(|| port().is_some())?;
+        let port = port().context("read the port of the witness")?;
+        let (path, mount, write) = if self.files {
+            ("/mnt", "mount -t ext4 $DISK /mnt", "--patterns overwrite,append")
+        } else {
+            ("$DISK", "", "--destroy $DISK")
+        };
+        let methods = self.methods;
+        let check = format!("blockstone check durability --witness $HOST:{port} {path}");
+        let job = format!(
+            "{mount}\n{check} --verify --json >/answers\n{check} --methods {methods} {write}\n"
+        );
+        guest.install(&job, &[product.binary()])?;
+        guest.power(Power::On)?;
+        Ok(())
+    }
+}
+
+fn end(child: &Child) -> Result<()> {
+    kill_process(Pid::from_child(child), Signal::TERM).context("end the witness")
+}
+
+fn await_that(holds: impl Fn() -> bool) -> Result<()> {
+    let patience = Instant::now() + START;
+    while !holds() {
+        if Instant::now() > patience {
+            bail!("it did not happen within {} s", START.as_secs());
+        }
+        sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}
