@@ -116,8 +116,8 @@ pub struct Testimony {
     pub description: Description,
     /// One for each stream.
     pub points: Vec<Points>,
-    /// Whether it was verified.
-    pub verified: bool,
+    /// The newest run of the same path.
+    pub newest: u64,
     /// Cuts of this path that were verified before.
     pub cuts: Cuts,
 }
@@ -252,7 +252,7 @@ pub struct DurabilityFindings {
     /// Cuts of this path so far, with this one.
     pub cuts: Cuts,
     pub witnessed: Vec<Witnessed>,
-    /// Cuts that the witness was asked for, and that were not made and verified.
+    /// Cuts that the witness was asked for, and that were not made or not verified.
     pub missed_cuts: u64,
     /// What the reader must know beside it.
     pub notes: Vec<String>,

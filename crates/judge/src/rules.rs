@@ -206,8 +206,8 @@ impl Rule {
                 (found.stage == Stage::Examined).then(|| check(found))
             }
             (Check::Cut(check), Evidence::Durability(found)) => {
-                let cut = found.stage == Stage::Verified
-                    || found.witnessed_cuts() != Cuts::default();
+                let cut =
+                    found.stage == Stage::Verified || found.witnessed_cuts() != Cuts::default();
                 cut.then(|| check(found))
             }
             (Check::Order(check), Evidence::Order(found)) => Some(check(found)),

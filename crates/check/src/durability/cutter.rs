@@ -11,7 +11,7 @@ use blockstone_base::rng::Rng;
 use blockstone_measure::Observer;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::ledger::Ledger;
+use super::ledger::{CONCLUSIVE, LOST, Ledger};
 
 /// Cuts that the witness makes.
 #[derive(Clone, Debug)]
@@ -34,8 +34,9 @@ const RETURN: Duration = Duration::from_mins(15);
 pub struct Cutter<'a> {
     cycles: &'a Cycles,
     rng: Rng,
-    done: u64,
-    /// The last run whose power was cut.
+    made: u64,
+    verified: u64,
+    /// The last run that is not to be cut: it was before, or its writers are gone.
     last: u64,
     state: Cutting,
 }
@@ -84,14 +85,15 @@ impl Drop for Shell {
 }
 
 impl<'a> Cutter<'a> {
-    pub fn new(cycles: &'a Cycles, seed: u64) -> Self {
-        let state = Cutting::Waiting;
-        Self { cycles, rng: Rng::new(seed, 0), done: 0, last: 0, state }
+    pub fn new(cycles: &'a Cycles, seed: u64, ledger: &Ledger) -> Self {
+        let last = ledger.last().map_or(0, |run| run.id);
+        let (rng, state) = (Rng::new(seed, 0), Cutting::Waiting);
+        Self { cycles, rng, made: 0, verified: 0, last, state }
     }
 
-    /// Cuts that were asked for, and not made and verified.
+    /// Cuts that were asked for, and not made or not verified.
     pub fn missed(&self) -> u64 {
-        self.cycles.count - self.done
+        self.cycles.count - self.verified
     }
 
     /// Does what is due. Breaks when all is done, with the reason where it failed.
@@ -103,6 +105,10 @@ impl<'a> Cutter<'a> {
         let now = Instant::now();
         let failed = |why: &str| ControlFlow::Break(Some(format!("The cut failed: {why}.")));
         match &mut self.state {
+            Cutting::Waiting if self.made >= self.cycles.count => {
+                let why = format!("{} cuts were not verified.", self.missed());
+                return ControlFlow::Break((self.missed() > 0).then_some(why));
+            }
             Cutting::Waiting => {
                 let run = ledger.last().filter(|run| run.points > 0 && run.outcome.is_none());
                 if let Some(run) = run.filter(|run| run.id != self.last) {
@@ -111,8 +117,10 @@ impl<'a> Cutter<'a> {
                     self.state = Cutting::At(run.id, now + least + more);
                 }
             }
+            Cutting::At(run, _) if !is_under_way(ledger, *run) => self.state = Cutting::Waiting,
             Cutting::At(run, at) if now >= *at => {
-                observer.note(&format!("cut {} of {}", self.done + 1, self.cycles.count));
+                self.made += 1;
+                observer.note(&format!("cut {} of {}", self.made, self.cycles.count));
                 self.last = *run;
                 match Shell::start(&self.cycles.cut) {
                     Ok(shell) => self.state = Cutting::Running(*run, shell, now + RETURN),
@@ -127,12 +135,14 @@ impl<'a> Cutter<'a> {
                 None => {}
             },
             Cutting::Returning(run, until) => {
-                if ledger.find(*run).is_none_or(|run| run.outcome.is_some()) {
-                    self.done += 1;
+                if let Some(outcome) = ledger.find(*run).and_then(|run| run.outcome) {
+                    observer.note(&format!("cut {}: {}", self.made, said(outcome)));
+                    self.verified += 1;
                     self.state = Cutting::Waiting;
-                    if self.missed() == 0 {
-                        return ControlFlow::Break(None);
-                    }
+                } else if !is_under_way(ledger, *run) {
+                    let what = "not verified: the machine writes again";
+                    observer.note(&format!("cut {}: {what}", self.made));
+                    self.state = Cutting::Waiting;
                 } else if now > *until {
                     let why = "The machine did not come back to verify within 15 minutes.";
                     return ControlFlow::Break(Some(why.to_owned()));
@@ -141,6 +151,19 @@ impl<'a> Cutter<'a> {
         }
         ControlFlow::Continue(())
     }
+}
+
+fn said(outcome: u64) -> &'static str {
+    match (outcome & CONCLUSIVE, outcome & LOST) {
+        (0, _) => "proves nothing",
+        (_, 0) => "lost nothing that was flushed",
+        _ => "lost what was flushed",
+    }
+}
+
+/// Whether it is the last, and not verified.
+fn is_under_way(ledger: &Ledger, run: u64) -> bool {
+    ledger.last().is_some_and(|last| last.id == run && last.outcome.is_none())
 }
 
 #[cfg(test)]
@@ -178,27 +201,44 @@ mod tests {
 
     #[test]
     fn each_run_is_cut_once_and_the_next_after_it_was_verified() {
-        let cycles = cycles(2, "sleep 0.1".to_owned());
-        let mut cutter = Cutter::new(&cycles, 1);
+        let cycles = cycles(3, "sleep 0.1".to_owned());
         let mut ledger = Ledger::default();
+        begin(&mut ledger, 4);
+        let mut cutter = Cutter::new(&cycles, 1, &ledger);
         assert!(cutter.step(&ledger, &mut Quiet).is_continue());
-        for run in [5, 6] {
+        assert!(matches!(cutter.state, Cutting::Waiting), "its writers are gone");
+        for run in [5, 6, 7] {
             begin(&mut ledger, run);
             to_the_cut(&mut cutter, &ledger);
-            // The machine may verify before the command has ended.
-            ledger.outcome(&Frame::new(Kind::Outcome, run, 1)).unwrap();
-            let broke = loop {
-                match cutter.step(&ledger, &mut Quiet) {
-                    ControlFlow::Break(why) => break Some(why),
-                    ControlFlow::Continue(()) if matches!(cutter.state, Cutting::Waiting) => {
-                        break None;
-                    }
-                    ControlFlow::Continue(()) => sleep(Duration::from_millis(10)),
-                }
-            };
-            assert_eq!(broke, (run == 6).then_some(None));
+            // The machine may verify before the command has ended; or write again without.
+            if run == 6 {
+                begin(&mut ledger, 60);
+            } else {
+                ledger.outcome(&Frame::new(Kind::Outcome, run, 1)).unwrap();
+            }
+            while !matches!(cutter.state, Cutting::Waiting) {
+                assert!(cutter.step(&ledger, &mut Quiet).is_continue());
+                sleep(Duration::from_millis(10));
+            }
         }
-        assert_eq!(cutter.missed(), 0);
+        let ControlFlow::Break(Some(why)) = cutter.step(&ledger, &mut Quiet) else {
+            panic!("{cutter:?}");
+        };
+        assert_eq!((cutter.missed(), why.as_str()), (1, "1 cuts were not verified."));
+    }
+
+    #[test]
+    fn a_run_that_ended_meanwhile_is_not_cut() {
+        let mut cycles = cycles(1, "exit 7".to_owned());
+        cycles.before = (Duration::from_hours(1), Duration::from_hours(1));
+        let mut ledger = Ledger::default();
+        let mut cutter = Cutter::new(&cycles, 1, &ledger);
+        begin(&mut ledger, 5);
+        assert!(cutter.step(&ledger, &mut Quiet).is_continue());
+        assert!(matches!(cutter.state, Cutting::At(5, _)), "{cutter:?}");
+        ledger.outcome(&Frame::new(Kind::Outcome, 5, 1)).unwrap();
+        assert!(cutter.step(&ledger, &mut Quiet).is_continue());
+        assert!(matches!(cutter.state, Cutting::Waiting), "{cutter:?}");
     }
 
     #[test]
@@ -207,8 +247,8 @@ mod tests {
         let file = dir.path().join("pid");
         let cut = format!("sleep 60 & echo $! > {0}.new; mv {0}.new {0}; wait", file.display());
         let cycles = cycles(1, cut);
-        let mut cutter = Cutter::new(&cycles, 1);
         let mut ledger = Ledger::default();
+        let mut cutter = Cutter::new(&cycles, 1, &ledger);
         begin(&mut ledger, 5);
         to_the_cut(&mut cutter, &ledger);
         while !file.exists() {

@@ -139,9 +139,14 @@ impl Ledger {
             run: run.id,
             description: run.description.clone(),
             points: run.streams.iter().map(points).collect(),
-            verified: run.outcome.is_some(),
+            newest: self.newest_of(&run.description),
             cuts: self.cuts_of(&run.description),
         })
+    }
+
+    fn newest_of(&self, description: &Description) -> u64 {
+        let mut newer = self.runs.iter().rev();
+        newer.find(|run| is_same(&run.description, description)).map_or(0, |run| run.id)
     }
 
     /// The outcomes of all runs of the same path on the same host.
@@ -263,6 +268,7 @@ mod tests {
         let cuts = Cuts { conclusive: all, with_loss: 1, inconclusive: 0 };
         assert_eq!(ledger.testimony(0).unwrap().cuts, cuts);
         assert_eq!(ledger.witnessed()[0].acknowledged, all);
+        assert_eq!(ledger.testimony(all - 9).unwrap().newest, all);
         for id in all..3 * all {
             let _ = ledger.begin(id, &text(&format!("/{id}")));
         }

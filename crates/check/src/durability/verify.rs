@@ -30,24 +30,19 @@ pub fn verify(
     let medium = Medium::of(Path::new(&chain.target.path), chain.is_device());
     let mut client = Client::connect(witness)?;
     let found = medium.run()?;
-    let newest = client.ask(0)?;
-    let named = match found {
-        Some(run) => client.ask(run)?,
-        None => None,
-    };
-    let testimony = match (found, named, newest) {
-        (Some(_), Some(named), Some(newest)) if is_outdated(&named, &newest, &chain) => newest,
-        (Some(_), Some(named), _) => named,
-        (Some(_), None, _) => return Err(CheckError::UnknownRun { path: path.to_owned() }),
-        (None, _, Some(newest)) if is_of_device(&newest, &chain) => newest,
-        (None, _, _) => return Err(CheckError::NoTrace { path: path.to_owned() }),
+    let testimony = match (found, client.ask(found.unwrap_or(0))?) {
+        (Some(_), Some(known)) => newest(known, &mut client, &chain)?,
+        (Some(_), None) => return Err(CheckError::UnknownRun { path: path.to_owned() }),
+        (None, Some(last)) if is_of_device(&last, &chain) => last,
+        (None, _) => return Err(CheckError::NoTrace { path: path.to_owned() }),
     };
     observer.phase("verify");
     let mut notes = Vec::new();
     if found != Some(testimony.run) {
         notes.push(format!(
-            "Not even the mark of the run was there, which was flushed before it: what follows is \
-             compared with the last run that the witness knows, which wrote to {}.",
+            "Not even the mark of the run was there, which was flushed before it, unless this is \
+             another device: what follows is compared with the last run that the witness knows, \
+             which wrote to {}.",
             testimony.description.path
         ));
     }
@@ -82,14 +77,17 @@ pub fn verify(
     Ok(findings)
 }
 
-/// Whether the run that was found was verified, and a newer one wrote to the same path: even its
-/// mark was lost, and the one before it is there again.
-fn is_outdated(found: &Testimony, newest: &Testimony, chain: &Chain) -> bool {
-    let Description { host, path, device_bytes, .. } = &newest.description;
-    found.verified
-        && !newest.verified
-        && (host, path) == (&chain.hostname, &chain.target.path)
-        && *device_bytes == bytes_of(chain)
+/// The newest run of this path. Each is marked, and the mark flushed, before the witness knows of
+/// it: where an older mark is found, that of the newer one was lost.
+fn newest(found: Testimony, client: &mut Client, chain: &Chain) -> Result<Testimony, CheckError> {
+    if found.newest == found.run {
+        return Ok(found);
+    }
+    let is_here = |it: &Testimony| {
+        let Description { host, path, device_bytes, .. } = &it.description;
+        (host, path, *device_bytes) == (&chain.hostname, &chain.target.path, bytes_of(chain))
+    };
+    Ok(client.ask(found.newest)?.filter(is_here).unwrap_or(found))
 }
 
 /// Whether a device without a mark can be the one of this run.

@@ -56,7 +56,8 @@ pub fn serve(
     let book = Book::open(serving.log).map_err(log)?;
     observer.note(&format!("witness: listens at {address}, keeps {}", serving.log.display()));
     let shared = Shared { book: Mutex::new(book), seats: Mutex::default() };
-    let mut cutter = serving.cycles.as_ref().map(|cycles| Cutter::new(cycles, serving.seed));
+    let cutter = |cycles| Cutter::new(cycles, serving.seed, &shared.book().ledger);
+    let mut cutter = serving.cycles.as_ref().map(cutter);
     let mut notes = Vec::new();
     thread::scope(|scope| {
         for number in 0_u64.. {

@@ -29,7 +29,7 @@ const GENTLE: &str = "what was not flushed was kept too, so that this cut says n
 
 fn check(findings: &DurabilityFindings) -> Judgement {
     if findings.stage == Stage::Witnessed {
-        return witnessed(findings.witnessed_cuts());
+        return witnessed(findings);
     }
     let promised: Vec<&StreamFindings> =
         findings.of_controls(false).filter(|it| it.acknowledged > 0).collect();
@@ -63,11 +63,14 @@ fn check(findings: &DurabilityFindings) -> Judgement {
 }
 
 /// What a witness knows of all cuts.
-fn witnessed(Cuts { conclusive, with_loss, inconclusive }: Cuts) -> Judgement {
+fn witnessed(findings: &DurabilityFindings) -> Judgement {
+    let Cuts { conclusive, with_loss, inconclusive } = findings.witnessed_cuts();
+    let paths = findings.witnessed.iter().filter(|it| it.cuts.with_loss > 0);
+    let paths = paths.map(|it| format!("{}:{}", it.description.host, it.description.path));
     let lost = format!("{with_loss} of {conclusive} cuts lost what was flushed");
     match (conclusive, with_loss) {
         (0, _) => Judgement::inconclusive(format!("{inconclusive} cuts, and {GENTLE}")),
         (_, 0) => Judgement::pass(lost),
-        _ => Judgement::fail(lost, Vec::new()),
+        _ => Judgement::fail(lost, paths.collect()),
     }
 }

@@ -236,9 +236,13 @@ fn answer(findings: &DurabilityFindings) -> (String, Tone) {
 
 fn witnessed(findings: &DurabilityFindings) -> (String, Tone) {
     let Cuts { conclusive, with_loss, inconclusive } = findings.witnessed_cuts();
+    let missed = findings.missed_cuts;
     let lost = format!("{with_loss} of {conclusive} cuts lost what was flushed");
     if with_loss > 0 {
         (format!("lost: {lost}"), Tone::Bad)
+    } else if missed > 0 {
+        let what = format!("incomplete: {missed} cuts not made or not verified; {lost}");
+        (what, Tone::Warning)
     } else if conclusive > 0 {
         (format!("durable: {lost}"), Tone::Plain)
     } else if inconclusive > 0 {

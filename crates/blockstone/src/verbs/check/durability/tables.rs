@@ -1,7 +1,7 @@
 //! The tables of `check durability`.
 
 use blockstone_base::durability::{
-    Cuts, DurabilityFindings, Layer, Stage, StreamFindings, Witnessed,
+    Cuts, Description, DurabilityFindings, Layer, Stage, StreamFindings, Witnessed,
 };
 use blockstone_base::row;
 use blockstone_base::table::{Heading, Table, bytes, count, happened, text};
@@ -52,10 +52,14 @@ pub const TABLES: &[(&str, &[Heading])] = &[
 
 pub fn sections(findings: &DurabilityFindings) -> Vec<Section> {
     if findings.stage == Stage::Witnessed {
-        let cuts = findings.witnessed_cuts();
-        let mut sections =
-            vec![Section::of("durability-witnessed", witnessed(&findings.witnessed))];
-        sections.extend((cuts != Cuts::default()).then(|| said_of(cuts)));
+        let runs = &findings.witnessed;
+        let mut sections = vec![Section::of("durability-witnessed", witnessed(runs))];
+        let cut: Vec<_> = runs.iter().filter(|it| it.cuts != Cuts::default()).collect();
+        let said = |it: &&Witnessed| {
+            let Description { host, path, .. } = &it.description;
+            format!("{host}:{path}: {}", statistics(it.cuts))
+        };
+        sections.extend((!cut.is_empty()).then(|| said_of(cut.iter().map(said))));
         return sections;
     }
     let mut sections = Vec::new();
@@ -67,7 +71,7 @@ pub fn sections(findings: &DurabilityFindings) -> Vec<Section> {
         sections.push(Section::of("durability-streams", streams(&findings.streams)));
     }
     if findings.stage == Stage::Verified {
-        sections.push(said_of(findings.cuts));
+        sections.push(said_of([statistics(findings.cuts)]));
     }
     if !findings.layers.is_empty() {
         sections.push(Section::of("durability-chain", chain(&findings.layers)));
@@ -115,8 +119,8 @@ fn streams(streams: &[StreamFindings]) -> Table {
         .with(streams.iter().map(row))
 }
 
-fn said_of(cuts: Cuts) -> Section {
-    Section::new("durability-cuts", "What this says of cuts").with([statistics(cuts)])
+fn said_of(said: impl IntoIterator<Item = String>) -> Section {
+    Section::new("durability-cuts", "What this says of cuts").with(said)
 }
 
 /// The rule of three.
