@@ -162,7 +162,8 @@ pub struct Layer {
     pub write_cache: Option<String>,
     /// Whether it takes writes that bypass its cache (FUA).
     pub fua: Option<bool>,
-    /// The cache as the drive itself declares it (SCSI and SATA: the mode page).
+    /// The cache as the drive itself declares it (SCSI and SATA: the mode page; `NVMe`: what it
+    /// identifies itself as).
     pub drive_cache: Option<String>,
     /// What it lies on.
     pub beneath: Vec<String>,

@@ -1,5 +1,5 @@
-//! Log pages of `NVMe` controllers, by ioctl. No other command is sent than Get Log Page, which
-//! changes nothing on the device.
+//! Log pages and the write cache of `NVMe` controllers, by ioctl. The commands that are sent read
+//! only: Get Log Page, Identify and Get Features.
 
 use std::fs::File;
 use std::io;
@@ -108,6 +108,8 @@ struct AdminCommand {
 /// `_IOWR('N', 0x41, struct nvme_admin_cmd)`, the same on x86-64 and aarch64.
 const IOCTL_ADMIN_COMMAND: libc::Ioctl = 0xC048_4E41_u32 as libc::Ioctl;
 const GET_LOG_PAGE: u8 = 0x02;
+const IDENTIFY: u8 = 0x06;
+const GET_FEATURES: u8 = 0x0A;
 /// All namespaces: the log of the controller.
 const CONTROLLER: u32 = u32::MAX;
 /// Events that this log belongs to stay for whoever waits for them.
@@ -127,23 +129,69 @@ pub fn read(root: &Path, name: &str, log: Log) -> Result<Page, NvmeError> {
     let mut page = [0; PAGE_BYTES];
     // Zero-based number of dwords.
     let dwords = (PAGE_BYTES / 4 - 1) as u32;
+    let dword_10 = u32::from(number) | RETAIN_EVENTS | dwords << 16;
+    match send(&file, (GET_LOG_PAGE, CONTROLLER, dword_10), &mut page) {
+        Ok(Ok(_)) => Ok(page),
+        Ok(Err(status)) => Err(NvmeError::Refused { path, number, status }),
+        Err(source) => Err(NvmeError::Send { path, number, source }),
+    }
+}
+
+/// A volatile write cache, as a controller declares it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteCache {
+    None,
+    Off,
+    On,
+}
+
+/// Identify Controller, and the byte of its data that declares the cache.
+const IDENTIFY_CONTROLLER: u32 = 1;
+const IDENTIFY_BYTES: usize = 4096;
+const VOLATILE_WRITE_CACHE: usize = 525;
+/// The feature that turns the cache on.
+const FEATURE_WRITE_CACHE: u32 = 6;
+
+/// Asks the controller `name` below `root` for its write cache.
+pub fn write_cache(root: &Path, name: &str) -> io::Result<WriteCache> {
+    let file = File::open(under(root, format!("/dev/{name}")))?;
+    let ask = |command, data: &mut [u8]| {
+        let refused = |status: u16| io::Error::other(format!("refused with status {status:#x}"));
+        send(&file, command, data)?.map_err(refused)
+    };
+    let mut identity = [0; IDENTIFY_BYTES];
+    ask((IDENTIFY, 0, IDENTIFY_CONTROLLER), &mut identity)?;
+    if identity[VOLATILE_WRITE_CACHE] & 1 == 0 {
+        return Ok(WriteCache::None);
+    }
+    let current = ask((GET_FEATURES, 0, FEATURE_WRITE_CACHE), &mut [])?;
+    Ok(if current & 1 == 0 { WriteCache::Off } else { WriteCache::On })
+}
+
+/// Sends a command that reads (its opcode, namespace and dword 10), and returns its result, or the
+/// status with which the device refuses it.
+fn send(
+    file: &File,
+    (opcode, namespace, dword_10): (u8, u32, u32),
+    data: &mut [u8],
+) -> io::Result<Result<u32, u16>> {
     let mut command = AdminCommand {
-        opcode: GET_LOG_PAGE,
-        namespace: CONTROLLER,
-        address: page.as_mut_ptr() as u64,
-        data_bytes: PAGE_BYTES as u32,
-        dwords_10_15: [u32::from(number) | RETAIN_EVENTS | dwords << 16, 0, 0, 0, 0, 0],
+        opcode,
+        namespace,
+        address: data.as_mut_ptr() as u64,
+        data_bytes: data.len() as u32,
+        dwords_10_15: [dword_10, 0, 0, 0, 0, 0],
         ..AdminCommand::default()
     };
     // SAFETY: `command` is what the call takes and lives during it. It asks the device to write
-    // `data_bytes` bytes at `address`, which `page` has and which nothing else uses meanwhile; the
+    // `data_bytes` bytes at `address`, which `data` has and which nothing else uses meanwhile; the
     // kernel checks the number of bytes against the command. A file that is no controller refuses
     // the call.
     let status = unsafe { libc::ioctl(file.as_raw_fd(), IOCTL_ADMIN_COMMAND, &raw mut command) };
     match status {
-        0 => Ok(page),
-        ..0 => Err(NvmeError::Send { path, number, source: io::Error::last_os_error() }),
-        status => Err(NvmeError::Refused { path, number, status: status as u16 }),
+        0 => Ok(Ok(command.result)),
+        ..0 => Err(io::Error::last_os_error()),
+        status => Ok(Err(status as u16)),
     }
 }
 
@@ -194,5 +242,6 @@ mod tests {
         fs::write(root.path().join("dev/nvme0"), "").unwrap();
         let refused = read(root.path(), "nvme0", Log::OcpHealth).unwrap_err();
         assert!(refused.to_string().starts_with("read log page C0h of /dev/nvme0: "), "{refused}");
+        assert!(write_cache(root.path(), "nvme0").is_err());
     }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use blockstone_base::durability::Layer;
 use blockstone_base::identity::{BlockDevice, DeviceKind, FileSystem, PathKind, StorageTarget};
+use blockstone_sys::nvme::{self, WriteCache};
 use blockstone_sys::proc::{entries, number, numbers, text, under};
 use blockstone_sys::survey;
 
@@ -73,16 +74,28 @@ fn layer(root: &Path, device: &BlockDevice) -> Layer {
     // A partition has no queue of its own.
     let fua = number(&directory.join("queue/fua")).or(number(&directory.join("../queue/fua")));
     let scsi = entries(&directory.join("device/scsi_disk"));
+    let scsi = scsi.first().and_then(|disk| text(&disk.join("cache_type")));
     Layer {
         name: device.name.clone(),
         kind: device.kind,
         model: device.model.clone(),
         write_cache: device.write_cache.clone(),
         fua: fua.map(|fua| fua != 0),
-        drive_cache: scsi.first().and_then(|disk| text(&disk.join("cache_type"))),
+        drive_cache: scsi.or_else(|| nvme_cache(root, &device.name).map(str::to_owned)),
         beneath: device.beneath.clone(),
         flush_ios: None,
     }
+}
+
+/// The cache as its controller declares it, if that may be asked. In the words of SCSI's.
+fn nvme_cache(root: &Path, disk: &str) -> Option<&'static str> {
+    let controllers = nvme::controllers(root).into_iter();
+    let mut its = controllers.filter(|it| it.disks.iter().any(|name| name == disk));
+    its.find_map(|it| match nvme::write_cache(root, &it.name).ok()? {
+        WriteCache::None => Some("none"),
+        WriteCache::Off => Some("write through"),
+        WriteCache::On => Some("write back"),
+    })
 }
 
 /// Partitions count no flushes, and device-mapper and RAID pass them on uncounted.

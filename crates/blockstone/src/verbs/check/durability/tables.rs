@@ -14,7 +14,7 @@ const CHAIN: &[Heading] = &[
     text("kind", "kind", "disk, partition, loop, dm, md or zram."),
     text("write_cache", "write cache", "write back: the kernel flushes it; write through: not."),
     text("fua", "FUA", "Whether it takes writes that bypass its cache."),
-    text("drive_cache", "drive's own", "The cache as the drive declares it (SCSI, SATA)."),
+    text("drive_cache", "drive's own", "The cache as the drive declares it (SCSI, SATA, NVMe)."),
     count("flush_ios", "flushes", "That it completed while flushes were timed."),
     text("beneath", "lies on", "The devices beneath, or the file of a loop device."),
 ];
