@@ -175,9 +175,9 @@ impl Need {
             | Self::Strace
             | Self::DpkgDeb => from(programs(&[self.name()])),
             Self::Nbdkit => root_and(|| programs(&["nbdkit", "nbdfuse", "losetup"])),
-            Self::Qemu => from(
-                programs(&["qemu-system-x86_64", "nbdkit"]).and_then(|()| guest::unpacked()),
-            ),
+            Self::Qemu => {
+                from(programs(&["qemu-system-x86_64", "nbdkit"]).and_then(|()| guest::unpacked()))
+            }
             Self::Clang => from(programs(&["clang-14", "llvm-strip-14"])),
         }
     }

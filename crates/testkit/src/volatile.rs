@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use blockstone_base::Bytes;
 
 use crate::error::TestkitError;
+use crate::faulty::{self, Fault, Request};
 use crate::lease::{self, DISK_ROOT, Lease, retry};
 use crate::tool::tool;
 
@@ -27,14 +28,40 @@ pub enum WriteCache {
     Lying,
     /// Nothing, because each write was written back before it returned.
     Through,
+    /// Not nbdkit's, but that of a server of this process.
+    Own(Fault),
+}
+
+enum Served {
+    ByNbdkit(&'static str),
+    Here(Fault),
 }
 
 impl WriteCache {
-    const fn option(self) -> &'static str {
+    const fn served(self) -> Served {
         match self {
-            Self::Honest => "cache=writeback",
-            Self::Lying => "cache=unsafe",
-            Self::Through => "cache=writethrough",
+            Self::Honest => Served::ByNbdkit("cache=writeback"),
+            Self::Lying => Served::ByNbdkit("cache=unsafe"),
+            Self::Through => Served::ByNbdkit("cache=writethrough"),
+            Self::Own(fault) => Served::Here(fault),
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Server {
+    Nbdkit(Child),
+    Here(faulty::Server),
+}
+
+impl Server {
+    fn end(self) -> io::Result<()> {
+        match self {
+            Self::Nbdkit(mut child) => child.kill().and_then(|()| child.wait()).map(drop),
+            Self::Here(server) => {
+                drop(server);
+                Ok(())
+            }
         }
     }
 }
@@ -43,13 +70,14 @@ impl WriteCache {
 #[derive(Debug)]
 pub struct VolatileDevice {
     cache: WriteCache,
+    watched: Option<PathBuf>,
     powered: Option<Powered>,
     lease: Lease,
 }
 
 #[derive(Debug)]
 struct Powered {
-    server: Child,
+    server: Server,
     file_system: Child,
     device: PathBuf,
 }
@@ -62,13 +90,27 @@ impl VolatileDevice {
 
     /// A device of `size` with such a cache that holds zeros, under power.
     pub fn with_cache(size: Bytes, cache: WriteCache) -> Result<Self, TestkitError> {
+        Self::set_up(size, cache, None)
+    }
+
+    /// An honest device that keeps all requests, and what size the `watched` file had at each
+    /// flush.
+    pub fn watching(size: Bytes, watched: &Path) -> Result<Self, TestkitError> {
+        Self::set_up(size, WriteCache::Own(Fault::None), Some(watched.to_owned()))
+    }
+
+    fn set_up(
+        size: Bytes,
+        cache: WriteCache,
+        watched: Option<PathBuf>,
+    ) -> Result<Self, TestkitError> {
         let lease = Lease::acquire(Path::new(DISK_ROOT))?;
         for (name, bytes) in [(lease::BACKING, size.get()), (lease::SERVED, 0)] {
             let path = lease.dir().join(name);
             let made = File::create(&path).and_then(|file| file.set_len(bytes));
             made.map_err(TestkitError::file("create", &path))?;
         }
-        let mut device = Self { cache, powered: None, lease };
+        let mut device = Self { cache, watched, powered: None, lease };
         device.power_on()?;
         Ok(device)
     }
@@ -78,12 +120,19 @@ impl VolatileDevice {
         self.powered.as_ref().map(|powered| powered.device.as_path())
     }
 
+    /// What a [watching](Self::watching) device was asked for since its power was turned on.
+    pub fn requests(&self) -> Vec<Request> {
+        match self.powered.as_ref().map(|powered| &powered.server) {
+            Some(Server::Here(server)) => server.requests(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Cuts the power: what was in the cache is gone, and every request fails. Then `leave` lets
     /// go of the device, as a machine without power does.
     pub fn cut_under(&mut self, leave: &mut dyn FnMut()) -> Result<(), TestkitError> {
         let Some(mut powered) = self.powered.take() else { return Ok(()) };
-        let ended = powered.server.kill().and_then(|()| powered.server.wait());
-        ended.map_err(TestkitError::file("end the server of", &powered.device))?;
+        powered.server.end().map_err(TestkitError::file("end the server of", &powered.device))?;
         leave();
         let served = self.lease.dir().join(lease::SERVED);
         retry(|| tool("losetup", &["--detach".as_ref(), powered.device.as_os_str()]).map(drop))?;
@@ -106,14 +155,17 @@ impl VolatileDevice {
         let socket = dir.join(SOCKET);
         let _ = std::fs::remove_file(&socket);
         let words = ["--foreground", "--exit-with-parent", "--filter=cache", "--unix"];
-        let mut server = start(
-            Command::new("nbdkit")
-                .args(words)
-                .arg(&socket)
-                .arg("file")
-                .arg(&backing)
-                .arg(self.cache.option()),
-        )?;
+        let server = match self.cache.served() {
+            Served::ByNbdkit(option) => {
+                let mut nbdkit = Command::new("nbdkit");
+                nbdkit.args(words).arg(&socket).arg("file").arg(&backing).arg(option);
+                Server::Nbdkit(start(&mut nbdkit)?)
+            }
+            Served::Here(fault) => {
+                let watched = self.watched.clone();
+                Server::Here(faulty::Server::start((&backing, &socket), fault, watched)?)
+            }
+        };
         let mut uri = std::ffi::OsString::from("nbd+unix:///?socket=");
         uri.push(&socket);
         let started = wait_until(|| Ok(socket.exists()), &socket)
@@ -130,7 +182,7 @@ impl VolatileDevice {
                 Ok(())
             }
             Err(error) => {
-                let _ = server.kill().and_then(|()| server.wait());
+                let _ = server.end();
                 Err(error)
             }
         }
