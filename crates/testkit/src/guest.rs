@@ -1,7 +1,7 @@
 //! A machine whose power can be cut: QEMU emulates it, with Debian's own kernel and one disk
-//! (NVM Express) with a volatile write cache, which is nbdkit's. No help of the processor is asked
-//! for, so that it runs inside another virtual machine. A script turns it off and on, for whoever
-//! cuts the power.
+//! (NVM Express) with a volatile write cache, which is nbdkit's or a broken one of this process. No
+//! help of the processor is asked for, so that it runs inside another virtual machine. A script
+//! turns it off and on, for whoever cuts the power.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use blockstone_base::Bytes;
 
 use crate::error::TestkitError;
+use crate::faulty::{Fault, Server};
 use crate::lease::{self, DISK_ROOT, Lease};
 use crate::tool::tool;
 
@@ -42,6 +43,7 @@ const JOB: &str = "job";
 const ANSWERS: &str = "answers";
 const CONSOLE: &str = "console";
 const POWER: &str = "power";
+const REQUESTS: &str = "requests";
 
 /// The first program of the machine. QEMU's own network has the host at 10.0.2.2.
 const INIT: &str = r"#!/bin/busybox sh
@@ -77,9 +79,7 @@ start() {
     exit 1
 }
 disk() {
-    rm -f socket
-    start disk nbdkit --foreground --unix 'DIR/socket' --pidfile 'DIR/disk.pid' \
-        FILTERS file 'DIR/BACKING' PARAMETERS
+    PROVIDE
 }
 machine() {
     start machine qemu-system-x86_64 -machine q35 -accel tcg -cpu max -smp 2 -m 1024 \
@@ -89,11 +89,11 @@ machine() {
         -chardev file,id=console,path=console,append=on -serial chardev:console \
         -chardev file,id=answers,path=answers,append=on -serial chardev:answers \
         -netdev user,id=net -device virtio-net-pci,netdev=net \
-        -drive 'file=nbd+unix:///?socket=DIR/socket,format=raw,if=none,id=disk,cache=CACHE' \
+        DRIVE \
         -device nvme,drive=disk,serial=1
 }
 cut() {
-    pids=$(cat "$@")
+    pids=$(cat "$@" 2>/dev/null)
     kill -9 $pids
     for pid in $pids; do
         while [ -e /proc/$pid ]; do sleep 0.02; done
@@ -107,6 +107,19 @@ case $1 in
 esac
 "#;
 
+/// What QEMU makes of what nbdkit serves.
+const DRIVE: &str =
+    "-drive 'file=nbd+unix:///?socket=DIR/socket,format=raw,if=none,id=disk,cache=writeback'";
+/// The same, and logs what is asked for. The log does not come before what it says.
+const LOGGED: &str = "-blockdev driver=nbd,node-name=served,server.type=unix,\
+server.path='DIR/socket' -blockdev driver=file,node-name=log,filename='DIR/requests' \
+-blockdev driver=blklogwrites,node-name=disk,file=served,log=log";
+
+/// How it starts its disk, where nbdkit is the disk.
+const NBDKIT: &str = "rm -f socket
+    start disk nbdkit --foreground --unix 'DIR/socket' --pidfile 'DIR/disk.pid' \
+        --filter=cache file 'DIR/BACKING' cache=MODE";
+
 /// What becomes of a flush on its way to the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuestDisk {
@@ -116,24 +129,19 @@ pub enum GuestDisk {
     Through,
     /// The disk ignores it.
     IgnoresFlushes,
-    /// The disk obeys it, and ignores that a single write is to be durable (FUA).
-    IgnoresFua,
-    /// The host does not hand it to the disk: QEMU's `cache=unsafe`.
-    HostIgnoresFlushes,
+    /// Written back by the disk, and all requests are logged ([`Guest::requests`]).
+    Logged,
+    /// What a broken disk makes of it, which loses its power whenever the machine does.
+    Own(Fault),
 }
 
 impl GuestDisk {
-    /// Filters of nbdkit, their parameters, and QEMU's cache mode.
-    const fn words(self) -> [&'static str; 3] {
-        let cache = "--filter=cache";
+    /// The cache mode of nbdkit's filter.
+    const fn mode(self) -> &'static str {
         match self {
-            Self::Honest => [cache, "cache=writeback", "writeback"],
-            Self::Through => [cache, "cache=writethrough", "writeback"],
-            Self::IgnoresFlushes => [cache, "cache=unsafe", "writeback"],
-            Self::IgnoresFua => {
-                ["--filter=fua --filter=cache", "fuamode=discard cache=writeback", "writeback"]
-            }
-            Self::HostIgnoresFlushes => [cache, "cache=writeback", "unsafe"],
+            Self::Through => "writethrough",
+            Self::IgnoresFlushes => "unsafe",
+            Self::Honest | Self::Logged | Self::Own(_) => "writeback",
         }
     }
 }
@@ -164,26 +172,36 @@ impl Power {
 /// The machine; removed when it goes out of scope.
 #[derive(Debug)]
 pub struct Guest {
+    /// Its disk, where that is not nbdkit's.
+    _disk: Option<Server>,
     lease: Lease,
 }
 
 impl Guest {
     /// A machine without power, whose disk of `size` holds zeros.
     pub fn create(size: Bytes, disk: GuestDisk) -> Result<Self, TestkitError> {
-        let guest = Self { lease: Lease::acquire(Path::new(DISK_ROOT))? };
-        let backing = guest.backing();
+        let lease = Lease::acquire(Path::new(DISK_ROOT))?;
+        let (dir, backing) = (lease.dir(), lease.dir().join(lease::BACKING));
         let made = File::create(&backing).and_then(|file| file.set_len(size.get()));
         made.map_err(TestkitError::file("create", &backing))?;
-        let [filters, parameters, cache] = disk.words();
+        let cache = disk.mode();
+        let drive = if disk == GuestDisk::Logged { LOGGED } else { DRIVE };
+        let requests = dir.join(REQUESTS);
+        File::create(&requests).map_err(TestkitError::file("create", &requests))?;
+        let (disk, provide) = match disk {
+            GuestDisk::Own(fault) => {
+                (Some(Server::start((&backing, &dir.join("socket")), fault, None)?), ":")
+            }
+            _ => (None, NBDKIT),
+        };
         let script = SCRIPT
-            .replace("FILTERS", filters)
-            .replace("PARAMETERS", parameters)
-            .replace("CACHE", cache)
+            .replace("PROVIDE", provide)
+            .replace("DRIVE", drive)
+            .replace("MODE", cache)
             .replace("BACKING", lease::BACKING)
-            .replace("DIR", &guest.lease.dir().to_string_lossy());
-        let power = guest.lease.dir().join(POWER);
-        write_program(&power, &script)?;
-        Ok(guest)
+            .replace("DIR", &dir.to_string_lossy());
+        write_program(&dir.join(POWER), &script)?;
+        Ok(Self { _disk: disk, lease })
     }
 
     /// The file that holds what has reached the medium.
@@ -191,9 +209,9 @@ impl Guest {
         self.lease.dir().join(lease::BACKING)
     }
 
-    /// Makes an ext4 file system on its disk, while it has no power.
-    pub fn format(&self) -> Result<(), TestkitError> {
-        tool("mkfs.ext4", &["-q".as_ref(), self.backing().as_os_str()]).map(drop)
+    /// The log of what a logged disk was asked for, in the format of Linux's dm-log-writes.
+    pub fn requests(&self) -> PathBuf {
+        self.lease.dir().join(REQUESTS)
     }
 
     /// Sets what it does at each boot, before it turns itself off: commands for busybox's shell.

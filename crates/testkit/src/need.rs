@@ -103,7 +103,7 @@ needs! {
     /// The tool that shows the system calls of a program.
     Strace "strace" ["strace"]
     /// An emulated machine with a kernel of its own, whose power can be cut: [`crate::Guest`].
-    Qemu "qemu" ["qemu-system-x86", "nbdkit", "e2fsprogs"]
+    Qemu "qemu" ["qemu-system-x86", "nbdkit"]
     /// The tool that reads Debian packages.
     DpkgDeb "dpkg-deb" ["dpkg"]
 }

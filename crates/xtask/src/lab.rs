@@ -6,6 +6,7 @@
 mod comparison;
 mod coverage;
 mod durability;
+mod log_writes;
 mod long;
 mod measure;
 mod mutations;
@@ -58,8 +59,8 @@ pub struct Lab {
 
 /// `cargo xtask lab`: done when every goal was met, and failed when one was missed.
 pub fn run(options: Options) -> Result<ExitCode> {
-    let counted = ["durability", "mutations", "options", "power-cut"].contains(&options.name.as_str());
-    if options.seeds.is_some() && !counted {
+    let counted = ["durability", "mutations", "options", "power-cut"];
+    if options.seeds.is_some() && !counted.contains(&options.name.as_str()) {
         bail!("--seeds is not an option of the experiment {}", options.name);
     }
     if options.mutations && options.name != "durability" {

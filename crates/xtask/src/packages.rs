@@ -9,36 +9,36 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use blockstone_base::Capability;
 use blockstone_testkit::{GUEST_KERNEL, GUEST_PROGRAMS, Need, POSTGRES_VERSIONS, guest_home};
 
 use crate::workspace::show;
 
 /// Installs what is missing on Debian as root, unless `install` is false; otherwise names it.
 pub fn provide(install: bool) -> Result<()> {
-    debian(install)?;
-    postgres_versions(install)?;
-    guest(install)
+    // What an emulated machine needs is large, and a lab that has one asks for it.
+    debian(install, &|need| need != Need::Qemu)?;
+    postgres_versions(install)
 }
 
-/// The kernel and the programs of the emulated machine are unpacked, not installed.
-fn guest(install: bool) -> Result<()> {
+/// Provides an emulated machine. Its kernel and programs are unpacked, not installed.
+pub fn guest() -> Result<()> {
+    debian(true, &|need| need == Need::Qemu)?;
     let home = guest_home();
-    if home.exists() {
-        return Ok(());
+    if !home.exists() && cfg!(target_arch = "x86_64") && is_debian() {
+        println!("unpacking the kernel of a guest into {}", home.display());
+        patiently(|| show(apt().arg("update")))?;
+        patiently(|| unpack_guest(&home))?;
     }
-    let here = cfg!(target_arch = "x86_64") && is_debian();
-    if !(install && here && Need::Root.capability().is_full()) {
-        println!("not installed: the kernel of a guest; the tests that need it are skipped");
-        println!(
-            "hint: unpack {GUEST_PROGRAMS}, and what {GUEST_KERNEL} depends on, into {}",
+    match Need::Qemu.capability() {
+        Capability::Full => Ok(()),
+        Capability::Degraded { why } => bail!(
+            "it needs an emulated machine: {why}\n\
+             hint: unpack Debian's {GUEST_PROGRAMS}, and what {GUEST_KERNEL} depends on, into {}",
             home.display()
-        );
-        return Ok(());
+        ),
     }
-    println!("unpacking the kernel of a guest into {}", home.display());
-    patiently(|| show(apt().arg("update")))?;
-    patiently(|| unpack_guest(&home))
 }
 
 fn unpack_guest(home: &Path) -> Result<()> {
@@ -107,10 +107,10 @@ fn unpack(address: &str, sha256: &str, home: &Path) -> Result<()> {
     Ok(())
 }
 
-fn debian(install: bool) -> Result<()> {
+fn debian(install: bool, wanted: &dyn Fn(Need) -> bool) -> Result<()> {
     let missing: Vec<&str> = Need::ALL
         .iter()
-        .filter(|need| !need.capability().is_full())
+        .filter(|&&need| wanted(need) && !need.capability().is_full())
         .flat_map(|need| need.debian_packages())
         .copied()
         .filter(|package| !is_installed(package))

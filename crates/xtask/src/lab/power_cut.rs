@@ -4,19 +4,20 @@
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use blockstone_base::Bytes;
-use blockstone_testkit::{Guest, GuestDisk, Power};
+use blockstone_testkit::{Fault, Guest, GuestDisk, Power};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::Lab;
 use super::measure::Product;
 use crate::goals::{Column, Goal, Point, Results, column};
+use crate::packages;
 
 const CUTS: u64 = 3;
 const SIZE: Bytes = Bytes::mib(64);
@@ -27,8 +28,6 @@ struct Setup {
     name: &'static str,
     disk: GuestDisk,
     cut: Power,
-    /// Whether it writes to files on ext4, or to the disk itself.
-    files: bool,
     methods: &'static str,
     found: Found,
 }
@@ -52,47 +51,34 @@ const SETUPS: &[Setup] = &[
         name: "a disk that flushes",
         disk: GuestDisk::Honest,
         cut: Power::Cycle,
-        files: false,
         methods: BOTH,
         found: Found::Durable,
-    },
-    Setup {
-        name: "ext4 on it",
-        disk: GuestDisk::Honest,
-        cut: Power::Cycle,
-        files: true,
-        methods: BOTH,
-        found: Found::Durable,
-    },
-    Setup {
-        name: "a host that ignores flushes",
-        disk: GuestDisk::HostIgnoresFlushes,
-        cut: Power::Cycle,
-        files: false,
-        methods: "fsync,direct-none",
-        found: Found::Lost,
     },
     Setup {
         name: "a disk that ignores flushes",
         disk: GuestDisk::IgnoresFlushes,
         cut: Power::Cycle,
-        files: false,
         methods: BOTH,
         found: Found::Lost,
     },
     Setup {
-        name: "one that ignores FUA, ext4",
-        disk: GuestDisk::IgnoresFua,
+        name: "a disk that loses a flush",
+        disk: GuestDisk::Own(Fault::LosesFlush(100)),
         cut: Power::Cycle,
-        files: true,
-        methods: "direct-dsync,direct-none",
+        methods: "fsync,direct-none",
+        found: Found::Lost,
+    },
+    Setup {
+        name: "a disk that tears pages",
+        disk: GuestDisk::Own(Fault::TearsPage(50)),
+        cut: Power::Cycle,
+        methods: "fsync,direct-none",
         found: Found::Lost,
     },
     Setup {
         name: "a disk without a cache",
         disk: GuestDisk::Through,
         cut: Power::Cycle,
-        files: false,
         methods: BOTH,
         found: Found::Nothing,
     },
@@ -100,7 +86,6 @@ const SETUPS: &[Setup] = &[
         name: "a disk that keeps its power",
         disk: GuestDisk::Honest,
         cut: Power::Reset,
-        files: false,
         methods: BOTH,
         found: Found::Nothing,
     },
@@ -113,10 +98,12 @@ const COLUMNS: &[Column] = &[
     column("acknowledged", "acknowledged\nwrites", 0),
     column("checked", "flushed blocks\nchecked", 0),
     column("lost", "of these\nlost", 0),
+    column("torn", "of these\ntorn", 0),
     column("seconds_a_cut", "seconds\na cut", 1),
 ];
 
 pub fn run(lab: &Lab) -> Result<Results> {
+    packages::guest()?;
     let product = Product::build(lab)?;
     let cuts = lab.options.seeds.unwrap_or(CUTS);
     let (mut points, mut goals) = (Vec::new(), Vec::new());
@@ -138,6 +125,9 @@ struct Measured {
     /// Of blocks that were flushed.
     checked: f64,
     lost: f64,
+    torn: f64,
+    /// Verifications that knew the cache from the drive itself.
+    declared: f64,
     seconds_a_cut: f64,
 }
 
@@ -145,7 +135,7 @@ impl Measured {
     fn of(document: &Value, guest: &Guest, seconds: f64) -> Result<Self> {
         let row = &document["tables"]["durability-witnessed"][0];
         let number = |key: &str| {
-            let value = row[key]["value"].as_f64();
+            let value = row[key].as_f64();
             value.with_context(|| format!("find {key} in what was witnessed: {document:#}"))
         };
         let (conclusive, inconclusive) = (number("cuts")?, number("cuts_inconclusive")?);
@@ -163,12 +153,16 @@ impl Measured {
             eprintln!("    {}", answer["answer"].as_str().unwrap_or_default());
             let streams = answer["tables"]["durability-streams"].as_array();
             for stream in streams.context("find the writers")? {
-                if stream["method"]["value"].as_str().is_some_and(|it| it.ends_with(" (control)")) {
+                if stream["method"].as_str().is_some_and(|it| it.ends_with(" (control)")) {
                     continue;
                 }
-                measured.checked += stream["checked"]["value"].as_f64().unwrap_or_default();
-                measured.lost += stream["lost"]["value"].as_f64().unwrap_or_default();
+                measured.checked += stream["checked"].as_f64().unwrap_or_default();
+                measured.lost += stream["lost"].as_f64().unwrap_or_default();
+                measured.torn += stream["torn"].as_f64().unwrap_or_default();
             }
+            let mut chain = answer["tables"]["durability-chain"].as_array().into_iter().flatten();
+            let declares = chain.any(|layer| layer["drive_cache"] == "write back");
+            measured.declared += f64::from(u8::from(declares));
         }
         Ok(measured)
     }
@@ -185,6 +179,7 @@ impl Measured {
             self.acknowledged,
             self.checked,
             self.lost,
+            self.torn,
             self.seconds_a_cut,
         ];
         Point { name: name.to_owned(), values }
@@ -198,6 +193,7 @@ impl Setup {
         let mut goals = vec![
             Goal::within(what("cuts verified"), measured.cuts(), cuts, cuts),
             Goal::within(what("cuts with loss"), measured.with_loss, with_loss, with_loss),
+            Goal::within(what("caches declared by the drive"), measured.declared, cuts, cuts),
         ];
         match self.found {
             Found::Durable => {
@@ -214,9 +210,6 @@ impl Setup {
     /// Has the witness cut this often.
     fn cycle(&self, product: &Product<'_>, cuts: u64) -> Result<Measured> {
         let guest = Guest::create(SIZE, self.disk)?;
-        if self.files {
-            guest.format()?;
-        }
         let (log, said) = (product.scratch().join("log"), product.scratch().join("said"));
         let _ = fs::remove_file(&log);
         let mut witness = Command::new(product.binary());
@@ -241,27 +234,51 @@ impl Setup {
 
     /// Boots the machine, with a job that verifies and writes.
     fn start(&self, product: &Product<'_>, guest: &Guest, said: &Path) -> Result<()> {
-        let port = || {
-            let text = fs::read_to_string(said).ok()?;
-            let (_, rest) = text.split_once("listens at 127.0.0.1:")?;
-            Some(rest.split_once(',')?.0.to_owned())
-        };
-        await_that(|| port().is_some())?;
-        let port = port().context("read the port of the witness")?;
-        let (path, mount, write) = if self.files {
-            ("/mnt", "mount -t ext4 $DISK /mnt", "--patterns overwrite,append")
-        } else {
-            ("$DISK", "", "--destroy $DISK")
-        };
+        await_that(|| port_in(said).is_some())?;
+        let port = port_in(said).context("read the port of the witness")?;
         let methods = self.methods;
-        let check = format!("blockstone check durability --witness $HOST:{port} {path}");
+        let check = format!("blockstone check durability --witness $HOST:{port} $DISK");
         let job = format!(
-            "{mount}\n{check} --verify --json >/answers\n{check} --methods {methods} {write}\n"
+            "{check} --verify --json >/answers\n{check} --methods {methods} --destroy $DISK\n"
         );
         guest.install(&job, &[product.binary()])?;
         guest.power(Power::On)?;
         Ok(())
     }
+}
+
+/// A witness for as long as it lives.
+#[derive(Debug)]
+pub struct Witness {
+    child: Child,
+    pub port: String,
+}
+
+impl Witness {
+    pub fn start(product: &Product<'_>, log: &Path) -> Result<Self> {
+        let said = product.scratch().join("said");
+        let mut command = Command::new(product.binary());
+        command.args(["check", "durability", "--serve", "127.0.0.1:0", "--log"]).arg(log);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&said)?);
+        let mut witness = Self { child: command.spawn()?, port: String::new() };
+        await_that(|| port_in(&said).is_some())?;
+        witness.port = port_in(&said).context("read the port of the witness")?;
+        Ok(witness)
+    }
+}
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        // Either fails only when it has ended by itself.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+fn port_in(said: &Path) -> Option<String> {
+    let text = fs::read_to_string(said).ok()?;
+    let (_, rest) = text.split_once("listens at 127.0.0.1:")?;
+    Some(rest.split_once(',')?.0.to_owned())
 }
 
 fn end(child: &Child) -> Result<()> {

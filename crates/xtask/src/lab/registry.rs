@@ -3,8 +3,8 @@
 use blockstone_testkit::Need;
 
 use super::{
-    Lab, comparison, coverage, durability, long, mutations, options, power_cut, reduce, redundancy,
-    verb_cost, zoo,
+    Lab, comparison, coverage, durability, log_writes, long, mutations, options, power_cut, reduce,
+    redundancy, verb_cost, zoo,
 };
 use crate::goals::Entry;
 
@@ -23,9 +23,15 @@ pub const ALL: &[Entry<Lab>] = &[
     },
     Entry {
         name: "power-cut",
-        doc: "Whether check durability tells lost flushes by cuts: a machine on 7 kinds of disks",
-        needs: &[Need::Qemu],
+        doc: "Whether check durability tells lost flushes by cuts: a machine on 6 kinds of disks",
+        needs: &[],
         run: power_cut::run,
+    },
+    Entry {
+        name: "log-writes",
+        doc: "Whether check durability loses what a disk has, after and between 30 flushes",
+        needs: &[Need::Root, Need::Loop],
+        run: log_writes::run,
     },
     Entry {
         name: "reduce",
