@@ -202,16 +202,17 @@ fn take_apart(dir: &Path) -> Result<(), TestkitError> {
         }
         retry(|| throttle.remove())?;
     }
-    let mount = dir.join(MOUNT);
-    if is_mounted(&mount)? {
-        retry(|| tool("umount", &[mount.as_os_str()]).map(drop))?;
+    let served = dir.join(SERVED);
+    let (beneath, mounts): (Vec<_>, Vec<_>) =
+        mounts_below(dir)?.into_iter().rev().partition(|mount| *mount == served);
+    for mount in mounts {
+        unmount(&mount)?;
     }
     for device in devices {
         retry(|| tool("losetup", &["--detach".as_ref(), device.as_os_str()]).map(drop))?;
     }
-    let served = dir.join(SERVED);
-    if is_mounted(&served)? {
-        retry(|| tool("umount", &[served.as_os_str()]).map(drop))?;
+    for mount in beneath {
+        unmount(&mount)?;
     }
     if let Ok(number) = fs::read_to_string(dir.join(ZRAM)) {
         remove_zram(number.trim())?;
@@ -266,10 +267,19 @@ pub(crate) fn device_number(device: &Path) -> Result<String, TestkitError> {
 
 /// Whether a file system is mounted at `path`, from this process's own view of the mounts.
 pub(crate) fn is_mounted(path: &Path) -> Result<bool, TestkitError> {
+    Ok(mounts_below(path)?.iter().any(|mount| mount == path))
+}
+
+/// Where file systems are mounted at `dir` and below, in the order in which they were mounted.
+fn mounts_below(dir: &Path) -> Result<Vec<PathBuf>, TestkitError> {
     let table = Path::new("/proc/self/mounts");
     let mounts = fs::read_to_string(table).map_err(TestkitError::file("read", table))?;
-    let path = path.to_string_lossy();
-    Ok(mounts.lines().any(|line| line.split(' ').nth(1) == Some(&path)))
+    let points = mounts.lines().filter_map(|line| line.split(' ').nth(1)).map(Path::new);
+    Ok(points.filter(|point| point.starts_with(dir)).map(Path::to_owned).collect())
+}
+
+fn unmount(mount: &Path) -> Result<(), TestkitError> {
+    retry(|| tool("umount", &[mount.as_os_str()]).map(drop))
 }
 
 /// A device is busy for a moment after its last user is gone (udev looks at it, a killed process

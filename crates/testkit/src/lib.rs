@@ -31,6 +31,7 @@ mod device;
 mod error;
 mod faulty;
 mod file;
+mod fuse;
 mod guest;
 mod hog;
 mod lease;
@@ -50,6 +51,7 @@ pub use device::{Backing, DeviceSpec, FileSystem, LoopDevice};
 pub use error::TestkitError;
 pub use faulty::{Fault, Request};
 pub use file::{FileKind, ScratchDir};
+pub use fuse::{FuseCache, FuseMounts, FusePages};
 pub use guest::{GUEST_KERNEL, GUEST_PROGRAMS, Guest, GuestDisk, Power, guest_home};
 pub use hog::CpuHog;
 pub use need::{

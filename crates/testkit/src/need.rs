@@ -104,6 +104,10 @@ needs! {
     Strace "strace" ["strace"]
     /// An emulated machine with a kernel of its own, whose power can be cut: [`crate::Guest`].
     Qemu "qemu" ["qemu-system-x86", "nbdkit"]
+    /// A kernel that lets a program serve a file system (FUSE).
+    Fuse "fuse" ["mount"]
+    /// A file system that shows the files of others (overlay).
+    Overlay "overlay" ["mount"]
     /// The tool that reads Debian packages.
     DpkgDeb "dpkg-deb" ["dpkg"]
 }
@@ -134,8 +138,8 @@ impl Need {
                 Ok(_) => Capability::Full,
                 Err(error) => Capability::degraded(format!("io_uring_setup fails: {error}")),
             },
-            Self::Xfs => root_and(|| file_system("xfs")),
-            Self::Btrfs => root_and(|| file_system("btrfs")),
+            Self::Xfs | Self::Btrfs => root_and(|| file_system(self.name())),
+            Self::Fuse | Self::Overlay => root_and(|| known(self.name())),
             Self::Tmpfs => given(is_tmpfs("/dev/shm"), "/dev/shm is not a tmpfs"),
             Self::Prometheus => from(programs(&["prometheus", "curl"])),
             Self::Postgres => {
@@ -333,8 +337,13 @@ fn programs(names: &[&str]) -> Result<(), String> {
 /// Its mkfs, and the kernel's part.
 fn file_system(name: &str) -> Result<(), String> {
     programs(&[&format!("mkfs.{name}")])?;
+    known(name)
+}
+
+/// The kernel's part of a file system.
+fn known(name: &str) -> Result<(), String> {
     let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
-    let listed = known.lines().any(|line| line.trim() == name);
+    let listed = known.lines().any(|line| line.split_whitespace().last() == Some(name));
     listed.then_some(()).ok_or_else(|| format!("the kernel does not list {name}"))
 }
 
