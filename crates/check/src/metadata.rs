@@ -377,11 +377,13 @@ impl Check<'_> {
     }
 
     /// Removes the files that are left by their names, all ranks at once and without a list of
-    /// them. What goes wrong goes wrong again, and is reported, when the whole is removed.
+    /// them, in the order in which they were made: those whose inodes are in one block go together.
+    /// What goes wrong goes wrong again, and is reported, when the whole is removed.
     fn clear(&mut self, ranks: &Ranks<'_>, filled: u64) {
         if filled > 0 && self.observer.interrupted().is_none() {
             self.observer.phase("remove");
             let task = Task::new(Operation::Unlink, 0..filled, FILL_LIMIT);
+            let task = Task { spread: false, ..task };
             ranks.run(&task, &mut self.device, self.observer);
         }
     }

@@ -42,11 +42,14 @@ pub struct Task {
     pub limits: Vec<u64>,
     /// No operation starts after this time.
     pub limit: Duration,
+    /// In an order that is spread over all files, or one after the other.
+    pub spread: bool,
 }
 
 impl Task {
     pub fn new(operation: Operation, numbers: std::ops::Range<u64>, limit: Duration) -> Self {
-        Self { operation, kind: Kind::File, numbers, limits: Vec::new(), limit }
+        let spread = operation != Operation::Create;
+        Self { operation, kind: Kind::File, numbers, limits: Vec::new(), limit, spread }
     }
 }
 
@@ -122,6 +125,7 @@ impl Ranks<'_> {
             numbers: task.numbers.clone(),
             limit: task.limits.get(rank as usize).copied().unwrap_or(u64::MAX),
             kind: task.kind,
+            spread: task.spread,
             content: self.content,
             until_ns,
             stop,

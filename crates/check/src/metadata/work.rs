@@ -43,6 +43,9 @@ pub struct Job<'a> {
     pub limit: u64,
     /// What is removed by [`Operation::Unlink`].
     pub kind: Kind,
+    /// In an order that is spread over all of them at any moment, so that the first part stands for
+    /// the whole.
+    pub spread: bool,
     /// Written to each file that is made durable.
     pub content: &'a [u8],
     /// Ends after this instant, and when `stop` is set.
@@ -224,13 +227,10 @@ impl Job<'_> {
         }
     }
 
-    /// The files in an order that is spread over all of them at any moment, so that the first part
-    /// stands for the whole; one after the other where they are made.
     fn order(&self) -> impl Iterator<Item = u64> + use<> {
         let Range { start, end } = self.numbers.clone();
         let files = end.saturating_sub(start);
-        let is_spread = self.operation != Operation::Create;
-        let step = if is_spread { stride(files) } else { 1 };
+        let step = if self.spread { stride(files) } else { 1 };
         let at = move |at: u64| (u128::from(at) * u128::from(step) % u128::from(files)) as u64;
         (0..files.min(self.limit)).map(move |number| start + at(number))
     }
