@@ -41,11 +41,13 @@ pub fn of_path(
         claim::directory(path)?;
     }
     let mut witness = Witness::of_this_process();
+    let upper = survey::upper_layer(Path::new("/"), path);
     let place = place::Place {
         path: Path::new(&target.path),
         id,
         file_system: &kind,
         is_device: target.kind == PathKind::BlockDevice,
+        upper: upper.as_ref(),
     };
     let tried = if target.kind == PathKind::Directory {
         matrix::all(&place, &mut witness, observer)?

@@ -56,6 +56,30 @@ pub fn target(root: &Path, path: &Path) -> Result<StorageTarget, SurveyError> {
     Ok(describe(root, &Place::of(path)?))
 }
 
+/// A directory of a file system that an overlay shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    pub path: PathBuf,
+    /// The type of its file system.
+    pub file_system: String,
+}
+
+/// Where an overlay keeps what is new in its directory `path`. None where that is no overlay. The
+/// layer may be one that only another mount namespace has, and its directory not made yet.
+pub fn upper_layer(root: &Path, path: &Path) -> Option<Layer> {
+    upper_layer_of(root, &Place::of(path).ok()?)
+}
+
+fn upper_layer_of(root: &Path, place: &Place) -> Option<Layer> {
+    let mounts = Mounts::read(root);
+    let mount = mounts.holding(place.mount_id, place.device, &place.path)?;
+    let upper = Path::new(mount.option("upperdir").filter(|_| mount.kind == "overlay")?);
+    let shown = mount.root.strip_prefix("/").ok()?;
+    let inside = place.path.strip_prefix(&mount.mount_point).ok()?;
+    let file_system = mounts.above(upper)?.kind.clone();
+    Some(Layer { path: upper.join(shown).join(inside), file_system })
+}
+
 /// The survey of a place whose system calls have been answered.
 fn describe(root: &Path, place: &Place) -> StorageTarget {
     let mounts = Mounts::read(root);

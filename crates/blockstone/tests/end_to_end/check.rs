@@ -8,15 +8,15 @@ mod metadata;
 mod order;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use blockstone_base::Bytes;
 use blockstone_testkit::{
-    DeviceSpec, FileKind, FileSystem, LoopDevice, PostgresServer, Ran, ScratchDir,
-    blockstone_binary, require, run,
+    DeviceSpec, FileKind, FileSystem, FuseCache, FuseMounts, LoopDevice, PostgresServer, Ran,
+    ScratchDir, blockstone_binary, require, run,
 };
 use serde_json::Value;
 
@@ -121,6 +121,48 @@ fn what_the_journal_and_memory_serve_is_never_direct() {
     assert!(["memory", "refused"].contains(&expected), "{document:#}");
     has(&document, &[("read", [expected; 4]), ("append", [expected; 4])]);
     assert_eq!(outcome(&document, "not-direct"), "inconclusive");
+}
+
+/// An overlay whose upper layer is in this directory.
+fn overlay(layers: &Path) -> (coherence::Undo, PathBuf) {
+    let [lower, upper, work, merged] =
+        ["lower", "upper", "work", "merged"].map(|name| layers.join(name));
+    for dir in [&lower, &upper, &work] {
+        fs::create_dir(dir).unwrap();
+    }
+    let [lower, upper, work] = [lower, upper, work].map(|dir| dir.display().to_string());
+    let options = format!("-t overlay -o lowerdir={lower},upperdir={upper},workdir={work}");
+    (coherence::mounted(&options, Path::new("overlay"), &merged), merged)
+}
+
+#[test]
+fn an_overlay_is_as_its_upper_layer_and_fuse_as_its_server_allows() {
+    require!(Bpf, Loop, Overlay, Tmpfs, Fuse);
+    let _turn = Place::new();
+    let ext4 = mounted(FileSystem::Ext4, 64);
+    let (_undo, merged) = overlay(&ext4.mount_point().unwrap());
+    let document = checked(&merged).json();
+    has(&document, &["read", "overwrite", "append", "fill-hole"].map(|it| (it, HONEST)));
+    assert_eq!(names(&merged), Vec::<String>::new(), "nothing is left");
+    let memory = ScratchDir::in_memory().unwrap();
+    let (_undo, merged) = overlay(memory.path());
+    let document = checked(&merged).json();
+    let expected = class(&document, "read/block");
+    assert!(["memory", "refused"].contains(&expected), "{document:#}");
+    has(&document, &[("overwrite", [expected; 4]), ("append", [expected; 4])]);
+
+    let refuses = FuseCache { direct: false, ..FuseCache::UNTIL_OPENED };
+    let mounts = FuseMounts::create(&[FuseCache::UNTIL_OPENED, FuseCache::NOTHING, refuses]);
+    let mounts = mounts.unwrap();
+    for (mount, expected) in mounts.paths().iter().zip(["direct", "direct", "refused"]) {
+        let document = checked(mount).json();
+        let all = ["read", "overwrite", "append", "fill-hole"];
+        has(&document, &all.map(|operation| (operation, [expected; 4])));
+        let evidence = document["cells"][0]["evidence"].as_str().unwrap();
+        let said = evidence.contains("what the server caches is not seen");
+        assert_eq!(said, expected == "direct", "{evidence}");
+        assert_eq!(names(mount), Vec::<String>::new(), "nothing is left");
+    }
 }
 
 #[test]

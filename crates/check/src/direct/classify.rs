@@ -110,10 +110,12 @@ fn of_served(seen: &Seen) -> (Class, String) {
 fn by_counts(seen: &Seen, counted: &Counted) -> (Class, String) {
     let Counted { calls, cached_calls, added_pages, direct_ios } = *counted;
     if added_pages > 0 {
-        let evidence = format!(
-            "{cached_calls} of {calls} requests added {} to the page cache",
-            pages(added_pages)
-        );
+        // Of an overlay, pages are added to a file that the requests do not name.
+        let requests = match cached_calls {
+            0 => format!("{calls} requests"),
+            some => format!("{some} of {calls} requests"),
+        };
+        let evidence = format!("{requests} added {} to the page cache", pages(added_pages));
         return left(seen, evidence);
     }
     match (seen.caching, direct_ios) {

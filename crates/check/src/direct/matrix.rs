@@ -61,9 +61,10 @@ pub fn all(
                 return Ok(tried);
             }
             let Some(file) = ScratchFile::prepared(place, operation, block)? else { continue };
-            let ScratchFile { direct, plain, .. } = &file;
-            let number = watched(plain, witness);
-            let trial = Trial { place, operation, shape, block, plain, number };
+            let ScratchFile { direct, plain, real, .. } = &file;
+            let (number, real) = (watched(plain, witness), real.as_ref());
+            let real = real.map(|real| (real, watched(real, witness)));
+            let trial = Trial { place, operation, shape, block, plain, number, real };
             if tried.statx.is_empty() {
                 tried.statx = said_by(plain);
             }
@@ -84,8 +85,8 @@ pub fn reads(place: &Place<'_>, witness: &mut Witness) -> Result<Tried, CheckErr
     let plain = File::open(place.path).map_err(|source| plain.error("open", source))?;
     let number = watched(&plain, witness);
     let trial = |shape| {
-        let operation = Operation::Read;
-        Trial { place, operation, shape, block: BLOCKS.0, plain: &plain, number }
+        let (operation, plain, real) = (Operation::Read, &plain, None);
+        Trial { place, operation, shape, block: BLOCKS.0, plain, number, real }
     };
     let cells = Shape::ALL.iter().map(|&shape| trial(shape).run(direct.as_ref(), witness));
     let cells = cells.collect::<Result<_, _>>()?;
@@ -116,6 +117,8 @@ struct Trial<'a> {
     block: usize,
     plain: &'a File,
     number: Option<usize>,
+    /// The same of the file that has its pages, if that is another.
+    real: Option<(&'a File, Option<usize>)>,
 }
 
 /// What the requests came to.
@@ -134,7 +137,7 @@ impl Trial<'_> {
     ) -> Result<Cell, CheckError> {
         let promised = self.promised();
         let before = self.cached();
-        let in_memory = cached::is_in_memory(self.plain).unwrap_or(false);
+        let in_memory = cached::is_in_memory(self.with_pages()).unwrap_or(false);
         let counted_before = self.counted(witness);
         let charged_before = charged(self.operation);
         let (done, most) = match direct {
@@ -148,7 +151,7 @@ impl Trial<'_> {
             requests: done.requests,
             error: done.error,
             in_memory,
-            caching: Caching::of(self.place.file_system, self.place.is_device),
+            caching: self.caching(),
             says_refused: alignment_of(self.plain) == Alignment::Refused,
             before_cached_bytes: before,
             most_cached_bytes: most,
@@ -253,16 +256,35 @@ impl Trial<'_> {
         done
     }
 
+    fn caching(&self) -> Caching {
+        match (self.real, self.place.upper) {
+            (Some(_), Some(upper)) => Caching::of(&upper.file_system, false),
+            _ => Caching::of(self.place.file_system, self.place.is_device),
+        }
+    }
+
+    fn with_pages(&self) -> &File {
+        self.real.map_or(self.plain, |(file, _)| file)
+    }
+
     fn cached(&self) -> Option<u64> {
         let bytes = (REQUESTS * self.block) as u64;
-        match cached::look_at(self.plain, bytes, Instant::now() + PATIENCE) {
+        match cached::look_at(self.with_pages(), bytes, Instant::now() + PATIENCE) {
             Ok(Look::Cached(found)) => Some(found.cached_bytes),
             _ => None,
         }
     }
 
     fn counted(&self, witness: &mut Witness) -> Option<Effect> {
-        witness.effects()?.get(self.number?).copied()
+        let effects = witness.effects()?;
+        let mut effect = *effects.get(self.number?)?;
+        if let Some((_, number)) = self.real {
+            // The calls are to one file, and what the kernel does for them is done to the other.
+            let real = effects.get(number?)?;
+            effect.direct_ios = real.direct_ios;
+            effect.other_pages += real.other_pages;
+        }
+        Some(effect)
     }
 }
 

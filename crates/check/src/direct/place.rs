@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use blockstone_sys::survey::Layer;
+
 /// Requests of a cell: enough that one odd page does not decide, few enough for a second.
 pub const REQUESTS: usize = 32;
 
@@ -13,4 +15,6 @@ pub struct Place<'a> {
     /// Its type; empty for a device.
     pub file_system: &'a str,
     pub is_device: bool,
+    /// Where its files are, if it is an overlay.
+    pub upper: Option<&'a Layer>,
 }

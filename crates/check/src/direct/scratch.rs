@@ -25,6 +25,8 @@ pub struct ScratchFile {
     pub direct: Result<BlockFile, FileError>,
     /// To ask about it.
     pub plain: File,
+    /// The file of another file system that has its pages, where it is one of an overlay.
+    pub real: Option<File>,
     /// Shares its blocks.
     twin: Option<Box<Self>>,
 }
@@ -85,18 +87,20 @@ impl ScratchFile {
     }
 
     fn create(place: &Place<'_>, purpose: &str) -> Result<Self, CheckError> {
-        let path = place.path.join(scratch::name(place.id, purpose));
+        let name = scratch::name(place.id, purpose);
+        let path = place.path.join(&name);
         let buffered = BlockFile::create_new(&path, false)?;
         // From here until its name is gone, the next check finds it if this one is killed.
         let made = buffered.lock_exclusive().and_then(|()| {
             let direct = BlockFile::open(&path, Access::ReadWrite, true);
             let plain = File::open(&path).map_err(|source| buffered.error("open", source))?;
-            Ok((direct, plain))
+            let real = place.upper.and_then(|upper| File::open(upper.path.join(&name)).ok());
+            Ok((direct, plain, real))
         });
         let removed = std::fs::remove_file(&path);
-        let (direct, plain) = made?;
+        let (direct, plain, real) = made?;
         removed.map_err(|source| buffered.error("remove", source))?;
-        Ok(Self { buffered, direct, plain, twin: None })
+        Ok(Self { buffered, direct, plain, real, twin: None })
     }
 
     /// Writes all of it, so that it compresses or not.

@@ -16,7 +16,7 @@ use super::super::{Place, failed_rules, keeps_to_its_schema, names};
 use super::class;
 
 /// What one test has to undo: a mount or a loop device.
-struct Undo(&'static str, Vec<PathBuf>);
+pub struct Undo(&'static str, Vec<PathBuf>);
 
 impl Drop for Undo {
     fn drop(&mut self) {
@@ -25,7 +25,7 @@ impl Drop for Undo {
     }
 }
 
-fn mounted(options: &str, what: &Path, at: &Path) -> Undo {
+pub fn mounted(options: &str, what: &Path, at: &Path) -> Undo {
     fs::create_dir_all(at).unwrap();
     let ran = run(Command::new("mount").args(options.split(' ')).arg(what).arg(at));
     assert_eq!(ran.code, Some(0), "{ran:#?}");

@@ -137,7 +137,16 @@ fn an_overlay_writes_to_its_upper_layer() {
     let overlay = "60 27 0:50 / /merged rw - overlay overlay \
                    rw,lowerdir=/l1:/l2,upperdir=/disk/upper,workdir=/disk/work";
     tree.disk(VDA, "254:0", 2048).mounts(&["28 27 254:0 / /disk rw - ext4 /dev/vda rw", overlay]);
-    assert_eq!(names(&describe(tree.root(), &directory("/merged/db", (0, 50), 60))), ["vda"]);
+    let database = directory("/merged/db", (0, 50), 60);
+    assert_eq!(names(&describe(tree.root(), &database)), ["vda"]);
+    let layer = upper_layer_of(tree.root(), &database).unwrap();
+    assert_eq!((layer.path, &*layer.file_system), (PathBuf::from("/disk/upper/db"), "ext4"));
+    assert_eq!(upper_layer_of(tree.root(), &directory("/disk/db", (254, 0), 28)), None);
+    // A part of it on another mount.
+    let bound = "61 27 0:50 /db /bound rw - overlay overlay rw,lowerdir=/l,upperdir=/disk/upper";
+    tree.mounts(&["28 27 254:0 / /disk rw - ext4 /dev/vda rw", bound]);
+    let layer = upper_layer_of(tree.root(), &directory("/bound/x", (0, 50), 61)).unwrap();
+    assert_eq!(layer.path, Path::new("/disk/upper/db/x"));
 }
 
 #[test]
