@@ -41,6 +41,8 @@ named! {
         Dsync = "dsync",
         /// With `O_DIRECT`.
         Direct = "direct",
+        /// To memory that is mapped to the file (mmap(2)), then msync(2).
+        Mapped = "mapped",
     }
 }
 
@@ -54,6 +56,15 @@ named! {
         Reopened = "reopened",
         /// With `O_DIRECT`.
         Direct = "direct",
+        /// From memory that stays mapped to the file.
+        Mapped = "mapped",
+    }
+}
+
+impl ReadMode {
+    /// Whether it goes on with what it opened once, so that opening the file again may show more.
+    pub const fn stays_open(self) -> bool {
+        matches!(self, Self::Held | Self::Mapped)
     }
 }
 

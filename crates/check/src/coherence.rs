@@ -12,6 +12,9 @@ mod names;
 mod ranks;
 mod session;
 mod stamp;
+#[cfg(test)]
+mod tests;
+mod truncate;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -221,22 +224,7 @@ fn coordinate(
     observer: &mut dyn Observer,
 ) -> Result<CoherenceFindings, CheckError> {
     let clock_bound_ns = ranks.iter().map(|rank| rank.bound_ns).max().unwrap_or_default();
-    let mut session = Session {
-        ranks,
-        observer,
-        rounds: plan.rounds,
-        patience: plan.patience,
-        free_run_ms: plan.free_run.as_millis() as u32,
-        until: Instant::now() + plan.limit,
-        unfinished: false,
-        opened: Vec::new(),
-        began_ns: now_ns(),
-        cells: Vec::new(),
-        notes: Vec::new(),
-        next_version: 1,
-        next_block: 0,
-        next_name: 0,
-    };
+    let mut session = session(plan, ranks, observer);
     let tried = try_all(&mut session, plan, &targets);
     let mut findings = CoherenceFindings {
         subject: subject(plan, &targets),
@@ -259,6 +247,25 @@ fn coordinate(
     tried.map(|()| findings)
 }
 
+fn session<'a>(plan: &Plan, ranks: Vec<Rank>, observer: &'a mut dyn Observer) -> Session<'a> {
+    Session {
+        ranks,
+        observer,
+        rounds: plan.rounds,
+        patience: plan.patience,
+        free_run_ms: plan.free_run.as_millis() as u32,
+        until: Instant::now() + plan.limit,
+        unfinished: false,
+        opened: Vec::new(),
+        began_ns: now_ns(),
+        cells: Vec::new(),
+        notes: Vec::new(),
+        next_version: 1,
+        next_block: 0,
+        next_name: 0,
+    }
+}
+
 fn subject(plan: &Plan, targets: &[Target]) -> String {
     let mut names: Vec<String> = plan.paths.iter().map(|it| it.display().to_string()).collect();
     names.extend(targets.iter().skip(names.len()).map(|it| it.about.clone()));
@@ -268,6 +275,27 @@ fn subject(plan: &Plan, targets: &[Target]) -> String {
 
 fn try_all(session: &mut Session<'_>, plan: &Plan, targets: &[Target]) -> Result<(), CheckError> {
     let is_directory = targets[0].kind == PathKind::Directory;
+    start(session, plan, is_directory)?;
+    if session.opened.len() > 1 {
+        data::ping_pong(session)?;
+        data::free_run(session)?;
+        data::false_sharing(session)?;
+        // What mounts that do not know of each other share is not cut.
+        if is_directory {
+            truncate::all(session)?;
+        }
+        if targets[0].kind != PathKind::BlockDevice {
+            names::locks(session)?;
+        }
+    }
+    if is_directory {
+        names::all(session)?;
+    }
+    Ok(())
+}
+
+/// Makes the file, and opens it at all ranks.
+fn start(session: &mut Session<'_>, plan: &Plan, is_directory: bool) -> Result<(), CheckError> {
     if !session.ranks[0].can_write {
         let why = "rank 0 cannot write there";
         let hint = "name the path that can be written to first";
@@ -287,19 +315,7 @@ fn try_all(session: &mut Session<'_>, plan: &Plan, targets: &[Target]) -> Result
         let hint = "free some space, or choose another directory";
         return Err(CheckError::Rank { doing, rank: 0, error, hint });
     }
-    open(session)?;
-    if session.opened.len() > 1 {
-        data::ping_pong(session)?;
-        data::free_run(session)?;
-        data::false_sharing(session)?;
-        if targets[0].kind != PathKind::BlockDevice {
-            names::locks(session)?;
-        }
-    }
-    if is_directory {
-        names::all(session)?;
-    }
-    Ok(())
+    open(session)
 }
 
 /// Opens the file at all ranks. Where that of rank 0 is not seen, nothing can be read of it.

@@ -95,6 +95,8 @@ pub fn name_of(errno: i32) -> String {
         (Errno::ACCESS, "EACCES"),
         (Errno::ROFS, "EROFS"),
         (Errno::DQUOT, "EDQUOT"),
+        (Errno::NODEV, "ENODEV"),
+        (Errno::FAULT, "EFAULT"),
     ];
     let found = known.iter().find(|(known, _)| known.raw_os_error() == errno);
     found.map_or_else(

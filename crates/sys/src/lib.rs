@@ -37,6 +37,7 @@ pub mod fiemap;
 pub mod file;
 pub mod heap;
 pub mod held;
+pub mod mapped;
 pub mod memory;
 mod mounts;
 pub mod nvme;

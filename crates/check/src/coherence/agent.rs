@@ -15,6 +15,7 @@ use blockstone_measure::scratch;
 use blockstone_sys::buffer::{ArenaError, Slot};
 use blockstone_sys::clock::now_ns;
 use blockstone_sys::file::{Access, BlockFile, FileError};
+use blockstone_sys::mapped::Mapped;
 use blockstone_sys::range_lock::{self, RangeLock};
 use rustix::fs::{Advice, FlockOperation};
 use rustix::io::Errno;
@@ -43,6 +44,7 @@ pub struct Agent {
     id: u64,
     held: Option<BlockFile>,
     direct: Option<Result<BlockFile, i32>>,
+    mapped: Option<Result<Mapped, i32>>,
     memory: Slot,
     /// The file, if this rank made it.
     made: Option<(PathBuf, BlockFile)>,
@@ -68,6 +70,7 @@ impl Agent {
             id: 0,
             held: None,
             direct: None,
+            mapped: None,
             memory,
             made: None,
             names: BTreeMap::new(),
@@ -121,10 +124,20 @@ impl Agent {
                 Ok(Answer::Content(stamp::read(self.id, number, data)))
             }
             Ask::Drop { block } if block < BLOCKS => {
-                let file = self.held()?;
+                let (file, offset) = (self.held()?, offset_of(block));
                 let _ = file.fdatasync();
-                file.drop_cached_part(offset_of(block), BLOCK_BYTES as u64);
+                // What is mapped is not dropped.
+                if let Some(Ok(mapped)) = &self.mapped {
+                    mapped.forget(offset as usize, BLOCK_BYTES);
+                }
+                file.drop_cached_part(offset, BLOCK_BYTES as u64);
                 Ok(Answer::Done)
+            }
+            Ask::Cut if self.kind == PathKind::Directory => {
+                let file = self.held()?;
+                let cut = file.set_size(offset_of(BLOCKS - 1));
+                let extended = cut.and_then(|()| file.set_size(FILE_BYTES));
+                extended.map(|()| Answer::Done).map_err(|error| errno_of(&error))
             }
             Ask::FreeRun(run) if is_bounded(&run) => self.free_run(&run),
             Ask::Lock { lock, wait_ms } => {
@@ -183,7 +196,10 @@ impl Agent {
             let _ = rustix::fs::fadvise(&file, 0, None, Advice::Random);
             Ok(file)
         };
-        self.held = Some(open(false)?);
+        let held = open(false)?;
+        let mapped = Mapped::new(&held, FILE_BYTES as usize, self.can_write);
+        self.mapped = Some(mapped.map_err(|error| error.raw_os_error().unwrap_or(EIO)));
+        self.held = Some(held);
         self.direct = Some(open(true));
         Ok(Answer::Done)
     }
@@ -204,7 +220,13 @@ impl Agent {
                 written
             }
             WriteMode::Dsync => self.held()?.write_dsync_at(offset, data)?,
-            WriteMode::Direct => direct(self.direct.as_ref())?.write_at(offset, data)?,
+            WriteMode::Direct => tried(self.direct.as_ref())?.write_at(offset, data)?,
+            WriteMode::Mapped => {
+                let mapped = tried(self.mapped.as_ref())?;
+                mapped.write(offset as usize, data)?;
+                mapped.sync(offset as usize, bytes)?;
+                bytes
+            }
         };
         if written == bytes { Ok(Answer::Done) } else { Err(EIO) }
     }
@@ -216,7 +238,11 @@ impl Agent {
         let memory = &mut self.memory;
         let read = match mode {
             ReadMode::Held => opened(self.held.as_ref())?.read_at(offset, memory),
-            ReadMode::Direct => direct(self.direct.as_ref())?.read_at(offset, memory),
+            ReadMode::Direct => tried(self.direct.as_ref())?.read_at(offset, memory),
+            ReadMode::Mapped => {
+                let mapped = tried(self.mapped.as_ref())?;
+                mapped.read(offset as usize, memory).map(|()| BLOCK_BYTES)
+            }
             ReadMode::Reopened => {
                 let file = BlockFile::open(&path, Access::Read, false);
                 let file = file.map_err(|error| errno_of(&error))?;
@@ -320,7 +346,7 @@ impl Agent {
                     }
                 })
             }
-            Act::Extend(bytes) if bytes <= FILE_BYTES => done(
+            Act::Resize(bytes) if bytes <= FILE_BYTES => done(
                 OpenOptions::new().write(true).open(&path).and_then(|file| file.set_len(bytes)),
             ),
             Act::Chmod(mode) => {
@@ -364,7 +390,7 @@ impl Agent {
         if let Some((path, _file)) = self.made.take() {
             let _ = std::fs::remove_file(path);
         }
-        (self.held, self.direct) = (None, None);
+        (self.held, self.direct, self.mapped) = (None, None, None);
     }
 
     /// Writes zeros over what the check wrote to a device, which counted as empty before.
@@ -395,9 +421,9 @@ fn opened(file: Option<&BlockFile>) -> Result<&BlockFile, i32> {
     file.ok_or(Errno::BADF.raw_os_error())
 }
 
-fn direct(file: Option<&Result<BlockFile, i32>>) -> Result<&BlockFile, i32> {
-    match file {
-        Some(Ok(file)) => Ok(file),
+fn tried<T>(opened: Option<&Result<T, i32>>) -> Result<&T, i32> {
+    match opened {
+        Some(Ok(opened)) => Ok(opened),
         Some(Err(errno)) => Err(*errno),
         None => Err(Errno::BADF.raw_os_error()),
     }

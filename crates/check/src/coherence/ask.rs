@@ -53,6 +53,8 @@ pub enum Ask {
         block: u32,
     },
     FreeRun(FreeRun),
+    /// Cut off the last block of the file, and make the file as long as it was.
+    Cut,
     /// Take or release the lock of the file.
     Lock {
         lock: bool,
@@ -92,8 +94,8 @@ pub enum Act {
     Create,
     Remove,
     RenameTo(u32),
-    /// Extend it to this size.
-    Extend(u64),
+    /// Cut or extend it to this size.
+    Resize(u64),
     Chmod(u32),
     /// Append records with this tag.
     Append {

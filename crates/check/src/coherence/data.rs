@@ -2,22 +2,19 @@
 //! the same block.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use blockstone_base::coherence::{Class, ReadMode, WriteMode};
 use blockstone_base::units::format_ns;
 use blockstone_sys::clock::now_ns;
 
 use super::ask::{Answer, Ask, FREE_RUN_MAX, FreeRun, Step};
-use super::history::{self, Contradiction, Fault, Operation};
-use super::session::{Outcome, REFUSED, Session, Tried, Waited};
+use super::history::{self, Contradiction, Fault, INITIAL, Operation};
+use super::session::{Outcome, REFUSED, Session, Tried};
 use super::stamp::Content;
 use crate::CheckError;
 
-/// How long the same descriptor is asked before the file is opened again.
-const HELD_PATIENCE: Duration = Duration::from_millis(50);
 /// Late rounds that show enough.
-const LATE_ROUNDS: u32 = 3;
+pub const LATE_ROUNDS: u32 = 3;
 const FREE_RUN_BLOCKS: u32 = 4;
 const NEIGHBOUR_ROUNDS: u32 = 8;
 
@@ -30,7 +27,7 @@ pub fn ping_pong(session: &mut Session<'_>) -> Result<(), CheckError> {
             }
             let case = format!("ping-pong/{}/{}", write.name(), read.name());
             session.observer.phase(&case);
-            let outcome = both_ways(session, write, read, false)?;
+            let outcome = handed_over(session, write, read, false)?;
             session.push(case, outcome);
         }
     }
@@ -39,29 +36,35 @@ pub fn ping_pong(session: &mut Session<'_>) -> Result<(), CheckError> {
 
 /// The same through the page cache, each under the lock of the file.
 pub fn fence(session: &mut Session<'_>) -> Result<Outcome, CheckError> {
-    both_ways(session, WriteMode::Buffered, ReadMode::Held, true)
+    handed_over(session, WriteMode::Buffered, ReadMode::Held, true)
 }
 
-fn both_ways(
+fn handed_over(
     session: &mut Session<'_>,
     write: WriteMode,
     read: ReadMode,
     locked: bool,
 ) -> Result<Outcome, CheckError> {
-    let mut outcome: Option<Outcome> = None;
-    for (writer, reader) in session.directions(&session.opened.clone()) {
-        let hand_over = HandOver { writer, reader, write, read, locked, block: session.blocks(1) };
-        let found = hand_over.run(session)?;
-        outcome = Some(match outcome {
-            Some(known) => known.and(found),
-            None => found,
-        });
-        // The other way would only wait as long.
-        if outcome.as_ref().is_some_and(|it| it.class == Class::Never) {
-            break;
-        }
-    }
-    Ok(outcome.unwrap_or_else(|| Outcome::new(Class::Unknown, "no rank can write")))
+    let ranks = session.opened.clone();
+    let outcome = session.both_ways(&ranks, &mut |session, pair| {
+        HandOver::new(session, pair, (write, read), locked).run(session)
+    })?;
+    Ok(outcome.unwrap_or_else(no_writer))
+}
+
+/// One rank writes, and another reads.
+#[cfg(test)]
+pub fn one_way(
+    session: &mut Session<'_>,
+    pair: (usize, usize),
+    write: WriteMode,
+    read: ReadMode,
+) -> Result<Outcome, CheckError> {
+    HandOver::new(session, pair, (write, read), false).run(session)
+}
+
+pub fn no_writer() -> Outcome {
+    Outcome::new(Class::Unknown, "no rank can write")
 }
 
 /// A writer that tells a reader, after each write, to look.
@@ -73,6 +76,8 @@ struct HandOver {
     read: ReadMode,
     locked: bool,
     block: u32,
+    /// Earlier versions are what was there before.
+    first_version: u64,
 }
 
 /// What was seen of it.
@@ -95,6 +100,16 @@ impl Seen {
 }
 
 impl HandOver {
+    fn new(
+        session: &mut Session<'_>,
+        (writer, reader): (usize, usize),
+        (write, read): (WriteMode, ReadMode),
+        locked: bool,
+    ) -> Self {
+        let (block, first_version) = (session.blocks(1), session.next_version);
+        Self { writer, reader, write, read, locked, block, first_version }
+    }
+
     fn run(&self, session: &mut Session<'_>) -> Result<Outcome, CheckError> {
         let mut seen = Seen::default();
         let (reader, block) = (self.reader, self.block);
@@ -141,27 +156,24 @@ impl HandOver {
             return failed("unlock", writer, errno);
         }
         let since_ns = written.end_ns;
-        let is_held = self.read == ReadMode::Held;
-        let short = if is_held { HELD_PATIENCE.min(session.patience) } else { session.patience };
-        let mut waited = match self.wait(session, since_ns, short, version, seen)? {
-            Ok(waited) => waited,
+        let waited = if self.locked {
+            let waited = session.wait_for(since_ns, session.patience, &mut |session| {
+                self.shows_locked(session, version, seen)
+            })?;
+            waited.map(|waited| (waited.class(), waited))
+        } else {
+            session.wait_to_see(self.read, since_ns, &mut |session, mode| {
+                if mode == self.read {
+                    self.reads(session, version, seen)
+                } else {
+                    Ok(Ok(self.shows(session, mode, version)?))
+                }
+            })?
+        };
+        let (class, waited) = match waited {
+            Ok(found) => found,
             Err(errno) => return failed("read", reader, errno),
         };
-        let mut class = waited.class();
-        if class == Class::Never && is_held && !self.locked {
-            if self.shows(session, ReadMode::Reopened, version)? {
-                class = Class::Reopen;
-            } else {
-                waited = match self.wait(session, since_ns, session.patience, version, seen)? {
-                    Ok(more) => Waited { late: waited.late + more.late, ..more },
-                    Err(errno) => return failed("read", reader, errno),
-                };
-                class = waited.class();
-                if class == Class::Linearizable {
-                    class = Class::Sequential;
-                }
-            }
-        }
         seen.stale += waited.late;
         seen.late_rounds += u32::from(class != Class::Linearizable);
         seen.lags.extend(waited.lag_ns.filter(|_| class != Class::Reopen));
@@ -198,26 +210,25 @@ impl HandOver {
         }))
     }
 
-    /// Reads until it is this version.
-    fn wait(
+    /// Whether the reader reads this version now.
+    fn reads(&self, session: &mut Session<'_>, version: u64, seen: &mut Seen) -> Tried<bool> {
+        let content = self.look(session, self.read, seen)?;
+        // What is torn is judged, and not waited for.
+        Ok(content.map(|it| !matches!(it, Content::Whole(found) if found != version)))
+    }
+
+    fn shows_locked(
         &self,
         session: &mut Session<'_>,
-        since_ns: u64,
-        patience: Duration,
         version: u64,
         seen: &mut Seen,
-    ) -> Tried<Waited> {
-        session.wait_for(since_ns, patience, &mut |session| {
-            if let Err(errno) = self.lock(session, self.reader, true)? {
-                return Ok(Err(errno));
-            }
-            let content = self.look(session, self.read, seen)?;
-            if let Err(errno) = self.lock(session, self.reader, false)? {
-                return Ok(Err(errno));
-            }
-            // What is torn is judged, and not waited for.
-            Ok(content.map(|it| !matches!(it, Content::Whole(found) if found != version)))
-        })
+    ) -> Tried<bool> {
+        if let Err(errno) = self.lock(session, self.reader, true)? {
+            return Ok(Err(errno));
+        }
+        let read = self.reads(session, version, seen)?;
+        let unlocked = self.lock(session, self.reader, false)?;
+        Ok(unlocked.and(read))
     }
 
     fn look(&self, session: &mut Session<'_>, mode: ReadMode, seen: &mut Seen) -> Tried<Content> {
@@ -226,7 +237,10 @@ impl HandOver {
             Err(errno) => return Ok(Err(errno)),
         };
         match content {
-            Content::Whole(_) => seen.history.push(operation),
+            Content::Whole(version) => {
+                let value = since(self.first_version, version);
+                seen.history.push(Operation { value, ..operation });
+            }
             Content::Mixed(a, b) => {
                 seen.note(Class::Torn, || format!("parts of v{a} and v{b} in one block"));
             }
@@ -324,7 +338,7 @@ fn free_run_of(
     read: ReadMode,
 ) -> Result<Outcome, CheckError> {
     let ranks = session.opened.clone();
-    let first_block = session.blocks(FREE_RUN_BLOCKS);
+    let (first_block, first_version) = (session.blocks(FREE_RUN_BLOCKS), session.next_version);
     let mut asks = Vec::new();
     for &rank in &ranks {
         let run = FreeRun {
@@ -352,7 +366,7 @@ fn free_run_of(
         rank: rank as u32,
         register: step.block,
         is_write: step.is_write,
-        value: step.version.unwrap_or_default(),
+        value: since(first_version, step.version.unwrap_or_default()),
         start_ns: session.ranks[rank].at_ns(step.start_ns).0,
         end_ns: session.ranks[rank].at_ns(step.end_ns).1,
     };
@@ -360,6 +374,11 @@ fn free_run_of(
     let history: Vec<Operation> = steps.iter().filter(is_whole).map(operation).collect();
     let mixed: Vec<Operation> = steps.iter().filter(|it| !is_whole(it)).map(operation).collect();
     Ok(judged(&history, &mixed))
+}
+
+/// The version, or the initial one for what other cases wrote to the same block before.
+fn since(first_version: u64, version: u64) -> u64 {
+    if version < first_version { INITIAL } else { version }
 }
 
 /// The class of a history, and of reads that returned no version of their block.
@@ -428,7 +447,7 @@ pub fn false_sharing(session: &mut Session<'_>) -> Result<(), CheckError> {
     let writers = session.opened.iter().copied().filter(|&it| session.ranks[it].can_write);
     let writers: Vec<usize> = writers.collect();
     let &[a, b, ..] = writers.as_slice() else { return Ok(()) };
-    for mode in [WriteMode::Fdatasync, WriteMode::Direct] {
+    for mode in [WriteMode::Fdatasync, WriteMode::Direct, WriteMode::Mapped] {
         if session.is_over() {
             return Ok(());
         }

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use blockstone_base::coherence::{Class, ReadMode};
+use blockstone_base::coherence::{Class, ReadMode, WriteMode};
 use blockstone_base::units::format_ns;
 use blockstone_sys::clock::now_ns;
 use rustix::io::Errno;
 
 use super::ask::{Act, Answer, Ask, Look};
+use super::history::INITIAL;
 use super::session::{Outcome, REFUSED, Session, Tried};
 use super::stamp::Content;
 use crate::CheckError;
@@ -19,25 +20,30 @@ const RACES: u32 = 8;
 const RECORDS: u32 = 100;
 const COUNTS: u32 = 50;
 const SIZE: u64 = 12_345;
+const LESS: u64 = 4_321;
 const MODE: u32 = 0o400;
 
 /// A change by one rank, and what the other has to see then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
+pub enum Change {
     Create,
     List,
     Extend,
+    Truncate,
     Chmod,
     Rename,
+    RenameOver,
     Remove,
 }
 
-const CHANGES: [(Change, &str); 6] = [
+const CHANGES: [(Change, &str); 8] = [
     (Change::Create, "create"),
     (Change::List, "list"),
     (Change::Extend, "extend"),
+    (Change::Truncate, "truncate"),
     (Change::Chmod, "chmod"),
     (Change::Rename, "rename"),
+    (Change::RenameOver, "rename-over"),
     (Change::Remove, "remove"),
 ];
 
@@ -49,17 +55,8 @@ pub fn all(session: &mut Session<'_>) -> Result<(), CheckError> {
         }
         let case = format!("name/{name}");
         session.observer.phase(&case);
-        let mut outcome: Option<Outcome> = None;
-        for (writer, reader) in session.directions(&ranks) {
-            let found = changed(session, change, (writer, reader))?;
-            outcome = Some(match outcome {
-                Some(known) => known.and(found),
-                None => found,
-            });
-            if outcome.as_ref().is_some_and(|it| it.class == Class::Never) {
-                break;
-            }
-        }
+        let outcome =
+            session.both_ways(&ranks, &mut |session, pair| changed(session, change, pair))?;
         if let Some(outcome) = outcome {
             session.push(case, outcome);
         }
@@ -100,7 +97,7 @@ pub fn locks(session: &mut Session<'_>) -> Result<(), CheckError> {
     Ok(())
 }
 
-fn changed(
+pub fn changed(
     session: &mut Session<'_>,
     change: Change,
     ranks: (usize, usize),
@@ -172,14 +169,25 @@ fn one_change(
     (name, other): (u32, u32),
 ) -> Result<Result<super::session::Waited, Stop>, CheckError> {
     let patience = session.patience;
-    let is_new = matches!(change, Change::Create | Change::List);
-    if !is_new {
-        if let Err(errno) = session.ask(writer, Ask::Name { name, act: Act::Create })? {
-            return Ok(Err(Stop::Failed("create", writer, errno)));
+    let create = Ask::Name { name, act: Act::Create };
+    let resize = |bytes| Ask::Name { name, act: Act::Resize(bytes) };
+    let (before, there) = match change {
+        Change::Create | Change::List => (Vec::new(), name),
+        Change::Extend | Change::Chmod | Change::Rename | Change::Remove => (vec![create], name),
+        Change::Truncate => (vec![create, resize(SIZE)], name),
+        Change::RenameOver => {
+            (vec![create, resize(SIZE), Ask::Name { name: other, act: Act::Create }], other)
+        }
+    };
+    if !before.is_empty() {
+        for ask in before {
+            if let Err(errno) = session.ask(writer, ask)? {
+                return Ok(Err(Stop::Failed("create", writer, errno)));
+            }
         }
         let since_ns = now_ns();
         let waited = session.wait_for(since_ns, patience, &mut |session| {
-            look(session, reader, name, &|found| found.is_some())
+            look(session, reader, there, &|found| found.is_some())
         })?;
         match waited {
             Ok(waited) if waited.lag_ns.is_some() => {}
@@ -193,9 +201,10 @@ fn one_change(
     }
     let act = match change {
         Change::Create | Change::List => Act::Create,
-        Change::Extend => Act::Extend(SIZE),
+        Change::Extend => Act::Resize(SIZE),
+        Change::Truncate => Act::Resize(LESS),
         Change::Chmod => Act::Chmod(MODE),
-        Change::Rename => Act::RenameTo(other),
+        Change::Rename | Change::RenameOver => Act::RenameTo(other),
         Change::Remove => Act::Remove,
     };
     if let Err(errno) = session.ask(writer, Ask::Name { name, act })? {
@@ -222,6 +231,7 @@ fn sees(
             Ok(answer.map(|it| matches!(it, Answer::Listed(true))))
         }
         Change::Extend => look(session, reader, name, &|it| is(&|it| it.bytes == SIZE, it)),
+        Change::Truncate => look(session, reader, name, &|it| is(&|it| it.bytes == LESS, it)),
         Change::Chmod => look(session, reader, name, &|it| is(&|it| it.mode == MODE, it)),
         Change::Remove => look(session, reader, name, &|it| it.is_none()),
         Change::Rename => {
@@ -229,6 +239,7 @@ fn sees(
             let there = look(session, reader, other, &|it| it.is_some())?;
             Ok(gone.and_then(|gone| there.map(|there| gone && there)))
         }
+        Change::RenameOver => look(session, reader, other, &|it| is(&|it| it.bytes == SIZE, it)),
     }
 }
 
@@ -349,6 +360,9 @@ fn exclusion(session: &mut Session<'_>, (a, b): (usize, usize)) -> Result<Outcom
 /// Both count on the same number, each step under the lock.
 fn counter(session: &mut Session<'_>, (a, b): (usize, usize)) -> Result<Outcome, CheckError> {
     let block = session.blocks(1);
+    if let Err(errno) = session.write(a, WriteMode::Fdatasync, block, INITIAL)? {
+        return Ok(Outcome::failed("write", a, errno));
+    }
     let ask = |rank| (rank, Ask::Count { rounds: COUNTS, block });
     let answers = session.ask_all(vec![ask(a), ask(b)])?;
     for (answer, rank) in answers.iter().zip([a, b]) {

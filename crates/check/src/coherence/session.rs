@@ -14,6 +14,8 @@ use super::stamp::Content;
 use crate::CheckError;
 use crate::evidence::name_of;
 
+/// How long the same descriptor is asked before the file is opened again.
+const HELD_PATIENCE: Duration = Duration::from_millis(50);
 /// Later than this, what is fresh is so because time passed.
 const SOON_NS: u64 = 1_000_000_000;
 
@@ -146,11 +148,57 @@ impl Session<'_> {
         }
     }
 
-    /// Pairs of a rank that writes and one that looks: the first with each other, both ways.
-    pub fn directions(&self, among: &[usize]) -> Vec<(usize, usize)> {
-        let Some((&first, others)) = among.split_first() else { return Vec::new() };
-        let both = others.iter().flat_map(|&other| [(first, other), (other, first)]);
-        both.filter(|(writer, _)| self.ranks[*writer].can_write).collect()
+    /// Waits until reads in this mode show what the writer did. Where a descriptor stays open it is
+    /// not waited for long before the file is opened again.
+    pub fn wait_to_see(
+        &mut self,
+        read: ReadMode,
+        since_ns: u64,
+        shows: &mut dyn FnMut(&mut Self, ReadMode) -> Tried<bool>,
+    ) -> Tried<(Class, Waited)> {
+        let patience = self.patience;
+        let first = if read.stays_open() { HELD_PATIENCE.min(patience) } else { patience };
+        let waited = match self.wait_for(since_ns, first, &mut |session| shows(session, read))? {
+            Ok(waited) if read.stays_open() && waited.lag_ns.is_none() => waited,
+            waited => return Ok(waited.map(|waited| (waited.class(), waited))),
+        };
+        match shows(self, ReadMode::Reopened)? {
+            Ok(true) => return Ok(Ok((Class::Reopen, waited))),
+            Ok(false) => {}
+            Err(errno) => return Ok(Err(errno)),
+        }
+        let more = self.wait_for(since_ns, patience, &mut |session| shows(session, read))?;
+        Ok(more.map(|more| {
+            let waited = Waited { late: waited.late + more.late, ..more };
+            (waited.class(), waited)
+        }))
+    }
+
+    /// The weakest that comes of pairs of a rank that writes and one that looks: the first with
+    /// each other, both ways. None if no rank can write.
+    pub fn both_ways(
+        &mut self,
+        among: &[usize],
+        run: &mut dyn FnMut(&mut Self, (usize, usize)) -> Result<Outcome, CheckError>,
+    ) -> Result<Option<Outcome>, CheckError> {
+        let Some((&first, others)) = among.split_first() else { return Ok(None) };
+        let mut weakest: Option<Outcome> = None;
+        for pair in others.iter().flat_map(|&other| [(first, other), (other, first)]) {
+            if !self.ranks[pair.0].can_write {
+                continue;
+            }
+            let found = run(self, pair)?;
+            let both = match weakest {
+                Some(known) => known.and(found),
+                None => found,
+            };
+            // The other way would only wait as long.
+            if both.class == Class::Never {
+                return Ok(Some(both));
+            }
+            weakest = Some(both);
+        }
+        Ok(weakest)
     }
 
     pub fn push(&mut self, case: String, outcome: Outcome) {

@@ -42,7 +42,7 @@ const LIMIT: Duration = Duration::from_mins(1);
 const QUICK_ROUNDS: u32 = 5;
 const QUICK_PATIENCE: Duration = Duration::from_millis(50);
 const QUICK_FREE_RUN: Duration = Duration::from_millis(50);
-const QUICK_LIMIT: Duration = Duration::from_secs(2);
+const QUICK_LIMIT: Duration = Duration::from_secs(3);
 
 /// What launchers call the rank of a process, and how many there are.
 const LAUNCHERS: [(&str, &str); 4] = [

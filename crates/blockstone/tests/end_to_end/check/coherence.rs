@@ -73,12 +73,15 @@ fn one_file_system_on_two_mounts_and_for_two_processes_is_linearizable() {
     let wanted = [
         "ping-pong/buffered/held",
         "ping-pong/direct/direct",
+        "ping-pong/mapped/mapped",
+        "truncate/mapped",
         "free-run/buffered/held",
         "free-run/direct/direct",
         "false-sharing/fdatasync",
         "lock/exclusion",
         "lock/counter",
         "name/list",
+        "name/rename-over",
         "name/append",
     ];
     for case in wanted {
@@ -130,10 +133,10 @@ fn two_devices_over_one_file_are_coherent_only_past_the_page_cache() {
         assert_eq!(ran.code, Some(3), "{ran:#?}");
         let document = ran.json();
         keeps_to_its_schema(&document);
-        for write in ["fdatasync", "dsync", "direct"] {
+        for write in ["fdatasync", "dsync", "direct", "mapped"] {
             let of = |read: &str| class(&document, &format!("ping-pong/{write}/{read}")).to_owned();
-            let found = [of("held"), of("reopened"), of("direct")];
-            assert_eq!(found, ["never", "never", "linearizable"], "{write}: {document:#}");
+            let found = [of("held"), of("reopened"), of("mapped"), of("direct")];
+            assert_eq!(found, ["never", "never", "never", "linearizable"], "{write}: {document:#}");
         }
         assert_eq!(class(&document, "ping-pong/buffered/held"), "never");
         assert_eq!(class(&document, "free-run/buffered/held"), "never", "{document:#}");
@@ -175,6 +178,7 @@ fn a_mount_that_does_not_know_of_the_other_sees_old_names_and_old_data() {
         ("ping-pong/direct/reopened", "never"),
         ("ping-pong/fdatasync/direct", "linearizable"),
         ("ping-pong/direct/direct", "linearizable"),
+        ("ping-pong/mapped/mapped", "never"),
     ] {
         assert_eq!(class(&document, case), expected, "{case}: {document:#}");
     }

@@ -10,6 +10,7 @@ const MATRIX: &[Heading] = &[
     text("held", "held", "Another reads through the page cache, its descriptor open."),
     text("reopened", "reopened", "The same, from a descriptor that is opened for each read."),
     text("direct", "direct", "Another reads with O_DIRECT."),
+    text("mapped", "mapped", "Another reads from memory that is mapped to the file."),
 ];
 
 const CASES: &[Heading] = &[

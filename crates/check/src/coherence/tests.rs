@@ -1,0 +1,172 @@
+//! What is found of mounts of which it is known what they keep, and for how long.
+
+use std::thread;
+
+use blockstone_base::coherence::{ReadMode, WriteMode};
+use blockstone_testkit::{FuseCache, FuseMounts, require};
+
+use super::*;
+
+struct Quiet;
+
+impl Observer for Quiet {}
+
+/// Longer than what is only late, and a second more in which the machine may be busy.
+const KEPT: Duration = Duration::from_secs(2);
+
+fn plan(mounts: &FuseMounts, patience: Duration) -> Plan {
+    Plan {
+        paths: mounts.paths().to_vec(),
+        destroy: Vec::new(),
+        id: 4711,
+        rounds: 1,
+        patience,
+        free_run: Duration::from_millis(20),
+        limit: Duration::from_mins(1),
+    }
+}
+
+/// What comes of a part of the check, with a rank on each of two mounts.
+fn tried<T>(
+    caches: [FuseCache; 2],
+    patience: Duration,
+    part: impl FnOnce(&mut Session<'_>) -> Result<T, CheckError>,
+) -> T {
+    let mounts = FuseMounts::create(&caches).unwrap();
+    let plan = plan(&mounts, patience);
+    let (ranks, _) = local_ranks(&plan).unwrap();
+    let mut observer = Quiet;
+    let mut session = session(&plan, ranks, &mut observer);
+    start(&mut session, &plan, true).unwrap();
+    let found = part(&mut session).unwrap();
+    for rank in &mut session.ranks {
+        rank.ask(Ask::End(None)).unwrap();
+    }
+    let left = std::fs::read_dir(&mounts.paths()[0]).unwrap().count();
+    assert_eq!(left, 0, "nothing is left");
+    found
+}
+
+/// The class of what rank 1 reads after rank 0 wrote.
+fn class_of(session: &mut Session<'_>, write: WriteMode, read: ReadMode) -> Class {
+    let outcome = data::one_way(session, (0, 1), write, read).unwrap();
+    assert!(outcome.errno.is_none(), "{outcome:?}");
+    outcome.class
+}
+
+#[test]
+fn a_mount_that_drops_pages_when_a_file_is_opened_is_close_to_open() {
+    require!(Fuse);
+    let mounts = FuseMounts::create(&[FuseCache::UNTIL_OPENED; 2]).unwrap();
+    let plan = plan(&mounts, Duration::from_millis(100));
+    let found = of_paths(&plan, &mut Quiet).unwrap();
+    let class = |case: &str| {
+        let cell = found.cells.iter().find(|cell| cell.case == case);
+        cell.unwrap_or_else(|| panic!("{case}: {found:#?}")).class
+    };
+    for write in WriteMode::ALL {
+        let of = |read: &ReadMode| class(&format!("ping-pong/{}/{}", write.name(), read.name()));
+        let found: Vec<Class> = ReadMode::ALL.iter().map(of).collect();
+        let (fresh, late) = (Class::Linearizable, Class::Reopen);
+        assert_eq!(found, [late, fresh, fresh, late], "{write:?}");
+    }
+    for (case, expected) in [
+        ("truncate/held", Class::Reopen),
+        ("truncate/reopened", Class::Linearizable),
+        ("truncate/direct", Class::Linearizable),
+        ("truncate/mapped", Class::Reopen),
+        ("free-run/direct/direct", Class::Linearizable),
+        ("false-sharing/fdatasync", Class::Linearizable),
+        // A page is written as a whole, with what it holds of the neighbour.
+        ("false-sharing/mapped", Class::Torn),
+        // Each mount has locks, and a size of the file, of its own.
+        ("lock/exclusion", Class::Torn),
+        ("lock/fence", Class::Never),
+        ("name/append", Class::Torn),
+        ("name/create", Class::Never),
+        ("name/list", Class::Linearizable),
+        ("name/extend", Class::Never),
+        ("name/truncate", Class::Never),
+        ("name/chmod", Class::Never),
+        ("name/rename", Class::Never),
+        ("name/rename-over", Class::Never),
+        ("name/remove", Class::Never),
+        ("name/exclusive-create", Class::Linearizable),
+    ] {
+        assert_eq!(class(case), expected, "{case}: {found:#?}");
+    }
+    let mut cells = found.cells.iter();
+    let reopened = cells.find(|cell| cell.case == "ping-pong/direct/held").unwrap();
+    assert!(reopened.witness.is_some(), "{reopened:?}");
+    assert!(reopened.evidence.ends_with("read after opening again"), "{reopened:?}");
+    assert_eq!(std::fs::read_dir(&mounts.paths()[0]).unwrap().count(), 0, "nothing is left");
+}
+
+#[test]
+fn a_mount_that_keeps_all_for_a_time_is_fresh_after_it() {
+    require!(Fuse);
+    let kept = |time| [FuseCache::NOTHING, FuseCache::for_a_time(time)];
+    let data = [(WriteMode::Buffered, ReadMode::Held), (WriteMode::Direct, ReadMode::Reopened)];
+    let names = [names::Change::Create, names::Change::RenameOver];
+    thread::scope(|scope| {
+        for (write, read) in data {
+            scope.spawn(move || {
+                let part = |session: &mut Session<'_>| Ok(class_of(session, write, read));
+                assert_eq!(tried(kept(KEPT), KEPT * 5, part), Class::Timer, "{write:?} {read:?}");
+            });
+        }
+        for change in names {
+            scope.spawn(move || {
+                let part = |session: &mut Session<'_>| names::changed(session, change, (0, 1));
+                let outcome = tried(kept(KEPT), KEPT * 5, part);
+                assert_eq!(outcome.class, Class::Timer, "{outcome:?}");
+                assert!(outcome.lags.iter().all(|ns| *ns > 1_000_000_000), "{outcome:?}");
+            });
+        }
+        scope.spawn(move || {
+            let part =
+                |session: &mut Session<'_>| truncate::cut_off(session, ReadMode::Held, (0, 1));
+            let outcome = tried(kept(KEPT), KEPT * 5, part);
+            assert_eq!(outcome.class, Class::Timer, "{outcome:?}");
+        });
+        scope.spawn(move || {
+            let part = |session: &mut Session<'_>| {
+                Ok(class_of(session, WriteMode::Buffered, ReadMode::Held))
+            };
+            let class = tried(kept(Duration::from_millis(200)), KEPT, part);
+            // On a busy machine it may take longer.
+            assert!([Class::Sequential, Class::Timer].contains(&class), "{class:?}");
+        });
+    });
+}
+
+#[test]
+fn mounts_that_keep_nothing_or_all_are_told_apart() {
+    require!(Fuse);
+    let patience = Duration::from_millis(60);
+    tried([FuseCache::FOREVER; 2], patience, |session| {
+        let write = WriteMode::Fdatasync;
+        let of = |read: &ReadMode| class_of(session, write, *read);
+        let found: Vec<Class> = ReadMode::ALL.iter().map(of).collect();
+        let (never, fresh) = (Class::Never, Class::Linearizable);
+        assert_eq!(found, [never, never, fresh, never]);
+        let cut = truncate::cut_off(session, ReadMode::Reopened, (0, 1))?;
+        assert_eq!(cut.class, Class::Never, "{cut:?}");
+        Ok(())
+    });
+    tried([FuseCache::NOTHING; 2], patience * 50, |session| {
+        for read in [ReadMode::Held, ReadMode::Reopened, ReadMode::Direct] {
+            assert_eq!(class_of(session, WriteMode::Buffered, read), Class::Linearizable);
+            let cut = truncate::cut_off(session, read, (0, 1))?;
+            assert_eq!(cut.class, Class::Linearizable, "{cut:?}");
+        }
+        // What has no pages cannot be mapped.
+        let outcome = data::one_way(session, (0, 1), WriteMode::Mapped, ReadMode::Held)?;
+        assert_eq!((outcome.class, outcome.errno), (Class::Unknown, Some(19)), "{outcome:?}");
+        for change in [names::Change::Create, names::Change::Truncate, names::Change::RenameOver] {
+            let outcome = names::changed(session, change, (0, 1))?;
+            assert_eq!(outcome.class, Class::Linearizable, "{outcome:?}");
+        }
+        Ok(())
+    });
+}
