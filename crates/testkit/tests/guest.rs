@@ -22,7 +22,7 @@ fn a_machine_without_power_has_lost_what_it_did_not_flush() {
     let guest = Guest::create(Bytes::mib(4), GuestDisk::Honest).unwrap();
     guest.install(JOB, &[]).unwrap();
     guest.power(Power::On).unwrap();
-    let patience = Instant::now() + Duration::from_secs(60);
+    let patience = Instant::now() + Duration::from_mins(1);
     while !guest.answers().contains("written") {
         assert!(Instant::now() < patience, "{}", guest.console());
         sleep(Duration::from_millis(50));

@@ -46,7 +46,7 @@ fn handed_over(
     locked: bool,
 ) -> Result<Outcome, CheckError> {
     let ranks = session.opened.clone();
-    let outcome = session.both_ways(&ranks, &mut |session, pair| {
+    let outcome = session.both_ways(&ranks, |session, pair| {
         HandOver::new(session, pair, (write, read), locked).run(session)
     })?;
     Ok(outcome.unwrap_or_else(no_writer))

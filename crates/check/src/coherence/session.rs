@@ -179,7 +179,7 @@ impl Session<'_> {
     pub fn both_ways(
         &mut self,
         among: &[usize],
-        run: &mut dyn FnMut(&mut Self, (usize, usize)) -> Result<Outcome, CheckError>,
+        mut run: impl FnMut(&mut Self, (usize, usize)) -> Result<Outcome, CheckError>,
     ) -> Result<Option<Outcome>, CheckError> {
         let Some((&first, others)) = among.split_first() else { return Ok(None) };
         let mut weakest: Option<Outcome> = None;
