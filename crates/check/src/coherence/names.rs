@@ -55,8 +55,7 @@ pub fn all(session: &mut Session<'_>) -> Result<(), CheckError> {
         }
         let case = format!("name/{name}");
         session.observer.phase(&case);
-        let outcome =
-            session.both_ways(&ranks, |session, pair| changed(session, change, pair))?;
+        let outcome = session.both_ways(&ranks, |session, pair| changed(session, change, pair))?;
         if let Some(outcome) = outcome {
             session.push(case, outcome);
         }

@@ -21,8 +21,7 @@ pub fn all(session: &mut Session<'_>) -> Result<(), CheckError> {
         }
         let case = format!("truncate/{}", read.name());
         session.observer.phase(&case);
-        let outcome =
-            session.both_ways(&ranks, |session, pair| cut_off(session, read, pair))?;
+        let outcome = session.both_ways(&ranks, |session, pair| cut_off(session, read, pair))?;
         session.push(case, outcome.unwrap_or_else(no_writer));
     }
     Ok(())
