@@ -61,8 +61,8 @@ fn answer(address: &str, bytes: &[u8]) -> String {
 }
 
 /// How long a connection that says one byte a second is kept.
-fn slow(address: &str, hello: &[u8]) -> Duration {
-    let (begin, mut stream) = (Instant::now(), TcpStream::connect(address).unwrap());
+fn slow(mut stream: TcpStream, hello: &[u8]) -> Duration {
+    let begin = Instant::now();
     for byte in hello {
         if stream.write_all(&[*byte]).is_err() {
             break;
@@ -123,8 +123,10 @@ fn whoever_reaches_the_port_of_a_side_keeps_nobody_from_it() {
             .iter()
             .zip(&hellos)
             .map(|((address, _), hello)| {
+                // Before the others, who may keep it from being accepted until the side has ended.
+                let stream = TcpStream::connect(address).unwrap();
                 scope.spawn(|| half_open(address, 300, &hello[..FRAME], &enough));
-                scope.spawn(|| slow(address, hello))
+                scope.spawn(move || slow(stream, hello))
             })
             .collect();
         for (address, check) in sides {
