@@ -3,9 +3,9 @@
 //! A buffered write is charged when it makes pages dirty. A file system with large folios (XFS,
 //! ext4 from Linux 6.16) charges the whole folio for each page, up to 2 MiB for a write of 4 KiB.
 //! One that exceeds the calls may be right all the same: `io_uring` and Linux AIO write without the
-//! calls that are counted. Then it is what the database reports as written, or what the block layer
-//! counted for these processes; only where neither is known are all disks looked at, to which
-//! others may have written too.
+//! calls that are counted. Then the disks moved as much, and as others may have written to them
+//! too, so much is what the database reports as written, or what the block layer counted for these
+//! processes, where either is known.
 
 use blockstone_base::column::{Cell, Kind};
 use blockstone_base::table::Missing;
@@ -67,18 +67,18 @@ impl<'a> Interval<'a> {
             return false;
         }
         let Some(all) = self.sum(probe, self.names(probe), column) else { return false };
+        let explains = |by: Option<u64>| !exceeds(all, by.unwrap_or(0));
+        let moved = explains(self.sum("block", self.disks().into_iter(), "write_bytes"));
         let written = match probe {
-            "process" => self.sum("disk", self.names("disk"), "write_bytes"),
+            // What the instance in it sent to its disks.
+            "process" => {
+                let sent = self.sum("disk", self.names("disk"), "write_bytes");
+                return !moved && !explains(sent);
+            }
             "processes" => self.traced(probe),
             _ => self.reported(),
         };
-        // Only of this process may there be more than the instance in it wrote.
-        let of_disks = || self.sum("block", self.disks().into_iter(), "write_bytes").unwrap_or(0);
-        let explains = |by: u64| !exceeds(all, by);
-        !match written {
-            Some(written) => explains(written) || probe == "process" && explains(of_disks()),
-            None => explains(of_disks()),
-        }
+        !moved || written.is_some_and(|written| !explains(Some(written)))
     }
 
     /// What a database wrote, as it reports it.
@@ -217,6 +217,8 @@ mod tests {
         };
         assert_eq!(reports(1_100, 9_000_000), Err(Missing::NoEvidence));
         assert_eq!(reports(8_900_000, 9_000_000), Ok(9_000_000), "Linux AIO");
+        let above_disks = reports(20_000_000, 12_000_000);
+        assert_eq!(above_disks, Err(Missing::NoEvidence), "the page cache took most");
     }
 
     #[test]
