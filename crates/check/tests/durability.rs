@@ -133,7 +133,7 @@ const SIZE: Bytes = Bytes::mib(24);
 /// In the log of a witness.
 const POINT_BYTES: u64 = 32;
 
-/// Writes to a disk with this fault until the witness knows of so many writes, or the disk has lost
+/// Writes to a disk with this fault until the witness knows of that many writes, or the disk lost
 /// its power; then cuts it, and says what is left of the writes that were flushed.
 fn left_by(fault: Fault, points: u64) -> StreamFindings {
     let mut device = VolatileDevice::with_cache(SIZE, WriteCache::Own(fault)).unwrap();

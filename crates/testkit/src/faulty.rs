@@ -22,9 +22,9 @@ use crate::error::TestkitError;
 pub enum Fault {
     /// Nothing: it writes back what it has cached when it is asked to.
     None,
-    /// Of so many flushes it ignores one, and then its power goes.
+    /// It ignores one flush in this many, and then loses its power.
     LosesFlush(u64),
-    /// Of so many pages that it writes back, one arrives only in its first half.
+    /// Of one page in this many that it writes back, only the first half arrives.
     TearsPage(u64),
     /// It ignores flushes, and when its power goes, half of the cached pages have been written
     /// back, whatever their order.

@@ -19,7 +19,7 @@ const SAMPLED: [&str; 2] = [SESSION.probe, SESSIONS.probe];
 
 /// Their rates are those between readings, which are this far apart, or nearer.
 const SELDOM: (&str, u64) = ("nvme", 25 * SECOND_NS);
-/// Views show what happened in the last so many seconds of an interval, too.
+/// Views also show what happened in the last seconds of an interval: this many.
 pub const RECENT_S: [u64; 2] = [15, 60];
 /// How far before an interval they look, if it is short.
 const LOOK_BACK_NS: u64 = 60 * SECOND_NS;

@@ -82,7 +82,7 @@ pub trait DriverError {
     /// Whether the database rolled the transaction back to resolve a conflict.
     fn is_conflict(&self) -> bool;
 
-    /// Whether somebody cancelled the statement.
+    /// Whether the statement was cancelled.
     fn is_cancelled(&self) -> bool;
 }
 

@@ -287,7 +287,7 @@ fn numbers(line: &str) -> Result<Vec<f64>, &str> {
 
 /// As many as a line of `iostat -x` has, about.
 const NUMBERS: usize = 24;
-/// So many digits, and ten to the power of so many, are exact: their quotient is the number next to
+/// Up to this many digits, and the power of ten, are exact: their quotient is the number next to
 /// what is written.
 const EXACT: usize = 15;
 const TENS: [f64; EXACT + 1] =
