@@ -1,8 +1,8 @@
 //! Whether `check durability` takes nothing for lost that a disk must have after any flush. A
 //! machine that QEMU emulates writes to a disk whose requests QEMU logs, in the format of the
 //! kernel's dm-log-writes. Meanwhile it is noted how far log and witness are: what the witness
-//! knows by then was flushed before. Then the disk is built anew from the log as it was after the
-//! last flush by then, and again with any part of what followed, and each is verified with what
+//! knows by then was flushed before. Then the disk is rebuilt from the log, as it was after the
+//! last flush by then, and again with some of the writes that followed; each is verified with what
 //! the witness knew.
 
 use std::fs::{self, OpenOptions};
