@@ -27,7 +27,7 @@ impl Cycles {
     pub const BEFORE: (Duration, Duration) = (Duration::from_secs(3), Duration::from_secs(13));
 }
 
-/// How long the command may take, and then the machine to start and to verify.
+/// How long the command may take, then the machine to start and to verify, and then to write again.
 const RETURN: Duration = Duration::from_mins(15);
 
 #[derive(Debug)]
@@ -39,12 +39,14 @@ pub struct Cutter<'a> {
     /// The last run that is not to be cut: it was before, or its writers are gone.
     last: u64,
     state: Cutting,
+    /// How long each step of a cut may take.
+    patience: Duration,
 }
 
 #[derive(Debug)]
 enum Cutting {
-    /// For a run to begin.
-    Waiting,
+    /// For a run to begin; after a cut, until then at most.
+    Waiting(Option<Instant>),
     At(u64, Instant),
     /// For the command to end. Whoever is connected is served meanwhile: it may end long after the
     /// machine has started.
@@ -87,8 +89,8 @@ impl Drop for Shell {
 impl<'a> Cutter<'a> {
     pub fn new(cycles: &'a Cycles, seed: u64, ledger: &Ledger) -> Self {
         let last = ledger.last().map_or(0, |run| run.id);
-        let (rng, state) = (Rng::new(seed, 0), Cutting::Waiting);
-        Self { cycles, rng, made: 0, verified: 0, last, state }
+        let (rng, state) = (Rng::new(seed, 0), Cutting::Waiting(None));
+        Self { cycles, rng, made: 0, verified: 0, last, state, patience: RETURN }
     }
 
     /// Cuts that were asked for, and not made or not verified.
@@ -105,31 +107,36 @@ impl<'a> Cutter<'a> {
         let now = Instant::now();
         let failed = |why: &str| ControlFlow::Break(Some(format!("The cut failed: {why}.")));
         match &mut self.state {
-            Cutting::Waiting if self.made >= self.cycles.count => {
+            Cutting::Waiting(_) if self.made >= self.cycles.count => {
                 let why = format!("{} cuts were not verified.", self.missed());
                 return ControlFlow::Break((self.missed() > 0).then_some(why));
             }
-            Cutting::Waiting => {
+            Cutting::Waiting(until) => {
                 let run = ledger.last().filter(|run| run.points > 0 && run.outcome.is_none());
                 if let Some(run) = run.filter(|run| run.id != self.last) {
                     let (least, most) = self.cycles.before;
                     let more = most.saturating_sub(least).mul_f64(self.rng.unit());
                     self.state = Cutting::At(run.id, now + least + more);
+                } else if until.is_some_and(|until| now > until) {
+                    let why = "The machine did not begin to write again within 15 minutes.";
+                    return ControlFlow::Break(Some(why.to_owned()));
                 }
             }
-            Cutting::At(run, _) if !is_under_way(ledger, *run) => self.state = Cutting::Waiting,
+            Cutting::At(run, _) if !is_under_way(ledger, *run) => {
+                self.state = Cutting::Waiting((self.made > 0).then(|| now + self.patience));
+            }
             Cutting::At(run, at) if now >= *at => {
                 self.made += 1;
                 observer.note(&format!("cut {} of {}", self.made, self.cycles.count));
                 self.last = *run;
                 match Shell::start(&self.cycles.cut) {
-                    Ok(shell) => self.state = Cutting::Running(*run, shell, now + RETURN),
+                    Ok(shell) => self.state = Cutting::Running(*run, shell, now + self.patience),
                     Err(error) => return failed(&error.to_string()),
                 }
             }
             Cutting::At(..) => {}
             Cutting::Running(run, shell, until) => match shell.ended() {
-                Some(Ok(())) => self.state = Cutting::Returning(*run, now + RETURN),
+                Some(Ok(())) => self.state = Cutting::Returning(*run, now + self.patience),
                 Some(Err(why)) => return failed(&why),
                 None if now > *until => return failed("it did not end within 15 minutes"),
                 None => {}
@@ -138,11 +145,11 @@ impl<'a> Cutter<'a> {
                 if let Some(outcome) = ledger.find(*run).and_then(|run| run.outcome) {
                     observer.note(&format!("cut {}: {}", self.made, said(outcome)));
                     self.verified += 1;
-                    self.state = Cutting::Waiting;
+                    self.state = Cutting::Waiting(Some(now + self.patience));
                 } else if !is_under_way(ledger, *run) {
                     let what = "not verified: the machine writes again";
                     observer.note(&format!("cut {}: {what}", self.made));
-                    self.state = Cutting::Waiting;
+                    self.state = Cutting::Waiting(Some(now + self.patience));
                 } else if now > *until {
                     let why = "The machine did not come back to verify within 15 minutes.";
                     return ControlFlow::Break(Some(why.to_owned()));
@@ -206,7 +213,7 @@ mod tests {
         begin(&mut ledger, 4);
         let mut cutter = Cutter::new(&cycles, 1, &ledger);
         assert!(cutter.step(&ledger, &mut Quiet).is_continue());
-        assert!(matches!(cutter.state, Cutting::Waiting), "its writers are gone");
+        assert!(matches!(cutter.state, Cutting::Waiting(_)), "its writers are gone");
         for run in [5, 6, 7] {
             begin(&mut ledger, run);
             to_the_cut(&mut cutter, &ledger);
@@ -216,7 +223,7 @@ mod tests {
             } else {
                 ledger.outcome(&Frame::new(Kind::Outcome, run, 1)).unwrap();
             }
-            while !matches!(cutter.state, Cutting::Waiting) {
+            while !matches!(cutter.state, Cutting::Waiting(_)) {
                 assert!(cutter.step(&ledger, &mut Quiet).is_continue());
                 sleep(Duration::from_millis(10));
             }
@@ -225,6 +232,24 @@ mod tests {
             panic!("{cutter:?}");
         };
         assert_eq!((cutter.missed(), why.as_str()), (1, "1 cuts were not verified."));
+    }
+
+    #[test]
+    fn a_machine_that_does_not_write_again_ends_it() {
+        let cycles = cycles(2, "true".to_owned());
+        let mut ledger = Ledger::default();
+        let mut cutter = Cutter::new(&cycles, 1, &ledger);
+        begin(&mut ledger, 5);
+        to_the_cut(&mut cutter, &ledger);
+        ledger.outcome(&Frame::new(Kind::Outcome, 5, 1)).unwrap();
+        cutter.patience = Duration::from_millis(20);
+        let ended = (0..500).find_map(|_| {
+            sleep(Duration::from_millis(2));
+            cutter.step(&ledger, &mut Quiet).break_value()
+        });
+        let why = "The machine did not begin to write again within 15 minutes.";
+        assert_eq!(ended, Some(Some(why.to_owned())), "{cutter:?}");
+        assert_eq!(cutter.missed(), 1);
     }
 
     #[test]
@@ -238,7 +263,7 @@ mod tests {
         assert!(matches!(cutter.state, Cutting::At(5, _)), "{cutter:?}");
         ledger.outcome(&Frame::new(Kind::Outcome, 5, 1)).unwrap();
         assert!(cutter.step(&ledger, &mut Quiet).is_continue());
-        assert!(matches!(cutter.state, Cutting::Waiting), "{cutter:?}");
+        assert!(matches!(cutter.state, Cutting::Waiting(_)), "{cutter:?}");
     }
 
     #[test]
