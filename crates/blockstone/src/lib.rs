@@ -39,10 +39,11 @@ pub mod reports {
 
 use std::process::ExitCode;
 
-use blockstone_sys::process;
+use blockstone_sys::{heap, process};
 
 /// The program.
 pub fn main() -> ExitCode {
+    heap::end_threads_without_stack();
     let asked = match cli::parse() {
         Ok(asked) => asked,
         Err(exit) => return exit.into(),

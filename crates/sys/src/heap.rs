@@ -13,6 +13,7 @@
 //! ```
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::panic;
 use std::ptr;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
@@ -33,13 +34,30 @@ pub struct Ending;
 /// `memory`, or the end of the program if there is none.
 fn or_end(memory: *mut u8) -> *mut u8 {
     if memory.is_null() {
-        // SAFETY: the text is valid for its length; neither call allocates.
-        unsafe {
-            libc::write(libc::STDERR_FILENO, ENDING.as_ptr().cast(), ENDING.len());
-            libc::_exit(2)
-        }
+        end()
     }
     memory
+}
+
+fn end() -> ! {
+    // SAFETY: the text is valid for its length; neither call allocates.
+    unsafe {
+        libc::write(libc::STDERR_FILENO, ENDING.as_ptr().cast(), ENDING.len());
+        libc::_exit(2)
+    }
+}
+
+/// From now on, a thread that has no memory for the stack of its signal handlers ends the program
+/// as [`Ending`] does. The standard library maps that stack in the new thread and panics without.
+pub fn end_threads_without_stack() {
+    let report = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        let text = info.payload_as_str().unwrap_or("");
+        if text.starts_with("failed to allocate an alternative stack") {
+            end();
+        }
+        report(info);
+    }));
 }
 
 // SAFETY: memory comes from and goes to the system's allocator, with the layouts of the caller.

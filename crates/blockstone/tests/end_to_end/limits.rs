@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use blockstone_testkit::{blockstone_binary, run};
+use blockstone_testkit::{Ran, blockstone_binary, run};
 
 use super::Place;
 
@@ -14,45 +14,57 @@ fn limited(place: &Place, limit: &str, value: u32, arguments: &[&str]) -> Comman
     command
 }
 
-/// The least memory in KiB with which the kernel loads the program, to 500 KiB.
-fn least_to_start(place: &Place) -> u32 {
+const WATCH: [&str; 5] = ["watch", "--once", "--for", "200ms", "--no-bpf"];
+
+/// The least memory in KiB, to `step`, with which the program does what `is_enough` asks for.
+fn least(place: &Place, arguments: &[&str], step: u32, is_enough: fn(&Ran) -> bool) -> u32 {
     let (mut too_little, mut enough) = (1_000, 1_000_000);
-    while enough - too_little > 500 {
+    while enough - too_little > step {
         let middle = u32::midpoint(too_little, enough);
-        let starts = run(&mut limited(place, "-v", middle, &["--version"])).code == Some(0);
-        *if starts { &mut enough } else { &mut too_little } = middle;
+        let ran = run(&mut limited(place, "-v", middle, arguments));
+        *if is_enough(&ran) { &mut enough } else { &mut too_little } = middle;
     }
     enough
+}
+
+/// Whether a watch has this memory; if not, it says so in one line.
+fn watches_with(place: &Place, kibibytes: u32) -> bool {
+    let ran = run(&mut limited(place, "-v", kibibytes, &WATCH));
+    assert!(!ran.stderr.contains("panicked"), "{kibibytes} KiB: {ran:#?}");
+    if ran.code == Some(0) {
+        return true;
+    }
+    assert_eq!(ran.code, Some(2), "{kibibytes} KiB: {ran:#?}");
+    let lines: Vec<_> = ran.stderr.lines().collect();
+    assert!(
+        matches!(lines.as_slice(), [.., what, hint]
+            if what.starts_with("error: ") && hint.contains("ulimit -v")),
+        "{kibibytes} KiB: {ran:#?}"
+    );
+    false
 }
 
 #[test]
 fn without_memory_it_says_so_in_one_line() {
     let place = Place::beside();
-    let least = least_to_start(&place);
+    let starts = least(&place, &["--version"], 500, |ran| ran.code == Some(0));
     // From too little for a thread to enough.
-    for (refused, kibibytes) in (least..least + 80_000).step_by(1_000).enumerate() {
-        let watch = ["watch", "--once", "--for", "200ms", "--no-bpf"];
-        let ran = run(&mut limited(&place, "-v", kibibytes, &watch));
-        if ran.code == Some(0) {
-            assert!(refused > 0, "{kibibytes} KiB, the least to start with, are enough");
-            return;
-        }
-        assert_eq!(ran.code, Some(2), "{kibibytes} KiB: {ran:#?}");
-        let lines: Vec<_> = ran.stderr.lines().collect();
-        assert!(
-            matches!(lines.as_slice(), [.., what, hint]
-                if what.starts_with("error: ") && hint.contains("ulimit -v")),
-            "{kibibytes} KiB: {ran:#?}"
-        );
-        assert!(!ran.stderr.contains("panicked"), "{kibibytes} KiB: {ran:#?}");
+    let enough = (starts..starts + 80_000).step_by(1_000).find(|&k| watches_with(&place, k));
+    assert!(enough.is_some_and(|enough| enough > starts), "{starts} KiB to start, {enough:?}");
+
+    // A thread that has its stack needs some KiB more before it runs.
+    let thread = least(&place, &WATCH, 4, |ran| {
+        ran.code == Some(0) || ran.code == Some(2) && !ran.stderr.contains("start a thread")
+    });
+    for kibibytes in (thread - 40..thread + 60).step_by(4) {
+        watches_with(&place, kibibytes);
     }
-    panic!("{least} KiB and 80,000 more are not enough");
 }
 
 #[test]
 fn without_descriptors_nothing_is_called_a_matter_of_the_version() {
     let place = Place::beside();
-    let watch = ["watch", "--once", "--for", "200ms", "--no-bpf", "--view", "host"];
+    let watch = [&WATCH[..], &["--view", "host"]].concat();
     let ran = run(&mut limited(&place, "-n", 12, &watch));
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     assert!(ran.stdout.contains("n/e, no evidence: read /proc/stat: Too many"), "{ran:#?}");
