@@ -239,7 +239,7 @@ impl Held {
             _ => Opened::Buffered,
         };
         let file_type = file_type(&self.path);
-        let asked = requested::by_settings(&processes.settings, file_type);
+        let asked = requested::by_settings(&processes.settings, &self.path, file_type);
         let (requested, setting) = asked.unzip();
         let seen = Open { opened, cached, effect, held: self, unseen };
         let (class, evidence) = seen.classify();

@@ -3,12 +3,23 @@
 use blockstone_base::direct::{Opened, SyncFlag};
 use blockstone_probe::io::FileType;
 
-/// Whether files of this type are to be opened with `O_DIRECT`, and the setting that says so; none
-/// where the settings do not say.
-pub fn by_settings(settings: &[(String, String)], file_type: FileType) -> Option<(Opened, String)> {
-    postgres(settings, file_type)
-        .or_else(|| mariadb_11(settings, file_type))
-        .or_else(|| innodb(settings, file_type))
+/// Whether this file is to be opened with `O_DIRECT`, and the setting that says so; none where the
+/// settings do not say.
+pub fn by_settings(
+    settings: &[(String, String)],
+    file: &str,
+    file_type: FileType,
+) -> Option<(Opened, String)> {
+    let of_innodb = || mariadb_11(settings, file_type).or_else(|| innodb(settings, file_type));
+    postgres(settings, file_type).or_else(|| is_innodb(file).then(of_innodb).flatten())
+}
+
+/// Other engines (Aria, `MyISAM`) and the binary log have no such settings.
+fn is_innodb(file: &str) -> bool {
+    let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
+    ["ibdata", "ib_logfile", "undo"].iter().any(|stem| name.starts_with(stem))
+        || [".ibd", ".ibu"].iter().any(|end| name.ends_with(end))
+        || folder.ends_with("/#innodb_redo")
 }
 
 /// How writes to files of this type are to be made durable; none where the settings do not say.
@@ -73,9 +84,20 @@ mod tests {
 
     #[track_caller]
     fn asked(settings: &[(&str, &str)], file_type: FileType, expected: Option<(Opened, &str)>) {
+        let file = if file_type == FileType::Redo { "/m/ib_logfile0" } else { "/m/db/t.ibd" };
+        asked_of(file, settings, file_type, expected);
+    }
+
+    #[track_caller]
+    fn asked_of(
+        file: &str,
+        settings: &[(&str, &str)],
+        file_type: FileType,
+        expected: Option<(Opened, &str)>,
+    ) {
         let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let settings: Vec<_> = settings.iter().map(pair).collect();
-        let found = by_settings(&settings, file_type);
+        let found = by_settings(&settings, file, file_type);
         let found = found.as_ref().map(|(opened, setting)| (*opened, setting.as_str()));
         assert_eq!(found, expected, "{settings:?} {file_type:?}");
     }
@@ -115,5 +137,23 @@ mod tests {
         let log = &[("innodb_log_file_buffering", "OFF")];
         asked(log, Redo, Some((Opened::Direct, "innodb_log_file_buffering=OFF")));
         asked(&[("block_size", "8192")], Data, None);
+    }
+
+    #[test]
+    fn settings_of_innodb_say_nothing_of_other_engines() {
+        use FileType::{Data, Redo};
+        let direct = &[("innodb_flush_method", "O_DIRECT"), ("innodb_log_file_buffering", "OFF")];
+        for file in ["/m/mysql/db.MAD", "/m/mysql/db.MAI", "/m/t/a.MYD"] {
+            asked_of(file, direct, Data, None);
+        }
+        for file in ["/m/aria_log.00000001", "/m/mysql-bin.000001"] {
+            asked_of(file, direct, Redo, None);
+        }
+        let log = Some((Opened::Direct, "innodb_log_file_buffering=OFF"));
+        asked_of("/m/#innodb_redo/#ib_redo7", direct, Redo, log);
+        for file in ["/m/ibdata1", "/m/undo001", "/m/undo_002.ibu"] {
+            let data = Some((Opened::Direct, "innodb_flush_method=O_DIRECT"));
+            asked_of(file, direct, Data, data);
+        }
     }
 }
