@@ -29,6 +29,8 @@ pub enum Fault {
     /// It ignores flushes, and when its power goes, half of the cached pages have been written
     /// back, whatever their order.
     Reorders,
+    /// It takes writes with FUA (forced unit access) for writes without.
+    IgnoresFua,
 }
 
 /// What a disk was asked for.
@@ -219,7 +221,7 @@ impl Disk {
         for (number, within, part) in pages(offset_bytes, data.len()) {
             let mut page = self.page(number)?;
             page[within..within + part.len()].copy_from_slice(&data[part]);
-            if is_durable && self.fault != Fault::Reorders {
+            if is_durable && !matches!(self.fault, Fault::Reorders | Fault::IgnoresFua) {
                 self.medium.write_all_at(&page, number * PAGE as u64)?;
                 self.cache.remove(&number);
             } else {
