@@ -42,6 +42,12 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Between the writes of a control: it waits for nothing, and would take the processors, and fill
 /// the log of the witness.
 const CONTROL_PAUSE: Duration = Duration::from_millis(1);
+/// Of every such time, streams that flush write in the first half only, if there are controls. A
+/// flush writes out what the others left in the cache of the device: without a rest, a cut would
+/// find nothing there that it can lose, and prove nothing.
+const PERIOD: Duration = Duration::from_secs(2);
+/// How often a stream at rest looks whether that is over.
+const REST_LOOK: Duration = Duration::from_millis(10);
 /// For how long a writer may wait for its device after the end.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// For how long the witness may take to confirm the last points.
@@ -135,6 +141,8 @@ struct Shared {
     points: Points,
     ended: AtomicBool,
     working: AtomicUsize,
+    started: Instant,
+    has_controls: bool,
     /// Streams that ended with an error.
     failures: Mutex<Vec<(Stream, FileError)>>,
 }
@@ -174,6 +182,8 @@ fn run(
         points: link.handle(),
         ended: AtomicBool::new(false),
         working: AtomicUsize::new(writers.len()),
+        started: Instant::now(),
+        has_controls: writers.iter().any(|(stream, _)| stream.method.is_control()),
         failures: Mutex::default(),
     });
     for (number, (stream, writer)) in (0..).zip(writers) {
@@ -237,6 +247,11 @@ fn failures(shared: &Shared) -> Option<String> {
     Some(format!("{} writers ended with an error: {}: {what}.", failures.len(), stream.case()))
 }
 
+/// Whether streams that flush do not write at this time.
+fn rests(elapsed: Duration) -> bool {
+    elapsed.as_nanos() % PERIOD.as_nanos() >= PERIOD.as_nanos() / 2
+}
+
 fn work(shared: &Shared, (number, stream): (u16, Stream), mut writer: StreamWriter) {
     let go_on = || !shared.ended.load(Ordering::Relaxed);
     for sequence in 1.. {
@@ -245,6 +260,10 @@ fn work(shared: &Shared, (number, stream): (u16, Stream), mut writer: StreamWrit
         }
         if stream.method.is_control() {
             thread::sleep(CONTROL_PAUSE);
+        } else if shared.has_controls {
+            while rests(shared.started.elapsed()) && go_on() {
+                thread::sleep(REST_LOOK);
+            }
         }
         match writer.write(sequence) {
             Ok(hash) => shared.points.acknowledged(number, sequence, hash),
@@ -254,5 +273,18 @@ fn work(shared: &Shared, (number, stream): (u16, Stream), mut writer: StreamWrit
                 return;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_that_flush_rest_in_every_other_second() {
+        let at = |ms| rests(Duration::from_millis(ms));
+        assert_eq!([0, 999, 1_000, 1_999, 2_000, 3_500].map(at), [
+            false, false, true, true, false, true
+        ]);
     }
 }

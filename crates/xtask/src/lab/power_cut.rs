@@ -19,7 +19,7 @@ use super::measure::Product;
 use crate::goals::{Column, Goal, Point, Results, column};
 use crate::packages;
 
-const CUTS: u64 = 3;
+const CUTS: u64 = 5;
 const SIZE: Bytes = Bytes::mib(64);
 /// How long the machine may take until it has written something.
 const START: Duration = Duration::from_mins(3);
@@ -73,6 +73,13 @@ const SETUPS: &[Setup] = &[
         disk: GuestDisk::Own(Fault::TearsPage(50)),
         cut: Power::Cycle,
         methods: "fsync,direct-none",
+        found: Found::Lost,
+    },
+    Setup {
+        name: "a disk that ignores FUA",
+        disk: GuestDisk::Own(Fault::IgnoresFua),
+        cut: Power::Cycle,
+        methods: "direct-dsync,direct-none",
         found: Found::Lost,
     },
     Setup {
