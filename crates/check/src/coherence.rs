@@ -318,6 +318,14 @@ fn start(session: &mut Session<'_>, plan: &Plan, is_directory: bool) -> Result<(
     open(session)
 }
 
+/// Whether a file that is there cannot be opened because this rank has old metadata: a directory
+/// without it, or what its blocks were used for before.
+fn is_stale(error: i32) -> bool {
+    [Errno::NOENT, Errno::STALE, Errno::BADMSG, Errno::UCLEAN]
+        .iter()
+        .any(|stale| stale.raw_os_error() == error)
+}
+
 /// Opens the file at all ranks. Where that of rank 0 is not seen, nothing can be read of it.
 fn open(session: &mut Session<'_>) -> Result<(), CheckError> {
     let began_ns = now_ns();
@@ -333,7 +341,7 @@ fn open(session: &mut Session<'_>) -> Result<(), CheckError> {
             continue;
         }
         let error = crate::evidence::name_of(last);
-        if last != Errno::NOENT.raw_os_error() || rank == 0 {
+        if rank == 0 || !is_stale(last) {
             let hint = "check the permissions of the path at that rank";
             return Err(CheckError::Rank { doing: "open the file", rank, error, hint });
         }
