@@ -127,7 +127,8 @@ pub fn report_of(recording: Recording, context: &Context) -> Result<Report> {
     }
 }
 
-fn exit(report: &Report) -> Exit {
+/// How the program ends after this report.
+pub fn exit(report: &Report) -> Exit {
     match &report.end {
         End::Interrupted { .. } => Exit::Interrupted,
         End::Failed { .. } => Exit::CouldNotRun,

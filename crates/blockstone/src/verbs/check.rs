@@ -17,7 +17,7 @@ use blockstone_report::render::json::schema::Document;
 use clap::{ArgMatches, Args, FromArgMatches};
 
 use crate::exit::Exit;
-use crate::finish::finish;
+use crate::finish::{exit, finish};
 use crate::progress::Progress;
 use crate::verb::{Context, Verb};
 use args::CheckArgs;
@@ -42,7 +42,7 @@ pub const VERB: Verb = Verb {
 fn run(options: &ArgMatches, context: &Context) -> Result<Exit> {
     let args = CheckArgs::from_arg_matches(options)?;
     let mut progress = Progress::start(context.printer)?;
-    let parts = match (options.subcommand(), &args.path) {
+    let parts: Result<_> = match (options.subcommand(), &args.path) {
         (Some((name, _)), Some(path)) => bail!(
             "check {} and {name}: a path before the name of a check means all checks\n\
              hint: blockstone check {name} {}",
@@ -66,6 +66,8 @@ fn run(options: &ArgMatches, context: &Context) -> Result<Exit> {
         ),
     };
     progress.finish();
-    let parts: Result<Vec<(&str, part::Part)>> = parts;
-    finish(&report::report(parts?), context)
+    let parts: Vec<(&str, part::Part)> = parts?;
+    let printed_elsewhere = parts.iter().any(|(_, part)| part.printed_elsewhere);
+    let report = report::report(parts);
+    if printed_elsewhere { Ok(exit(&report)) } else { finish(&report, context) }
 }

@@ -125,6 +125,7 @@ fn run(args: &CoherenceArgs, progress: &mut Progress) -> Result<Part> {
         free_run: FREE_RUN,
         limit: LIMIT + patience * 20,
     };
+    let mut printed_elsewhere = false;
     let findings = if let Some(address) = &args.witness {
         if paths.len() > 1 {
             bail!(
@@ -134,7 +135,10 @@ fn run(args: &CoherenceArgs, progress: &mut Progress) -> Result<Part> {
             );
         }
         plan.paths = paths;
-        of_hosts(&plan, &meeting(args, address)?, progress)?
+        let (meeting, is_launched) = meeting(args, address)?;
+        // The launcher gathers what all ranks print.
+        printed_elsewhere = is_launched && meeting.rank > 0;
+        of_hosts(&plan, &meeting, progress)?
     } else {
         if let [path] = paths.as_slice() {
             paths.push(path.clone());
@@ -142,10 +146,11 @@ fn run(args: &CoherenceArgs, progress: &mut Progress) -> Result<Part> {
         plan.paths = paths;
         of_paths(&plan, progress)?
     };
-    Ok(part(findings))
+    Ok(Part { printed_elsewhere, ..part(findings) })
 }
 
-fn meeting(args: &CoherenceArgs, address: &str) -> Result<Meeting> {
+/// Where ranks meet, and whether a launcher started them.
+fn meeting(args: &CoherenceArgs, address: &str) -> Result<(Meeting, bool)> {
     let variable = |name: &str| std::env::var(name).ok()?.parse::<u32>().ok();
     let launched = LAUNCHERS.iter().find_map(|(rank, ranks)| {
         Some((variable(rank)?, variable(ranks)?)).filter(|(_, ranks)| *ranks > 1)
@@ -164,7 +169,7 @@ fn meeting(args: &CoherenceArgs, address: &str) -> Result<Meeting> {
              {SIDES_MAX} meet\nhint: --rank 0 --ranks 2"
         );
     }
-    Ok(Meeting { address: address.to_owned(), rank, ranks })
+    Ok((Meeting { address: address.to_owned(), rank, ranks }, launched.is_some()))
 }
 
 /// On one path: two descriptors. What is not a directory would have to be written to.
@@ -202,6 +207,7 @@ fn empty(subject: String, answer: String) -> Part {
         notes: Vec::new(),
         partial: false,
         signal: None,
+        printed_elsewhere: false,
     }
 }
 
@@ -230,6 +236,7 @@ fn part(findings: CoherenceFindings) -> Part {
         notes,
         partial: findings.unfinished || !decided,
         signal: findings.signal,
+        printed_elsewhere: false,
     }
 }
 

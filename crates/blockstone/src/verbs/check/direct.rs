@@ -125,6 +125,7 @@ fn part(findings: DirectFindings) -> Part {
         verdicts: judge_direct(&findings),
         notes,
         signal: findings.signal.clone(),
+        printed_elsewhere: false,
         partial,
         files: findings.files,
     }

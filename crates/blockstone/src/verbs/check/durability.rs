@@ -188,6 +188,7 @@ fn part(findings: &DurabilityFindings) -> Part {
         verdicts: judge_durability(findings),
         notes: findings.notes.clone(),
         signal: findings.signal.clone(),
+        printed_elsewhere: false,
         partial,
         files: Vec::new(),
     }

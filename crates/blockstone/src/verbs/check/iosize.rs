@@ -115,6 +115,7 @@ fn part(findings: IosizeFindings) -> Part {
         notes,
         partial: !findings.kernel.is_full(),
         signal: findings.signal,
+        printed_elsewhere: false,
     }
 }
 

@@ -163,6 +163,7 @@ fn part(findings: &MetadataFindings) -> Part {
         verdicts,
         notes,
         signal: findings.signal.clone(),
+        printed_elsewhere: false,
         partial: unknown || findings.unfinished,
         files: Vec::new(),
     }

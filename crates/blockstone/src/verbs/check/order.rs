@@ -130,6 +130,7 @@ fn part(findings: &OrderFindings) -> Part {
         verdicts: judge_order(findings),
         notes,
         signal: findings.signal.clone(),
+        printed_elsewhere: false,
         partial: unknown || findings.unfinished,
         files: Vec::new(),
     }

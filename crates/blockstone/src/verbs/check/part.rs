@@ -54,6 +54,8 @@ pub struct Part {
     pub partial: bool,
     /// The signal that ended it early.
     pub signal: Option<String>,
+    /// Whether another process prints it: rank 0 of those that a launcher started.
+    pub printed_elsewhere: bool,
 }
 
 /// One thing that was tried or observed.
