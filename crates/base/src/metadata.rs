@@ -149,7 +149,7 @@ pub struct Growth {
     pub evidence: String,
     /// Numbers of files, and processor time for an operation in nanoseconds.
     pub points: Vec<(u64, f64)>,
-    /// By which power of the number of files the cost grew over the last two sizes.
+    /// By which power of the number of files the cost grew up to the largest.
     pub exponent: Option<f64>,
 }
 
@@ -159,15 +159,14 @@ impl Growth {
         format!("growth/{}", self.operation.name())
     }
 
-    /// Classifies costs by the last two sizes: below, the fixed cost of a call hides what grows.
+    /// Classifies costs by the largest number of files and the next that is clearly smaller: below,
+    /// the fixed cost of a call hides what grows.
     pub fn of(operation: Operation, points: Vec<(u64, f64)>) -> Self {
-        let exponent = match points.as_slice() {
-            [.., (fewer, before), (more, after)] if *before > 0.0 && *after > 0.0 => {
-                let files = *more as f64 / *fewer as f64;
-                (files >= LEAST_STEP).then(|| (after / before).ln() / files.ln())
-            }
-            _ => None,
-        };
+        let exponent = points.split_last().and_then(|(&(more, after), others)| {
+            let step = |files: u64| more as f64 / files as f64;
+            let &(fewer, before) = others.iter().rfind(|(files, _)| step(*files) >= LEAST_STEP)?;
+            (before > 0.0 && after > 0.0).then(|| (after / before).ln() / step(fewer).ln())
+        });
         let class = match exponent {
             Some(power) if power <= FLAT_MAX => GrowthClass::Flat,
             Some(power) if power >= LINEAR_MIN => GrowthClass::Linear,
@@ -239,6 +238,8 @@ mod tests {
         assert_eq!(class(&flat), GrowthClass::Flat);
         assert_eq!(class(&[(1_000, 10.0), (10_000, 28.0)]), GrowthClass::Unknown);
         assert_eq!(class(&[(1_000, 10.0)]), GrowthClass::Unknown);
+        // 20,000 files are too near to 10,000.
+        assert_eq!(class(&[(1_000, 10.0), (10_000, 11.0), (20_000, 12.0)]), GrowthClass::Flat);
         assert_eq!(class(&[(1_000, 10.0), (2_000, 20.0)]), GrowthClass::Unknown);
         assert_eq!(class(&[]), GrowthClass::Unknown);
     }

@@ -48,7 +48,7 @@ const GROWTH: &[Heading] = &[
         "exponent",
         "power",
         Measure::Count,
-        "By which power of the number of files the cost grew over the last two sizes.",
+        "By which power of the number of files the cost grew up to the last size.",
     ),
     text("evidence", "cost", "Processor time for an operation."),
 ];
