@@ -29,6 +29,9 @@ struct Setup {
     disk: GuestDisk,
     cut: Power,
     methods: &'static str,
+    /// Whether files of an ext4 file system are written, not the disk: the kernel flushes a disk
+    /// also after writes with FUA.
+    mounted: bool,
     found: Found,
 }
 
@@ -52,6 +55,7 @@ const SETUPS: &[Setup] = &[
         disk: GuestDisk::Honest,
         cut: Power::Cycle,
         methods: BOTH,
+        mounted: false,
         found: Found::Durable,
     },
     Setup {
@@ -59,6 +63,7 @@ const SETUPS: &[Setup] = &[
         disk: GuestDisk::IgnoresFlushes,
         cut: Power::Cycle,
         methods: BOTH,
+        mounted: false,
         found: Found::Lost,
     },
     Setup {
@@ -66,6 +71,7 @@ const SETUPS: &[Setup] = &[
         disk: GuestDisk::Own(Fault::LosesFlush(100)),
         cut: Power::Cycle,
         methods: "fsync,direct-none",
+        mounted: false,
         found: Found::Lost,
     },
     Setup {
@@ -73,6 +79,7 @@ const SETUPS: &[Setup] = &[
         disk: GuestDisk::Own(Fault::TearsPage(50)),
         cut: Power::Cycle,
         methods: "fsync,direct-none",
+        mounted: false,
         found: Found::Lost,
     },
     Setup {
@@ -80,6 +87,7 @@ const SETUPS: &[Setup] = &[
         disk: GuestDisk::Own(Fault::IgnoresFua),
         cut: Power::Cycle,
         methods: "direct-dsync,direct-none",
+        mounted: true,
         found: Found::Lost,
     },
     Setup {
@@ -87,6 +95,7 @@ const SETUPS: &[Setup] = &[
         disk: GuestDisk::Through,
         cut: Power::Cycle,
         methods: BOTH,
+        mounted: false,
         found: Found::Nothing,
     },
     Setup {
@@ -94,6 +103,7 @@ const SETUPS: &[Setup] = &[
         disk: GuestDisk::Honest,
         cut: Power::Reset,
         methods: BOTH,
+        mounted: false,
         found: Found::Nothing,
     },
 ];
@@ -217,6 +227,12 @@ impl Setup {
     /// Has the witness cut this often.
     fn cycle(&self, product: &Product<'_>, cuts: u64) -> Result<Measured> {
         let guest = Guest::create(SIZE, self.disk)?;
+        if self.mounted {
+            let made = Command::new("mkfs.ext4").args(["-q", "-F"]).arg(guest.backing()).status();
+            if !made.context("start mkfs.ext4")?.success() {
+                bail!("mkfs.ext4 failed");
+            }
+        }
         let (log, said) = (product.scratch().join("log"), product.scratch().join("said"));
         let _ = fs::remove_file(&log);
         let mut witness = Command::new(product.binary());
@@ -244,9 +260,14 @@ impl Setup {
         await_that(|| port_in(said).is_some())?;
         let port = port_in(said).context("read the port of the witness")?;
         let methods = self.methods;
-        let check = format!("blockstone check durability --witness $HOST:{port} $DISK");
+        let (mount, path, write) = if self.mounted {
+            ("mount $DISK /mnt\n", "/mnt", "--patterns overwrite")
+        } else {
+            ("", "$DISK", "--destroy $DISK")
+        };
+        let check = format!("blockstone check durability --witness $HOST:{port} {path}");
         let job = format!(
-            "{check} --verify --json >/answers\n{check} --methods {methods} --destroy $DISK\n"
+            "{mount}{check} --verify --json >/answers\n{check} --methods {methods} {write}\n"
         );
         guest.install(&job, &[product.binary()])?;
         guest.power(Power::On)?;
