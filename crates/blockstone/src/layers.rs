@@ -20,22 +20,24 @@ pub const ROWS: usize = 30;
 /// Rows of a table on a terminal, unless it was asked for by name.
 const SCREEN_ROWS: usize = 20;
 
-/// The sections of an interval, and its tables over time. Of these views or, without names, of all
-/// that have rows; with a focus, of those made from samples.
+/// The sections of an interval and, where a page is to be made, its charts and tables over time. Of
+/// these views or, without names, of all that have rows; with a focus, of those made from samples.
 pub fn layers(
     manifest: Option<&Manifest>,
     interval: &Interval<'_>,
     views: &[String],
-) -> (Vec<Section>, Timeline) {
+    over_time: bool,
+) -> (Vec<Section>, Option<Timeline>) {
     let meant = |view: &&View| {
         let named = views.is_empty() || views.iter().any(|name| name == view.name);
         named && (interval.focus().is_none() || view.is_sampled())
     };
     let shown = chapters::order(interval).into_iter().filter(meant);
-    let (tables, timeline) = tables(interval, &[], shown);
-    let slices = slices(interval, &[], POINTS);
+    let tables = tables(interval, shown);
+    let timeline = over_time.then(|| timeline(interval, &[], &tables));
+    let slices = if over_time { slices(interval, &[], POINTS) } else { Vec::new() };
     let mut sections = Vec::new();
-    if views.is_empty() {
+    if views.is_empty() && over_time {
         sections.extend(activity::section(manifest, interval, &slices));
     }
     let mut empty = Section::page("empty", "Tables without rows");
@@ -57,16 +59,12 @@ pub fn layers(
     (sections, timeline)
 }
 
-/// The tables of views over an interval, and in slices of it, of which none lies across a mark.
+/// The tables of views over an interval.
 pub fn tables(
     interval: &Interval<'_>,
-    marks_ns: &[u64],
     views: impl Iterator<Item = &'static View>,
-) -> (Vec<(&'static View, Table)>, Timeline) {
-    let tables: Vec<(&'static View, Table)> =
-        views.filter_map(|view| Some((view, table(interval, view)?))).collect();
-    let timeline = timeline(interval, marks_ns, &tables);
-    (tables, timeline)
+) -> Vec<(&'static View, Table)> {
+    views.filter_map(|view| Some((view, table(interval, view)?))).collect()
 }
 
 fn over_time_of(view: &View) -> String {
@@ -124,7 +122,8 @@ fn slices<'a>(interval: &Interval<'a>, marks_ns: &[u64], most: usize) -> Vec<Int
     edges.windows(2).map(slice).collect()
 }
 
-fn timeline(
+/// These tables in slices of the interval, of which none lies across a mark.
+pub fn timeline(
     interval: &Interval<'_>,
     marks_ns: &[u64],
     tables: &[(&'static View, Table)],

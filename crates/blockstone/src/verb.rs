@@ -70,6 +70,11 @@ pub struct Global {
 }
 
 impl Global {
+    /// Whether all that a page has is shown, on a page or a terminal.
+    pub fn shows_page(&self) -> bool {
+        self.html.is_some() || self.verbose
+    }
+
     /// The first option given that only a report can answer.
     pub fn asks_for_report(&self) -> Option<&'static str> {
         let given = [

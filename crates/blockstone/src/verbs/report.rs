@@ -46,7 +46,7 @@ fn run(args: &ReportArgs, context: &Context) -> Result<Exit> {
             );
         }
         let part = watch::Part { from: args.from, to: args.to, views: &[], only: &args.only };
-        return finish(&watch::report_of(&recording, &part)?, context);
+        return finish(&watch::report_of(&recording, &part, global)?, context);
     }
     let report = report_of(recording, context)?;
     if args.awr_info {

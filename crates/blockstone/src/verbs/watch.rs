@@ -54,7 +54,7 @@ pub const VERB: Verb = Verb {
         "An interval that was watched",
     )
     .tables_under(report::VIEWS)],
-    report: Some(|recording, _| report_of(&recording, &Part::default())),
+    report: Some(|recording, context| report_of(&recording, &Part::default(), &context.global)),
     ..Verb::PLAIN
 };
 
@@ -173,7 +173,7 @@ fn attend(
         if taken == 0 && time > 1 {
             break;
         }
-        let report = report_since(watch, begin_ns, focus.as_ref(), &args.view)?;
+        let report = report_since(watch, begin_ns, focus.as_ref(), args, context)?;
         if time == args.times || interrupt.signal().is_some() {
             return Ok(Some(report));
         }
@@ -200,7 +200,8 @@ fn report_since(
     watch: &Watch,
     begin_ns: Option<u64>,
     focus: Option<&Focus>,
-    views: &[String],
+    args: &WatchArgs,
+    context: &Context,
 ) -> Result<Report> {
     let whole = interval::some(watch.history().whole())?;
     let begin_ns = begin_ns.map_or(whole.from_ns, |begin_ns| begin_ns.max(whole.from_ns));
@@ -208,7 +209,7 @@ fn report_since(
     let interval = focus.map_or(interval, |focus| interval.only(focus));
     let instants = [interval.from_ns, interval.to_ns].map(|ns| Some(watch.realtime_ns(ns)));
     let watched = Watched { manifest: None, recording: String::new(), interval, instants };
-    Ok(report::report(&watched, views))
+    Ok(report::report(&watched, &args.view, &context.global))
 }
 
 /// Whether there is a terminal to draw on and a keyboard to read.
@@ -319,7 +320,7 @@ fn replay(name: &str, args: &WatchArgs, context: &Context) -> Result<Exit> {
     }
     if args.once || !draws() {
         let part = Part { from: args.from, to: args.to, views: &args.view, only: &args.only };
-        return finish(&report_of(&recording, &part)?, context);
+        return finish(&report_of(&recording, &part, &context.global)?, context);
     }
     let (history, _) = interval::some(interval::read(&recording, args.from, args.to)?)?;
     let manifest = &recording.manifest;
@@ -374,7 +375,7 @@ pub struct Part<'a> {
 }
 
 /// The report of what every layer did in a part of any recording's time.
-pub fn report_of(recording: &Recording, part: &Part<'_>) -> Result<Report> {
+pub fn report_of(recording: &Recording, part: &Part<'_>, global: &Global) -> Result<Report> {
     let (history, (from_ns, to_ns)) =
         interval::some(interval::read(recording, part.from, part.to)?)?;
     let focus = interval::focus(part.views, part.only, &history)?;
@@ -387,5 +388,5 @@ pub fn report_of(recording: &Recording, part: &Part<'_>) -> Result<Report> {
         interval,
         instants: [from_ns, to_ns].map(|ns| instants::of_recording(manifest, ns)),
     };
-    Ok(report::report(&watched, part.views))
+    Ok(report::report(&watched, part.views, global))
 }

@@ -6,8 +6,10 @@ use blockstone_record::manifest::{Imported, Manifest};
 use blockstone_report::render::json;
 use blockstone_report::{Headline, Report};
 use blockstone_view::{Interval, document, registry};
+use serde_json::Map;
 
 use crate::layers::layers;
+use crate::verb::Global;
 use crate::{chapters, instants};
 
 /// The key of its tables.
@@ -25,8 +27,9 @@ pub struct Watched<'a> {
 }
 
 /// The report: of these views or, without names, of all; with what is judged of the whole
-/// interval, whatever is shown of it.
-pub fn report(watched: &Watched<'_>, views: &[String]) -> Report {
+/// interval, whatever is shown of it. What only a page or a document has is left out where none is
+/// made.
+pub fn report(watched: &Watched<'_>, views: &[String], global: &Global) -> Report {
     let Watched { manifest, recording, interval, instants: edges } = watched;
     let (answers, facts): (Vec<_>, Vec<_>) = chapters::facts(*manifest, interval, *edges)
         .into_iter()
@@ -35,12 +38,16 @@ pub fn report(watched: &Watched<'_>, views: &[String]) -> Report {
         let facts = facts.into_iter().map(|(name, value)| format!("{name} {value}"));
         facts.collect::<Vec<_>>().join(" · ")
     };
-    let (sections, timeline) = layers(*manifest, interval, views);
+    let (sections, timeline) = layers(*manifest, interval, views, global.shows_page());
     let verdicts = judge_watch(interval);
-    let document = document(interval).between(edges.map(|ns| ns.and_then(instants::utc)));
-    let mut keys = json::keys(document.judged(verdicts.clone()));
-    // The renderer writes the views that were asked for.
-    keys.remove(VIEWS);
+    let document = || {
+        let document = document(interval).between(edges.map(|ns| ns.and_then(instants::utc)));
+        let mut keys = json::keys(document.judged(verdicts.clone()));
+        // The renderer writes the views that were asked for.
+        keys.remove(VIEWS);
+        keys
+    };
+    let document = if global.json { document() } else { Map::new() };
     let imported = interval.history().imported();
     let tool_version = manifest.map_or(env!("CARGO_PKG_VERSION"), |it| &it.tool_version);
     let subject = manifest.map_or_else(super::hostname, |manifest| manifest.host.hostname.clone());
@@ -55,9 +62,9 @@ pub fn report(watched: &Watched<'_>, views: &[String]) -> Report {
         notes: absent(interval, views),
         recording: recording.clone(),
         tool_version: tool_version.to_owned(),
-        document: keys,
+        document,
         tables_key: Some(VIEWS),
-        timeline: Some(timeline),
+        timeline,
         ..Report::default()
     }
 }

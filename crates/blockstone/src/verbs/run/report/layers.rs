@@ -22,7 +22,8 @@ pub fn layers(recording: &Recording, history: &History) -> (Vec<Section>, Timeli
     let marks_ns: Vec<u64> =
         held.flat_map(|phase| [phase.window_start_ns, phase.window_end_ns]).collect();
     let interval = history.interval(from_ns, to_ns);
-    let (tables, timeline) = layers::tables(&interval, &marks_ns, views);
+    let tables = layers::tables(&interval, views);
+    let timeline = layers::timeline(&interval, &marks_ns, &tables);
     let sections = tables.into_iter().filter(|(_, table)| !table.rows.is_empty());
     let section = |(view, table): (&View, Table)| {
         let id = format!("layer-{}", view.name);
