@@ -409,19 +409,24 @@ impl<'a> Interval<'a> {
         self.probe(probe).map_or(&[], |probe| &probe.info.columns)
     }
 
-    /// Where a counter stood at each row from the first tick to the last.
+    /// Where a counter stood at the first and at the last row from the first tick to the last: no
+    /// row, one or two.
     fn counts(&self, probe: &str, object: &str, column: &str) -> Result<Vec<(u64, i64)>, Missing> {
         let (track, index) = self.find(probe, object, column, Kind::Counter)?;
-        let rows = self.rows(track);
-        let counts: Vec<(u64, i64)> = rows.iter().filter_map(|row| number(row, index)).collect();
-        if counts.len() < rows.len() {
-            return Err(self.why(probe, column, counts.is_empty()));
+        let (mut ends, mut is_whole, mut ascends) = (Vec::with_capacity(2), true, true);
+        for row in self.rows_of(track, self.from_ns, self.to_ns) {
+            let Some(count) = number(row, index) else {
+                is_whole = false;
+                continue;
+            };
+            ascends &= ends.last().is_none_or(|last: &(u64, i64)| last.1 <= count.1);
+            ends.truncate(1);
+            ends.push(count);
         }
-        if counts.is_sorted_by_key(|(_, count)| *count) {
-            Ok(counts)
-        } else {
-            Err(Missing::Unknown)
+        if !is_whole {
+            return Err(self.why(probe, column, ends.is_empty()));
         }
+        if ascends { Ok(ends) } else { Err(Missing::Unknown) }
     }
 
     /// Where a counter stood at the edges of a window. A tick can fall on an edge: the row that was
@@ -465,11 +470,6 @@ impl<'a> Interval<'a> {
         let index = columns.position(|info| info.name == column && info.kind == kind);
         let index = index.ok_or(Missing::NotInVersion)?;
         Ok((known.objects.get(object).ok_or(Missing::Unknown)?, index))
-    }
-
-    /// The rows from the first tick to the last, both included.
-    fn rows(&self, track: &'a Track) -> Vec<&'a Row> {
-        self.rows_of(track, self.from_ns, self.to_ns).collect()
     }
 
     fn last(&self, track: &'a Track) -> Option<&'a [Cell]> {
