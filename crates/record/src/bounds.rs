@@ -3,6 +3,9 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
+use std::ops::Deref;
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
@@ -49,7 +52,7 @@ impl Budget {
 /// A file that is read no more often than its length allows. A page header that claims nothing
 /// would be read again for ever.
 pub(crate) struct BoundedFile {
-    file: File,
+    file: Arc<File>,
     bytes: u64,
     reads_left: AtomicU64,
 }
@@ -61,7 +64,8 @@ const READS: u64 = 4096;
 
 impl BoundedFile {
     pub fn new(file: File, bytes: u64) -> Self {
-        Self { file, bytes, reads_left: AtomicU64::new(bytes / PAGE_BYTES + READS) }
+        let reads_left = AtomicU64::new(bytes / PAGE_BYTES + READS);
+        Self { file: Arc::new(file), bytes, reads_left }
     }
 
     fn take_read(&self) -> Result<(), ParquetError> {
@@ -82,7 +86,8 @@ impl ChunkReader for BoundedFile {
 
     fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
         self.take_read()?;
-        Ok(Ending { inner: self.file.get_read(start)?, ends: 0 })
+        let from = FileFrom { file: Arc::clone(&self.file), at: start };
+        Ok(Ending { inner: BufReader::new(from), ends: 0 })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
@@ -90,14 +95,30 @@ impl ChunkReader for BoundedFile {
         if start.checked_add(length as u64).is_none_or(|end| end > self.bytes) {
             return Err(refused("a page lies beyond its end"));
         }
-        self.file.get_bytes(start, length)
+        let mut bytes = vec![0; length];
+        self.file.read_exact_at(&mut bytes, start)?;
+        Ok(bytes.into())
+    }
+}
+
+/// A file from some byte on, whatever other threads read of it.
+pub(crate) struct FileFrom<F> {
+    pub file: F,
+    pub at: u64,
+}
+
+impl<F: Deref<Target = File>> Read for FileFrom<F> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.file.read_at(out, self.at)?;
+        self.at += bytes as u64;
+        Ok(bytes)
     }
 }
 
 /// A reader that fails when its end is not taken for an answer: a list in a page header may claim
 /// billions of elements, and the library looks for each.
 pub(crate) struct Ending {
-    inner: BufReader<File>,
+    inner: BufReader<FileFrom<Arc<File>>>,
     ends: u32,
 }
 

@@ -17,6 +17,7 @@ use std::path::Path;
 use blockstone_base::units::Bytes;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
+use crate::bounds::FileFrom;
 use crate::error::RecordError;
 
 /// What a writer puts into the footer, for [`Summing::release`] to fill in.
@@ -25,6 +26,8 @@ const MARK: &[u8] = b"xxh3-64:";
 const DIGITS: usize = 16;
 /// Files above this are verified group by group.
 pub(crate) const LARGE: Bytes = Bytes::mib(64);
+
+const BUFFER_BYTES: usize = 256 << 10;
 
 /// Each end of a Parquet file; before the last one the footer's length in four bytes.
 const MAGIC: &[u8; 4] = b"PAR1";
@@ -145,12 +148,9 @@ pub(crate) fn verify(mut file: &File, path: &Path, large: Bytes) -> Result<Verif
         return if is_sound { Ok(Verified::Footer) } else { Err(altered()) };
     }
 
-    file.rewind().map_err(error())?;
-    let mut sink = io::sink();
-    let mut sum = Summing::new(&mut sink);
-    io::copy(&mut file.take(footer_at), &mut sum).map_err(error())?;
-    sum.hash.update(&footer);
-    if hexadecimal(sum.hash.digest()).as_bytes() != expected {
+    let mut hash = hash_of(file, 0..footer_at).map_err(error())?;
+    hash.update(&footer);
+    if hexadecimal(hash.digest()).as_bytes() != expected {
         return Err(altered());
     }
     Ok(Verified::Whole)
@@ -167,20 +167,28 @@ pub(crate) fn parse_groups(text: &str) -> Option<Vec<GroupSum>> {
 
 /// Checks the row group that ends where `group` says and begins at `from`.
 pub(crate) fn verify_group(
-    mut file: &File,
+    file: &File,
     path: &Path,
     from: u64,
     group: GroupSum,
 ) -> Result<(), RecordError> {
-    let error = || RecordError::io("read", path);
-    file.seek(SeekFrom::Start(from)).map_err(error())?;
-    let mut sink = io::sink();
-    let mut sum = Summing::new(&mut sink);
-    io::copy(&mut file.take(group.end.saturating_sub(from)), &mut sum).map_err(error())?;
-    if sum.hash.digest() != group.sum {
+    let hash = hash_of(file, from..group.end).map_err(RecordError::io("read", path))?;
+    if hash.digest() != group.sum {
         return Err(RecordError::damaged(path, "its checksum does not match its content"));
     }
     Ok(())
+}
+
+fn hash_of(file: &File, bytes: Range<u64>) -> io::Result<Xxh3Default> {
+    let (mut hash, mut buffer) = (Xxh3Default::new(), vec![0; BUFFER_BYTES]);
+    let at = bytes.start;
+    let mut bytes = FileFrom { file, at }.take(bytes.end.saturating_sub(at));
+    loop {
+        match bytes.read(&mut buffer)? {
+            0 => return Ok(hash),
+            read => hash.update(&buffer[..read]),
+        }
+    }
 }
 
 /// Fills the checksum of a JSON document in, which has [`PLACEHOLDER`] under `checksum`; whether it

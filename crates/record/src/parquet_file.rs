@@ -37,6 +37,9 @@ const KEY_GROUPS: &str = "blockstone.groups";
 /// Footer key of a series' columns: the manifest's `ColumnInfo`s, as JSON.
 pub(crate) const KEY_COLUMNS: &str = "blockstone.columns";
 
+/// Rows of a group for which a reader takes memory at once.
+const EXPECTED_ROWS: usize = 256 << 10;
+
 /// Columns whose least and greatest values a group notes, so that a reader can pass it over.
 const KEYS: [&str; 4] = [T_NS, SECOND, PHASE, OBJECT];
 
@@ -245,24 +248,29 @@ impl Reader {
     ) -> Result<(), ParquetError> {
         let group = self.inner.get_row_group(group)?;
         let pages = group.get_column_page_reader(column)?;
-        let pages = BoundedPages::new(pages, group.metadata().num_rows());
+        let rows = group.metadata().num_rows();
+        let pages = BoundedPages::new(pages, rows);
         let descriptor = self.inner.metadata().file_metadata().schema_descr().column(column);
         match (get_column_reader(descriptor, Box::new(pages)), data) {
             (ColumnReader::Int64ColumnReader(reader), Data::Number(numbers)) => {
-                let (values, present) = read_all(reader, nullable)?;
+                let (values, valid) = read_all(reader, rows, nullable)?;
+                if numbers.values.is_empty() && values.len() == valid.len() {
+                    *numbers = Numbers { values, valid };
+                    return Ok(());
+                }
                 let mut values = values.into_iter();
-                for present in present {
-                    numbers.push(if present { values.next() } else { None });
+                for valid in valid {
+                    numbers.push(if valid { values.next() } else { None });
                 }
             }
             (ColumnReader::Int32ColumnReader(reader), Data::Index(out)) => {
-                out.extend(read_all(reader, nullable)?.0);
+                out.extend(read_all(reader, rows, nullable)?.0);
             }
             (ColumnReader::BoolColumnReader(reader), Data::Flag(out)) => {
-                out.extend(read_all(reader, nullable)?.0);
+                out.extend(read_all(reader, rows, nullable)?.0);
             }
             (ColumnReader::ByteArrayColumnReader(reader), Data::Text(texts)) => {
-                let (values, present) = read_all(reader, nullable)?;
+                let (values, present) = read_all(reader, rows, nullable)?;
                 let mut values = values.iter();
                 let mut last: Option<&ByteArray> = None;
                 for present in present {
@@ -281,7 +289,7 @@ impl Reader {
                 }
             }
             (ColumnReader::ByteArrayColumnReader(reader), Data::Bytes(out)) => {
-                for value in read_all(reader, nullable)?.0 {
+                for value in read_all(reader, rows, nullable)?.0 {
                     budget.take_bytes(value.len())?;
                     out.push(value.data().to_vec());
                 }
@@ -368,12 +376,15 @@ fn text_values(texts: &Texts) -> (Vec<ByteArray>, Vec<i16>) {
     (cells().flatten().cloned().collect(), cells().map(|c| i16::from(c.is_some())).collect())
 }
 
-/// All values of a column chunk, and for each row whether it has one.
+/// All values of a column chunk of this many rows, and for each row whether it has one.
 fn read_all<T: DataType>(
     mut reader: ColumnReaderImpl<T>,
+    rows: i64,
     nullable: bool,
 ) -> Result<(Vec<T::T>, Vec<bool>), ParquetError> {
-    let (mut values, mut levels) = (Vec::new(), Vec::new());
+    let rows = usize::try_from(rows).unwrap_or(0).min(EXPECTED_ROWS);
+    let mut values = Vec::with_capacity(rows);
+    let mut levels = Vec::with_capacity(if nullable { rows } else { 0 });
     loop {
         let wanted = nullable.then_some(&mut levels);
         if reader.read_records(64 << 10, wanted, None, &mut values)?.0 == 0 {

@@ -3,10 +3,13 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
-use std::io;
+use std::num::NonZero;
 use std::ops::RangeInclusive;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::{io, iter, thread};
 
 use blockstone_base::units::Bytes;
 use blockstone_sys::held;
@@ -25,6 +28,8 @@ use crate::table::{T_NS, Table};
 const LOOKS: usize = 3;
 /// One of 300 disks has 2 MiB.
 const MANIFEST_MAX: Bytes = Bytes::mib(64);
+/// Threads that read a file: each holds a row group in memory.
+const READERS: usize = 2;
 /// Segments of a table that opening verifies, the newest: a watch of a week has thousands.
 const NEWEST: usize = 64;
 /// Phases times what was timed in each; ours have a few hundred.
@@ -118,14 +123,14 @@ impl Recording {
             let met = (0..reader.groups()).filter(|&group| {
                 reader.range(group, T_NS).is_none_or(|(first, last)| part.meets(first, last))
             });
-            let read = |group| {
+            let read = |group: usize| {
                 let mut table = reader.read_groups(path, group..group + 1)?;
                 table.sort();
                 let rows = part.rows(&table, columns);
                 Series::new(columns.clone(), table.picked(&rows))
                     .map_err(|why| RecordError::damaged(path, why))
             };
-            met.map(read).collect::<Result<Vec<Series>, RecordError>>()
+            side_by_side(&met.collect::<Vec<usize>>(), read)
         })?;
         Ok(pieces.into_iter().flatten().collect())
     }
@@ -338,6 +343,36 @@ impl Part<'_> {
         rows.retain(|&row| within[row as usize]);
         rows
     }
+}
+
+/// What `read` makes of each group, in their order: by some threads, of which each holds one group
+/// at a time.
+fn side_by_side<T: Send>(
+    groups: &[usize],
+    read: impl Fn(usize) -> Result<T, RecordError> + Sync,
+) -> Result<Vec<T>, RecordError> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let taken = iter::from_fn(|| {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            Some((at, *groups.get(at)?))
+        });
+        taken.map(|(at, group)| (at, read(group))).collect::<Vec<_>>()
+    };
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let mut done = thread::scope(|scope| {
+        let others = 1..threads.min(groups.len()).min(READERS);
+        // Without a second thread, this one reads all.
+        let spawn = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+        let others: Vec<_> = others.filter_map(spawn).collect();
+        let mut done = work();
+        for other in others {
+            done.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        done
+    });
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, read)| read).collect()
 }
 
 /// Checks that a file's columns are those of the manifest.
