@@ -22,7 +22,7 @@ use std::io::ErrorKind;
 use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{channel, sync_channel};
 use std::thread::{self, ScopedJoinHandle};
 
 use blockstone_base::column::Reading;
@@ -239,6 +239,8 @@ impl Part {
     /// Reads it again in a thread of its own and writes what it contains.
     fn write(&self, writer: &mut Writer<'_>) -> Result<(), ImportError> {
         let (send, receive) = sync_channel::<Vec<Snapshot>>(BATCHES);
+        // Small pieces of memory that one thread takes and another frees make both wait.
+        let (give_back, used) = channel::<Vec<Snapshot>>();
         let mut text = Text::open(&self.path)?;
         let work = move || {
             let mut batch = Vec::new();
@@ -247,6 +249,7 @@ impl Part {
                 if batch.len() < BATCH {
                     return Ok(());
                 }
+                used.try_iter().for_each(drop);
                 send.send(std::mem::take(&mut batch)).map_err(|_| Failure::Stopped)
             };
             (self.format.read)(&mut text, &mut sink)?;
@@ -254,10 +257,14 @@ impl Part {
         };
         thread::scope(|scope| {
             let reader = scope.spawn(work);
-            let mut snapshots = receive.into_iter().flatten();
-            let written = snapshots.try_for_each(|snapshot| writer.add(snapshot));
+            let written = receive.iter().try_for_each(|batch| {
+                batch.iter().try_for_each(|snapshot| writer.add(snapshot))?;
+                // Nobody takes it when the reader is at its end.
+                let _ = give_back.send(batch);
+                Ok::<(), ImportError>(())
+            });
             // The reader ends when nobody takes what it reads.
-            drop(snapshots);
+            drop(receive);
             let read = reader.join().unwrap_or_else(|panic| resume_unwind(panic));
             written?;
             read.map_err(|failure| self.failed(failure))

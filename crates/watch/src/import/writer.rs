@@ -126,18 +126,18 @@ impl<'a> Writer<'a> {
         Ok(Self { contents, recorder, at_ns: None, has_host: false, objects, rows: 0 })
     }
 
-    pub fn add(&mut self, snapshot: Snapshot) -> Result<(), RecordError> {
+    pub fn add(&mut self, snapshot: &Snapshot) -> Result<(), RecordError> {
         if self.at_ns != Some(snapshot.at_ns) {
             self.end_instant()?;
             self.at_ns = Some(snapshot.at_ns);
             self.objects.clear();
         }
         let t_ns = snapshot.at_ns - self.contents.first_ns;
-        for reading in snapshot.readings {
+        for reading in &snapshot.readings {
             self.has_host |= reading.probe == host::SCHEMA.probe;
             self.rows += 1;
             self.recorder.row(reading.probe, t_ns, PHASE, &reading.object, &reading.cells)?;
-            self.objects.push((reading.probe, reading.object));
+            self.objects.push((reading.probe, reading.object.clone()));
         }
         Ok(())
     }
@@ -152,7 +152,7 @@ impl<'a> Writer<'a> {
             Some(Reading { probe, object, cells })
         });
         let readings = empty.collect();
-        self.add(Snapshot { at_ns: last_ns + (until_ns - last_ns) / 2, readings })
+        self.add(&Snapshot { at_ns: last_ns + (until_ns - last_ns) / 2, readings })
     }
 
     pub fn close(mut self, end: End) -> Result<(), RecordError> {
