@@ -6,7 +6,7 @@
 mod monitored;
 mod wait_class;
 
-pub use wait_class::{BLOCKED_IN, CPU, NETWORK, ROW_LOCK, RUN_QUEUE, wait_class};
+pub use wait_class::{BLOCKED_IN, CPU, NETWORK, PEER, ROW_LOCK, RUN_QUEUE, RUNNING, wait_class};
 
 pub use monitored::{
     DATABASE, IO, MONITORED, SESSION, SESSION_EVENT, SESSION_STATISTICS, SESSIONS, STATEMENT,
@@ -162,13 +162,14 @@ pub const SERVER: Schema = Schema {
 };
 
 /// Where the threads of a server's sessions were blocked, waits that the server reports included;
-/// the object is `session/` and the first of a pair of [`BLOCKED_IN`]. Waiting for a client is none
-/// of these.
+/// the object is `session/` and the first of a pair of [`BLOCKED_IN`], [`PEER`] or [`RUNNING`], of
+/// which one holds at any time.
 pub const BLOCKED: Schema = Schema {
     probe: "blocked",
-    doc: "Where the kernel showed the threads of a server's sessions blocked, by kind of system \
-          call; waits that the server itself reports are in it too.",
-    columns: &[SYSCALL.time("time_ns", "Time blocked there, from samples.")],
+    doc: "What the kernel showed the threads of a server's sessions at: blocked, by kind of system \
+          call, waits that the server itself reports included; waiting for the client; or running, \
+          which is on a processor or ready for one.",
+    columns: &[SYSCALL.time("time_ns", "Time there, from samples.")],
 };
 
 /// Statistics that only an SQL database has.

@@ -22,6 +22,11 @@ pub const BLOCKED_IN: [(&str, &str); 7] = [
     ("other", "other call, seen by the kernel"),
 ];
 
+/// What else the kernel shows of such a thread: it waits for its client, or it is on a processor or
+/// ready for one.
+pub const PEER: &str = "peer";
+pub const RUNNING: &str = "running";
+
 /// The classes as Oracle's `V$EVENT_NAME` has them.
 pub fn wait_class(event: &str) -> &'static str {
     match event {

@@ -3,7 +3,7 @@
 //! The kernel shows where a thread is blocked, whatever the server says of it. From that, the waits
 //! which the server does report are taken away, kind by kind: what is left has no event.
 
-use blockstone_base::database::{BLOCKED, BLOCKED_IN, ROW_LOCK};
+use blockstone_base::database::{BLOCKED, BLOCKED_IN, PEER, ROW_LOCK, RUNNING};
 
 use super::window::RunWindow;
 
@@ -26,19 +26,63 @@ pub struct Blocked {
     pub ns: u64,
 }
 
-/// None where it was not recorded. `waits` are those of the sessions as the server reports them.
-pub fn blocked(window: &RunWindow, waits: &[(&str, u64)], db_time_ns: u64) -> Option<Vec<Blocked>> {
-    let seen = BLOCKED_IN.map(|(place, event)| {
-        let object = format!("{SESSION}/{place}");
-        let seen_ns = window.grown_from_zero(BLOCKED.probe, &object, "time_ns").ok()?;
-        Some(Blocked { event, place, seen_ns, ns: seen_ns })
-    });
-    let seen: Option<Vec<Blocked>> = seen.into_iter().collect();
-    Some(without_events(seen?, waits, db_time_ns))
+/// Of the threads of sessions, as the kernel showed them.
+#[derive(Debug, Default)]
+pub struct Threads {
+    /// Without any event of the server.
+    pub blocked: Vec<Blocked>,
+    /// Blocked in waits that the server reports.
+    pub in_waits_ns: u64,
+    /// They waited for their clients while these were in a call; None where that was not recorded.
+    pub network_ns: Option<u64>,
+}
+
+impl Threads {
+    /// None where it was not recorded. `waits` are those of the sessions as the server reports
+    /// them; `ran_ns` is what the kernel charged their threads as running or ready.
+    pub fn of(
+        window: &RunWindow,
+        waits: &[(&str, u64)],
+        db_time_ns: u64,
+        ran_ns: u64,
+    ) -> Option<Self> {
+        let seen_ns = |object: &str| {
+            let object = format!("{SESSION}/{object}");
+            window.grown_from_zero(BLOCKED.probe, &object, "time_ns").ok()
+        };
+        let seen = BLOCKED_IN.map(|(place, event)| {
+            let seen_ns = seen_ns(place)?;
+            Some(Blocked { event, place, seen_ns, ns: seen_ns })
+        });
+        let mut seen = seen.into_iter().collect::<Option<Vec<Blocked>>>()?;
+        let client = seen_ns(PEER).zip(seen_ns(RUNNING));
+        let network_ns = client.map(|(peer_ns, running_ns)| {
+            let off_ns = total_ns(&seen) + peer_ns;
+            let all_ns = off_ns + running_ns;
+            // Who samples needs a processor too, so that samples see threads run too often or too
+            // rarely. When they ran is known: all other time they were off the processors.
+            let ratio = all_ns.saturating_sub(ran_ns) as f64 / off_ns.max(1) as f64;
+            for one in &mut seen {
+                one.ns = (one.seen_ns as f64 * ratio) as u64;
+            }
+            // What sessions did outside of calls, their threads waited for them.
+            let outside_ns = all_ns.saturating_sub(db_time_ns);
+            ((peer_ns as f64 * ratio) as u64).saturating_sub(outside_ns)
+        });
+        let blocked_ns = total_ns(&seen);
+        let mut blocked = without_events(seen, waits);
+        let in_waits_ns = blocked_ns - total_ns(&blocked);
+        leave_out_little(&mut blocked, db_time_ns);
+        Some(Self { blocked, in_waits_ns, network_ns })
+    }
+}
+
+pub fn total_ns(blocked: &[Blocked]) -> u64 {
+    blocked.iter().map(|one| one.ns).sum()
 }
 
 /// What of `seen` no wait covers.
-fn without_events(mut seen: Vec<Blocked>, waits: &[(&str, u64)], db_time_ns: u64) -> Vec<Blocked> {
+fn without_events(mut seen: Vec<Blocked>, waits: &[(&str, u64)]) -> Vec<Blocked> {
     let mut waits: Vec<_> = waits.iter().map(|&(event, ns)| (places_of(event), ns)).collect();
     // Those that can be in few places first.
     waits.sort_by_key(|(places, _)| places.len());
@@ -51,13 +95,16 @@ fn without_events(mut seen: Vec<Blocked>, waits: &[(&str, u64)], db_time_ns: u64
             }
         }
     }
+    seen
+}
+
+fn leave_out_little(blocked: &mut [Blocked], db_time_ns: u64) {
     let least_ns = db_time_ns as f64 * LEAST_RATIO;
-    for one in &mut seen {
+    for one in blocked {
         if (one.ns as f64) < least_ns {
             one.ns = 0;
         }
     }
-    seen
 }
 
 /// Where a thread may be blocked in a wait, the likeliest first.
@@ -81,7 +128,8 @@ mod tests {
     /// What remains of blocks of 100 ns each, in the order of [`BLOCKED_IN`].
     fn left(waits: &[(&str, u64)], db_time_ns: u64) -> [u64; BLOCKED_IN.len()] {
         let seen = |(place, event)| Blocked { event, place, seen_ns: 100, ns: 100 };
-        let left = without_events(BLOCKED_IN.map(seen).to_vec(), waits, db_time_ns);
+        let mut left = without_events(BLOCKED_IN.map(seen).to_vec(), waits);
+        leave_out_little(&mut left, db_time_ns);
         assert!(left.iter().all(|one| one.seen_ns == 100), "{left:?}");
         BLOCKED_IN.map(|(place, _)| left.iter().find(|one| one.place == place).unwrap().ns)
     }

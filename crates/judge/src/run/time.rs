@@ -6,7 +6,7 @@ pub use blockstone_base::database::{CPU, NETWORK, RUN_QUEUE};
 use blockstone_base::database::{ROW_LOCK, wait_class};
 
 pub use super::blocked::SESSION;
-use super::blocked::{Blocked, blocked};
+use super::blocked::{Blocked, Threads, total_ns};
 use super::window::RunWindow;
 use super::{DbTime, Wait, WaitClass};
 
@@ -117,28 +117,55 @@ impl DbTime {
     /// Adds what a server's waits do not hold: the way to it, and what blocks without an event.
     /// Returns processor time and run queue outside of all that.
     fn of_server(&mut self, window: &RunWindow, charged: &Charged) -> (u64, u64) {
-        let outside_ns = self.db_time_ns as f64 - self.waits_ns as f64;
-        let sampled_ns = window.statistic("outside_sampled_ns").unwrap_or(0);
-        let row_locks = charged.waits.iter().filter(|(event, _)| *event == ROW_LOCK);
-        let row_lock_ns: u64 = row_locks.map(|(_, ns)| ns).sum();
-        let at_work_ns = sampled_ns.saturating_sub(row_lock_ns) as f64;
-        let seen = blocked(window, &charged.waits, self.db_time_ns);
-        let all_ns: u64 = seen.iter().flatten().map(|one| one.ns).sum();
-        let at_work = (charged.cpu_ns as f64, charged.run_queue_ns as f64);
-        let outside = of_server(outside_ns, at_work_ns, all_ns as f64, at_work);
+        let ran_ns = charged.cpu_ns + charged.run_queue_ns;
+        let threads = Threads::of(window, &charged.waits, self.db_time_ns, ran_ns);
+        let outside = match &threads {
+            Some(Threads { network_ns: Some(network_ns), in_waits_ns, blocked }) => {
+                // What of a wait was not blocked ran, or was ready to.
+                let ran_in_waits_ns = self.waits_ns.saturating_sub(*in_waits_ns) as f64;
+                let scale = (1.0 - ran_in_waits_ns / ran_ns as f64).max(0.0);
+                Outside {
+                    cpu: charged.cpu_ns as f64 * scale,
+                    run_queue: charged.run_queue_ns as f64 * scale,
+                    blocked: total_ns(blocked) as f64,
+                    network: *network_ns as f64,
+                }
+            }
+            _ => self.by_samples_of_server(window, charged, threads.as_ref()),
+        };
+        let all_ns = threads.as_ref().map_or(0, |threads| total_ns(&threads.blocked));
         let scale = if all_ns > 0 { outside.blocked / all_ns as f64 } else { 0.0 };
         let scaled = |one: Blocked| Blocked { ns: (one.ns as f64 * scale) as u64, ..one };
-        self.blocked_ns = seen.as_ref().map(|_| 0);
-        self.blocked = seen.into_iter().flatten().map(scaled).collect();
+        self.blocked_ns = threads.as_ref().map(|_| 0);
+        let blocked = threads.into_iter().flat_map(|threads| threads.blocked);
+        self.blocked = blocked.map(scaled).collect();
         self.network_ns = Some(outside.network as u64);
         self.waits_ns += outside.network as u64;
         self.add_blocked();
         (outside.cpu as u64, outside.run_queue as u64)
     }
 
+    /// Where the kernel did not show when threads waited for their clients, samples of what the
+    /// server works at say it: all else is on the way.
+    fn by_samples_of_server(
+        &self,
+        window: &RunWindow,
+        charged: &Charged,
+        threads: Option<&Threads>,
+    ) -> Outside {
+        let outside_ns = self.db_time_ns as f64 - self.waits_ns as f64;
+        let sampled_ns = window.statistic("outside_sampled_ns").unwrap_or(0);
+        let row_locks = charged.waits.iter().filter(|(event, _)| *event == ROW_LOCK);
+        let row_lock_ns: u64 = row_locks.map(|(_, ns)| ns).sum();
+        let at_work_ns = sampled_ns.saturating_sub(row_lock_ns) as f64;
+        let all_ns = threads.map_or(0, |threads| total_ns(&threads.blocked));
+        let at_work = (charged.cpu_ns as f64, charged.run_queue_ns as f64);
+        of_server(outside_ns, at_work_ns, all_ns as f64, at_work)
+    }
+
     /// Counts `blocked` among the waits, where it is known.
     fn add_blocked(&mut self) {
-        let ns = self.blocked.iter().map(|one| one.ns).sum();
+        let ns = total_ns(&self.blocked);
         self.waits_ns = self.waits_ns - self.blocked_ns.unwrap_or(0) + ns;
         self.blocked_ns = self.blocked_ns.map(|_| ns);
     }

@@ -237,10 +237,52 @@ fn what_a_server_has_no_event_for_is_listed_as_the_kernel_saw_it() {
     assert!(verdict.evidence.ends_with("blocked was not recorded"), "{}", verdict.evidence);
 }
 
+/// The same, where the kernel showed the threads of 20 sessions at all times: 4.4 s of each second
+/// these were outside of calls.
+fn threads_of_20_sessions() -> RecordingBuilder {
+    let mut run = blocked_server();
+    run.set("blocked", "session/peer", "time_ns", 6_600_000_000);
+    run.set("blocked", "session/running", "time_ns", 1_200_000_000);
+    run
+}
+
+#[test]
+fn only_what_threads_waited_for_clients_in_calls_is_network() {
+    let db_time = |run: &RecordingBuilder| {
+        let findings = found(run, None);
+        let db_time = findings.db_time.unwrap();
+        let shares: f64 = findings.waits.iter().filter_map(|wait| wait.db_time_ratio).sum();
+        assert!(near(shares + db_time.remainder_ratio, 1.0), "{shares}: {db_time:?}");
+        db_time
+    };
+    let run = threads_of_20_sessions();
+    let all = db_time(&run);
+    assert!(near(all.network_ns.unwrap() as f64, 22e9), "{all:?}");
+    // Of 9.4 s of waits a second, threads were blocked for 9.2 s.
+    assert_eq!((all.cpu_in_waits_ns + all.run_queue_in_waits_ns) / 1_000_000, 2_000);
+    assert_eq!((all.cpu_ns / 1_000_000, all.run_queue_ns / 1_000_000), (6_666, 3_333));
+    assert!(all.remainder_ns.abs() < 1e3, "{all:?}");
+    // What samples of the server's events say of the time at work decides nothing.
+    let mut busy = threads_of_20_sessions();
+    busy.set("instance", "", "outside_sampled_ns", 1_000_000_000);
+    assert_eq!(db_time(&busy).network_ns, all.network_ns);
+    // Samples that saw threads run too rarely: they were blocked in half of the places' time.
+    let mut rarely = threads_of_20_sessions();
+    rarely.set("event", "session/CPU", "time_ns", 10_200_000_000);
+    let rarely = db_time(&rarely);
+    assert_eq!((rarely.network_ns, rarely.blocked_ns), (Some(0), Some(0)), "{rarely:?}");
+    // A server that reports more waits than there is time: nothing is made to fit.
+    let mut twice = threads_of_20_sessions();
+    let data_file = "session/wait/io/file/innodb/innodb_data_file";
+    twice.set("event", data_file, "time_ns", 7_000_000_000);
+    let twice = db_time(&twice);
+    assert!(near(twice.remainder_ns, -10e9), "{twice:?}");
+}
+
 #[test]
 fn parts_of_a_window_share_what_was_blocked_in_it() {
     let parent = tempfile::tempdir().unwrap();
-    let recording = blocked_server().write(&parent.path().join("run"));
+    let recording = threads_of_20_sessions().write(&parent.path().join("run"));
     let findings = find_run(&recording, None).unwrap();
     let history = History::read(&recording).unwrap();
     let phase = recording.manifest.phases.last().unwrap();

@@ -1,13 +1,14 @@
-//! Where the threads of a server's sessions are blocked, sampled. A thread that works for a session
-//! is on a processor, ready for one, or blocked in a system call: the kernel knows which call, also
-//! where the server has no event for the wait.
+//! What the threads of a server's sessions are at, sampled. Such a thread is on a processor, ready
+//! for one, or blocked in a system call: the kernel knows which call, also where the server has no
+//! event for the wait.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use blockstone_base::column::{Cell, Reading, Unmeasured};
-use blockstone_base::database::{BLOCKED, BLOCKED_IN};
+use blockstone_base::database::{BLOCKED, PEER, RUNNING};
 use blockstone_base::rng::Rng;
 use blockstone_sys::blocked::{Activity, Place, activity};
 
@@ -22,24 +23,23 @@ const SHARE: u32 = 50;
 
 #[derive(Debug)]
 pub struct SampledThreads {
-    blocked_ns: [u64; BLOCKED_IN.len()],
+    /// Empty until a thread was seen.
+    time_ns: BTreeMap<&'static str, u64>,
     last: Option<Instant>,
     /// Pauses differ, so that they share no rhythm with the sessions.
     random: Rng,
-    /// Whether any thread was ever seen.
-    sees: bool,
 }
 
 impl Default for SampledThreads {
     fn default() -> Self {
         let random = Rng::new(0, 0);
-        Self { blocked_ns: [0; BLOCKED_IN.len()], last: None, random, sees: false }
+        Self { time_ns: BTreeMap::new(), last: None, random }
     }
 }
 
 impl SampledThreads {
-    /// Adds the time since the last sample to where the threads are blocked now. Returns when the
-    /// next is due.
+    /// Adds the time since the last sample to what the threads are at now. Returns when the next is
+    /// due.
     pub fn sample(&mut self, threads: &[Member]) -> Duration {
         let now = Instant::now();
         let passed_ns = self.last.map_or(0, |last| (now - last).as_nanos() as u64);
@@ -47,41 +47,40 @@ impl SampledThreads {
         for member in threads {
             let thread = member.thread.unwrap_or(member.pid);
             let Ok(activity) = activity(Path::new("/"), member.pid, thread) else { continue };
-            self.sees = true;
-            if let Activity::Blocked(place) = activity
-                && let Some(index) = index(place)
-            {
-                self.blocked_ns[index] += passed_ns;
+            if self.time_ns.is_empty() {
+                self.time_ns = OBJECTS.map(|(_, object)| (object, 0)).into();
             }
+            *self.time_ns.entry(object(activity)).or_default() += passed_ns;
         }
         let pause = PAUSE.max(now.elapsed() * SHARE);
         pause.mul_f64(0.5 + self.random.unit())
     }
 
-    /// One row for each place, once a thread was seen.
+    /// One row for each object, once a thread was seen.
     pub fn readings(&self) -> impl Iterator<Item = Reading> {
-        let sums = BLOCKED_IN.iter().zip(self.blocked_ns).filter(|_| self.sees);
-        sums.map(|((place, _), ns)| Reading {
+        self.time_ns.iter().map(|(object, ns)| Reading {
             probe: BLOCKED.probe,
-            object: format!("{SESSION}/{place}"),
-            cells: vec![Cell::from(ns)],
+            object: format!("{SESSION}/{object}"),
+            cells: vec![Cell::from(*ns)],
         })
     }
 }
 
-/// Of [`BLOCKED_IN`]; a session that waits for its client works for nobody.
-fn index(place: Place) -> Option<usize> {
-    let name = match place {
-        Place::Read => "read",
-        Place::Write => "write",
-        Place::Flush => "flush",
-        Place::Futex => "futex",
-        Place::Peer => return None,
-        Place::Sleep => "sleep",
-        Place::Fault => "fault",
-        Place::Other => "other",
-    };
-    BLOCKED_IN.iter().position(|(known, _)| *known == name)
+const OBJECTS: [(Activity, &str); 9] = [
+    (Activity::Running, RUNNING),
+    (Activity::Blocked(Place::Peer), PEER),
+    (Activity::Blocked(Place::Read), "read"),
+    (Activity::Blocked(Place::Write), "write"),
+    (Activity::Blocked(Place::Flush), "flush"),
+    (Activity::Blocked(Place::Futex), "futex"),
+    (Activity::Blocked(Place::Sleep), "sleep"),
+    (Activity::Blocked(Place::Fault), "fault"),
+    (Activity::Blocked(Place::Other), "other"),
+];
+
+fn object(activity: Activity) -> &'static str {
+    let found = OBJECTS.iter().find(|(known, _)| *known == activity);
+    found.map_or("other", |(_, object)| object)
 }
 
 /// Why it cannot be seen where the threads of the server in process `pid` block; nothing where it
@@ -103,6 +102,10 @@ pub fn unseen(pid: Option<u32>) -> Missing {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc::channel;
 
     use blockstone_sys::account::current_thread;
@@ -144,6 +147,38 @@ mod tests {
         assert!(pause >= PAUSE / 2, "{pause:?}");
         drop(free);
         worker.join().unwrap();
+    }
+
+    #[test]
+    fn a_session_waits_for_its_client_or_runs() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let (tell, told) = channel();
+        let ends = Arc::new(AtomicBool::new(false));
+        let end = Arc::clone(&ends);
+        let session = std::thread::spawn(move || {
+            tell.send(current_thread()).unwrap();
+            assert_eq!(theirs.read(&mut [0]).unwrap(), 0);
+            tell.send(0).unwrap();
+            while !end.load(Ordering::Relaxed) {}
+        });
+        let member = Member { pid: std::process::id(), thread: Some(told.recv().unwrap()) };
+        let mut threads = SampledThreads::default();
+        std::thread::sleep(Duration::from_millis(50));
+        threads.sample(&[member]);
+        std::thread::sleep(Duration::from_millis(20));
+        threads.sample(&[member]);
+        assert!(ns(&threads, PEER) >= 20_000_000, "{threads:?}");
+        assert_eq!(ns(&threads, RUNNING), 0);
+        drop(ours);
+        told.recv().unwrap();
+        threads.sample(&[member]);
+        let before = ns(&threads, PEER);
+        std::thread::sleep(Duration::from_millis(20));
+        threads.sample(&[member]);
+        assert!(ns(&threads, RUNNING) >= 20_000_000, "{threads:?}");
+        assert_eq!(ns(&threads, PEER), before);
+        ends.store(true, Ordering::Relaxed);
+        session.join().unwrap();
     }
 
     #[test]

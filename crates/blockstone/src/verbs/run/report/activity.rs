@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use blockstone_base::LatencyHistogram;
-use blockstone_base::database::{BLOCKED, DIRECT_READ, wait_class};
+use blockstone_base::database::{BLOCKED, BLOCKED_IN, DIRECT_READ, PEER, RUNNING, wait_class};
 use blockstone_base::table::Measure;
 use blockstone_judge::RunFindings;
 use blockstone_judge::run::{Blocked, Outside, of_server};
@@ -154,14 +154,27 @@ fn outside_of_waits(
         }
         Err(_) if sampled > 0.0 => {
             let row_locks = charged(ROW_LOCK).unwrap_or(0.0);
+            let network = network(slice, db_time, charged(CPU)? + run_queue);
+            let at_work =
+                network.map_or(sampled - row_locks, |network| (outside - network).max(0.0));
             let blocked = CLASSES.iter().map(|(class, _)| blocked(slice, findings, class)).sum();
             let charged = (charged(CPU)?, run_queue);
-            return Ok(of_server(outside, sampled - row_locks, blocked, charged));
+            return Ok(of_server(outside, at_work, blocked, charged));
         }
         _ => (charged(CPU).unwrap_or(0.0), run_queue),
     };
     let cpu = cpu.min(outside);
     Ok(Outside { cpu, run_queue: run_queue.min(outside - cpu), blocked: 0.0, network: 0.0 })
+}
+
+/// Sessions in a call whose threads waited for them, on average, where the kernel showed that.
+fn network(slice: &Interval<'_>, db_time: f64, ran: f64) -> Known {
+    let seen = |object: &str| slice.share(BLOCKED.probe, &format!("session/{object}"), "time_ns");
+    let (peer, running) = (seen(PEER)?, seen(RUNNING)?);
+    let blocked = BLOCKED_IN.iter().map(|(place, _)| seen(place)).sum::<Known>()?;
+    let (off, all) = (blocked + peer, blocked + peer + running);
+    let ratio = if off > 0.0 { (all - ran).max(0.0) / off } else { 1.0 };
+    Ok((peer * ratio - (all - db_time).max(0.0)).max(0.0))
 }
 
 /// Sessions that were blocked without an event, on average, as far as this class has such: of what
