@@ -332,7 +332,7 @@ fn open(session: &mut Session<'_>) -> Result<(), CheckError> {
     for rank in 0..session.ranks.len() {
         let mut last = 0;
         let opened = session.wait_for(began_ns, session.patience, &mut |session| {
-            let answer = session.ask(rank, Ask::Open)?;
+            let answer = session.ask(rank, Ask::Open { to_write: true })?;
             last = answer.as_ref().err().copied().unwrap_or_default();
             Ok(Ok(answer.is_ok()))
         })?;

@@ -28,6 +28,8 @@ use super::stamp::{self, BLOCK_BYTES, Content, SECTOR_BYTES};
 
 /// Names of a directory that are looked through.
 const LISTED_MAX: usize = 50_000;
+/// Of the file, from its beginning, that ranks lock.
+const LOCKED_BYTES: u64 = 8;
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(5);
 const FREE_RUN_LONGEST: Duration = Duration::from_secs(10);
 const EIO: i32 = Errno::IO.raw_os_error();
@@ -94,7 +96,7 @@ impl Agent {
                 Ok(Answer::Done)
             }
             Ask::Create => self.create(),
-            Ask::Open => self.open(),
+            Ask::Open { to_write } => self.open(to_write),
             Ask::Write { mode, block, version } if block < BLOCKS => {
                 stamp::write(
                     self.id,
@@ -175,12 +177,16 @@ impl Agent {
         }
         let path = self.file_path();
         let file = BlockFile::create_new(&path, false).map_err(|error| errno_of(&error))?;
-        // Where locks are not known, nothing removes it either.
-        let _ = file.lock_exclusive();
+        let held = BlockFile::open(&path, Access::Read, false).map_err(|error| errno_of(&error))?;
+        // Where locks are not known, nothing removes it either. On NFS the first, a lock of the
+        // whole file, is only for what is open to write, and the second keeps off who asks for it.
+        let _ = held.lock_exclusive();
+        let rest = FILE_BYTES - LOCKED_BYTES;
+        let _ = range_lock::set(&held, RangeLock::Shared, LOCKED_BYTES, rest);
         let made = file.set_size(FILE_BYTES).and_then(|()| {
             file.fsync().map_err(|errno| file.error("flush", io::Error::from_raw_os_error(errno)))
         });
-        self.made = Some((path, file));
+        self.made = Some((path, held));
         made.map_err(|error| errno_of(&error))?;
         if let Ok(dir) = File::open(&self.path) {
             let _ = dir.sync_all();
@@ -188,16 +194,20 @@ impl Agent {
         Ok(Answer::Done)
     }
 
-    fn open(&mut self) -> Done {
+    /// A client of NFS that has a file open to write takes changes for its own and keeps its pages:
+    /// who only reads must not have it open so.
+    fn open(&mut self, to_write: bool) -> Done {
+        (self.held, self.direct, self.mapped) = (None, None, None);
         let path = self.file_path();
-        let access = if self.can_write { Access::ReadWrite } else { Access::Read };
+        let to_write = to_write && self.can_write;
+        let access = if to_write { Access::ReadWrite } else { Access::Read };
         let open = |direct| {
             let file = BlockFile::open(&path, access, direct).map_err(|error| errno_of(&error))?;
             let _ = rustix::fs::fadvise(&file, 0, None, Advice::Random);
             Ok(file)
         };
         let held = open(false)?;
-        let mapped = Mapped::new(&held, FILE_BYTES as usize, self.can_write);
+        let mapped = Mapped::new(&held, FILE_BYTES as usize, to_write);
         self.mapped = Some(mapped.map_err(|error| error.raw_os_error().unwrap_or(EIO)));
         self.held = Some(held);
         self.direct = Some(open(true));
@@ -295,7 +305,7 @@ impl Agent {
         let until = Instant::now() + wait;
         let kind = if lock { RangeLock::Exclusive } else { RangeLock::None };
         loop {
-            let taken = range_lock::set(self.held()?, kind, 0, 8)
+            let taken = range_lock::set(self.held()?, kind, 0, LOCKED_BYTES)
                 .map_err(|error| error.raw_os_error().unwrap_or(EIO))?;
             if taken || Instant::now() >= until {
                 return Ok(taken);
@@ -330,8 +340,9 @@ impl Agent {
             Act::Create => {
                 let mut options = OpenOptions::new();
                 options.read(true).write(true).create_new(true).mode(0o600);
-                options.open(&path).map(|file| {
-                    let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
+                // Not to write, as the file of the check; who removes files asks for all of it.
+                options.open(&path).and_then(|_| File::open(&path)).map(|file| {
+                    let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared);
                     self.names.insert(name, file);
                     Answer::Done
                 })
@@ -381,7 +392,8 @@ impl Agent {
 
     /// Removes what this rank made, and the trace of the check on a device.
     fn clean(&mut self) {
-        if self.kind == PathKind::BlockDevice && self.can_write && self.held.is_some() {
+        let is_used = self.kind == PathKind::BlockDevice && self.held.is_some();
+        if is_used && self.can_write && self.open(true).is_ok() {
             self.blank();
         }
         for (name, _file) in std::mem::take(&mut self.names) {

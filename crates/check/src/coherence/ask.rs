@@ -27,7 +27,10 @@ pub enum Ask {
         id: u64,
     },
     Create,
-    Open,
+    /// Open it anew, to write too or only to read.
+    Open {
+        to_write: bool,
+    },
     Write {
         mode: WriteMode,
         block: u32,

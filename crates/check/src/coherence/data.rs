@@ -112,7 +112,16 @@ impl HandOver {
 
     fn run(&self, session: &mut Session<'_>) -> Result<Outcome, CheckError> {
         let mut seen = Seen::default();
-        let (reader, block) = (self.reader, self.block);
+        let (writer, reader, block) = (self.writer, self.reader, self.block);
+        // An exclusive lock takes a descriptor that can write.
+        let opened = if self.locked {
+            session.open_all(&[writer, reader])?
+        } else {
+            session.open_pair(writer, reader)?
+        };
+        if let Err(outcome) = opened {
+            return Ok(outcome);
+        }
         if let Err(errno) = session.ask(reader, Ask::Drop { block })? {
             return Ok(Outcome::failed("open", reader, errno));
         }
@@ -338,6 +347,9 @@ fn free_run_of(
     read: ReadMode,
 ) -> Result<Outcome, CheckError> {
     let ranks = session.opened.clone();
+    if let Err(outcome) = session.open_all(&ranks)? {
+        return Ok(outcome);
+    }
     let (first_block, first_version) = (session.blocks(FREE_RUN_BLOCKS), session.next_version);
     let mut asks = Vec::new();
     for &rank in &ranks {
@@ -464,6 +476,9 @@ fn neighbours(
     mode: WriteMode,
     ranks: (usize, usize),
 ) -> Result<Outcome, CheckError> {
+    if let Err(outcome) = session.open_all(&[ranks.0, ranks.1])? {
+        return Ok(outcome);
+    }
     let block = session.blocks(1);
     let (mut lost, mut example) = (0, None);
     for rank in [ranks.0, ranks.1] {

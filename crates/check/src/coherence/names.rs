@@ -90,7 +90,10 @@ pub fn locks(session: &mut Session<'_>) -> Result<(), CheckError> {
             return Ok(());
         }
         session.observer.phase(case);
-        let outcome = run(session, (a, b))?;
+        let outcome = match session.open_all(&[a, b])? {
+            Ok(()) => run(session, (a, b))?,
+            Err(outcome) => outcome,
+        };
         session.push(case.to_owned(), outcome);
     }
     Ok(())

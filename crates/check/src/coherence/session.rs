@@ -86,6 +86,34 @@ impl Session<'_> {
         ranks.into_iter().map(|rank| Ok(as_tried(self.ranks[rank].receive()?.answer))).collect()
     }
 
+    /// Has a rank open the file anew, to write too or only to read. An outcome if it cannot.
+    pub fn open(&mut self, rank: usize, to_write: bool) -> Result<Result<(), Outcome>, CheckError> {
+        let opened = self.ask(rank, Ask::Open { to_write })?;
+        Ok(opened.map(drop).map_err(|errno| Outcome::failed("open", rank, errno)))
+    }
+
+    /// Has ranks open the file anew, to write too.
+    pub fn open_all(&mut self, ranks: &[usize]) -> Result<Result<(), Outcome>, CheckError> {
+        for &rank in ranks {
+            if let Err(outcome) = self.open(rank, true)? {
+                return Ok(Err(outcome));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Has one rank open the file anew to write, and another only to read.
+    pub fn open_pair(
+        &mut self,
+        writer: usize,
+        reader: usize,
+    ) -> Result<Result<(), Outcome>, CheckError> {
+        match self.open(writer, true)? {
+            Ok(()) => self.open(reader, false),
+            Err(outcome) => Ok(Err(outcome)),
+        }
+    }
+
     /// Writes a version, as rank 0 times it.
     pub fn write(
         &mut self,

@@ -102,6 +102,37 @@ fn a_mount_that_drops_pages_when_a_file_is_opened_is_close_to_open() {
     assert_eq!(std::fs::read_dir(&mounts.paths()[0]).unwrap().count(), 0, "nothing is left");
 }
 
+/// How the descriptors of this process on the file of a mount are open: whether they can write.
+fn can_write(mount: &Path) -> Vec<bool> {
+    let link = |fd: &PathBuf| std::fs::read_link(fd).is_ok_and(|to| to.starts_with(mount));
+    let flags = |fd: PathBuf| {
+        let info = std::fs::read_to_string(fd.to_str()?.replace("/fd/", "/fdinfo/")).ok()?;
+        let octal = info.lines().find_map(|line| line.strip_prefix("flags:"))?.trim();
+        u32::from_str_radix(octal, 8).ok()
+    };
+    let fds = std::fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap().path());
+    fds.filter(link).filter_map(flags).map(|flags| flags & 3 != 0).collect()
+}
+
+/// A client of NFS that has a file open to write does not see what others write to it.
+#[test]
+fn who_only_reads_has_nothing_open_to_write() {
+    require!(Fuse);
+    let mounts = FuseMounts::create(&[FuseCache::NOTHING; 2]).unwrap();
+    let plan = plan(&mounts, Duration::from_secs(3));
+    let (ranks, _) = local_ranks(&plan).unwrap();
+    let mut observer = Quiet;
+    let mut session = session(&plan, ranks, &mut observer);
+    start(&mut session, &plan, true).unwrap();
+    for pair in [(0, 1), (1, 0)] {
+        let (write, read) = (WriteMode::Buffered, ReadMode::Held);
+        data::one_way(&mut session, pair, write, read).unwrap();
+        let [writer, reader] = [pair.0, pair.1].map(|rank| can_write(&mounts.paths()[rank]));
+        assert!(writer.contains(&true), "{writer:?}");
+        assert!(!reader.is_empty() && !reader.contains(&true), "{reader:?}");
+    }
+}
+
 #[test]
 fn a_mount_that_keeps_all_for_a_time_is_fresh_after_it() {
     require!(Fuse);

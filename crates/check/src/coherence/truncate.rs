@@ -32,6 +32,9 @@ pub fn cut_off(
     read: ReadMode,
     (writer, reader): (usize, usize),
 ) -> Result<Outcome, CheckError> {
+    if let Err(outcome) = session.open_pair(writer, reader)? {
+        return Ok(outcome);
+    }
     let block = BLOCKS - 1;
     let rounds = session.rounds.clamp(2, 2 * LATE_ROUNDS) / 2;
     let mut worst: Option<(Class, u64)> = None;

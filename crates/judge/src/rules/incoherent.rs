@@ -19,16 +19,18 @@ pub(super) const RULE: Rule = Rule {
     cause: "Each rank has a page cache, or a cache of names, of its own, and nothing invalidates \
             it when another rank writes.",
     next: "Use only the ways to write and read that are linearizable here: in most cases O_DIRECT \
-           on both sides. Mount a file system of one host on one host; on NFS use noac, or locks \
-           around reads and writes.",
+           on both sides. Mount a file system of one host on one host; on NFS use noac, which \
+           does not help a reader that has the file open to write, or locks around reads and \
+           writes.",
     checks: &[Check::Coherence(check)],
 };
 
 const TORN_CAUSE: &str = "Ranks write whole pages or blocks of which they have an old copy, or the \
                           storage mixes writes.";
 const TORN_NEXT: &str = "\
-    Let only one rank write to this storage, or use a file system that is made for several hosts \
-    (OCFS2, GFS2, Lustre, NFS); restore what was written by several.";
+    Let only one rank write to this storage, write with O_DIRECT or locks where that is \
+    linearizable here (NFS), or use a file system that is made for several hosts (OCFS2, GFS2, \
+    Lustre); restore what was written by several.";
 
 fn check(findings: &CoherenceFindings) -> Judgement {
     let of = |wanted: fn(&Cell) -> bool| -> Vec<&Cell> {
