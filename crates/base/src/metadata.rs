@@ -15,6 +15,8 @@ named! {
     Class {
         /// The device was read, or written before the call returned.
         Storage = "storage",
+        /// A server answered: what it read for that is not seen.
+        Server = "server",
         /// Memory answered: nothing was read, and nothing had to be written.
         Cached = "cached",
         /// The evidence does not decide.
@@ -126,6 +128,8 @@ pub struct Cell {
     /// Bytes that the kernel charged to this process as fetched from storage.
     pub bytes_read: Option<u64>,
     pub moved: Option<Moved>,
+    /// Requests to the server of a mount, for whomever; none where they are not counted.
+    pub rpcs: Option<u64>,
 }
 
 impl Cell {

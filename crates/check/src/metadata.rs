@@ -8,6 +8,7 @@ mod classify;
 mod cold;
 mod layout;
 mod ranks;
+mod server;
 mod work;
 
 use std::os::fd::AsFd;
@@ -96,7 +97,10 @@ pub fn of_path(
     }
     claim::directory(path)?;
     has_room(path, settings)?;
-    let kind = target.file_system.map(|found| found.kind).unwrap_or_default();
+    let file_system = target.file_system.map(|found| (found.kind, found.mount_point));
+    let (kind, mount_point) = file_system.unzip();
+    let kind = kind.unwrap_or_default();
+    let is_nfs = kind.starts_with("nfs");
     let dir = Path::new(&target.path);
     scratch::remove_orphans(dir, &[]);
     let mut check = Check {
@@ -105,7 +109,10 @@ pub fn of_path(
         elsewhere: classify::elsewhere(&kind),
         settings,
         scratch: Scratch::make(dir, id).map_err(|source| failed(path, source))?,
-        device: Device::open(target.devices.first().map(|device| device.name.clone())),
+        device: Device::open(
+            target.devices.first().map(|device| device.name.clone()),
+            mount_point.filter(|_| is_nfs),
+        ),
         observer,
         cells: Vec::new(),
         memory: Vec::new(),
@@ -355,6 +362,7 @@ impl Check<'_> {
             error: error.as_deref(),
             in_memory: self.in_memory,
             elsewhere: self.elsewhere,
+            asked: outcome.asked.as_ref(),
             bytes_read: outcome.bytes_read,
             moved: outcome.moved,
         };
@@ -373,6 +381,7 @@ impl Check<'_> {
             cpu_ns_per_op: outcome.cpu_ns as f64 / operations.max(1) as f64,
             bytes_read: outcome.bytes_read,
             moved: outcome.moved,
+            rpcs: outcome.asked.map(|asked| asked.values().sum()),
         });
     }
 

@@ -2,12 +2,18 @@
 
 use blockstone_base::metadata::{Class, Moved, Operation};
 
+use super::server::Requests;
+
 /// The least that an answer from storage takes: an entry of a directory has at least as many bytes,
 /// an inode ten times as many.
 const LEAST_BYTES: f64 = 16.0;
 /// So many operations for a durable one that the device wrote once: a group of ranks shares a
 /// journal commit.
 const SHARED: u64 = 64;
+/// Requests to a server for an operation that it answered, and for one that memory did: attributes
+/// of a directory are asked for now and then.
+const SERVED_LEAST: f64 = 0.5;
+const CACHED_MOST: f64 = 0.01;
 
 /// What was seen of operations.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +26,8 @@ pub struct Seen<'a> {
     /// Why reads of this file system are not charged to the process that causes them, where that
     /// is so.
     pub elsewhere: Option<&'a str>,
+    /// What a server was asked for, where that is counted.
+    pub asked: Option<&'a Requests>,
     pub bytes_read: Option<u64>,
     pub moved: Option<Moved>,
 }
@@ -32,10 +40,33 @@ pub fn classify(seen: &Seen<'_>) -> (Class, String) {
     if seen.in_memory {
         return (Class::Cached, "the file system keeps its files in memory".to_owned());
     }
+    if let Some(asked) = seen.asked {
+        return served(seen, asked);
+    }
     if let Some(why) = seen.elsewhere {
         return (Class::Unknown, why.to_owned());
     }
     if seen.operation.is_durable() { durable(seen) } else { read(seen) }
+}
+
+/// A listing has many entries from one request, and other operations at least one of their own.
+fn served(seen: &Seen<'_>, asked: &Requests) -> (Class, String) {
+    let total: u64 = asked.values().sum();
+    let lists = matches!(seen.operation, Operation::Readdir | Operation::ReaddirStat);
+    let is_listed = lists && asked.keys().any(|name| name.starts_with("READDIR"));
+    let each = total as f64 / seen.operations as f64;
+    let class = if is_listed || each >= SERVED_LEAST {
+        Class::Server
+    } else if each >= CACHED_MOST {
+        Class::Unknown
+    } else {
+        Class::Cached
+    };
+    let mut most: Vec<(&String, &u64)> = asked.iter().collect();
+    most.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let most: Vec<String> = most.iter().map(|(name, count)| format!("{count} {name}")).collect();
+    let what = if most.is_empty() { "no request".to_owned() } else { most.join(", ") };
+    (class, format!("{what} to the server for {} operations", seen.operations))
 }
 
 /// A durable operation returns when the device has it.
@@ -90,7 +121,29 @@ mod tests {
         let moved = Some(Moved { writes, flushes: writes, ..Moved::default() });
         let (error, elsewhere) = (None, None);
         let operations = 1_000;
-        Seen { operation, operations, error, in_memory: false, elsewhere, bytes_read, moved }
+        let asked = None;
+        Seen { operation, operations, error, in_memory: false, elsewhere, asked, bytes_read, moved }
+    }
+
+    #[test]
+    fn requests_to_a_server_tell_what_memory_answered() {
+        let of = |operation, asked: &[(&str, u64)]| {
+            let asked = asked.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
+            classify(&Seen {
+                elsewhere: elsewhere("nfs4"),
+                asked: Some(&asked),
+                ..seen(operation, Some(0), 0)
+            })
+        };
+        let class = |operation, asked: &[(&str, u64)]| of(operation, asked).0;
+        assert_eq!(class(Operation::Stat, &[("LOOKUP", 1_000)]), Class::Server);
+        assert_eq!(class(Operation::Stat, &[("GETATTR", 100)]), Class::Unknown);
+        assert_eq!(class(Operation::Stat, &[("GETATTR", 3)]), Class::Cached);
+        assert_eq!(class(Operation::Stat, &[]), Class::Cached);
+        assert_eq!(class(Operation::Readdir, &[("READDIRPLUS", 4)]), Class::Server);
+        assert_eq!(class(Operation::ReaddirStat, &[("GETATTR", 3)]), Class::Cached);
+        let evidence = of(Operation::ReaddirStat, &[("GETATTR", 1), ("READDIR", 8)]).1;
+        assert_eq!(evidence, "8 READDIR, 1 GETATTR to the server for 1000 operations");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use blockstone_sys::proc::{PseudoFile, numbers};
 use rustix::io::Errno;
 
 use super::layout::{Dirs, Kind};
+use super::server::{self, Requests};
 use super::work::{Done, Job};
 
 /// How often it is seen whether a signal asks for the end.
@@ -63,6 +64,8 @@ pub struct Outcome {
     pub cpu_ns: u64,
     pub bytes_read: Option<u64>,
     pub moved: Option<Moved>,
+    /// What a server was asked for.
+    pub asked: Option<Requests>,
     pub error: Option<Errno>,
 }
 
@@ -80,6 +83,7 @@ impl Ranks<'_> {
         let limit_ns = u64::try_from(task.limit.as_nanos()).unwrap_or(u64::MAX);
         let read_before = bytes_read();
         let moved_before = device.moved();
+        let asked_before = device.asked();
         let done: Vec<Done> = thread::scope(|scope| {
             let ranks: Vec<_> = (0..self.count)
                 .map(|rank| {
@@ -103,8 +107,10 @@ impl Ranks<'_> {
             ranks.into_iter().map(|rank| rank.join().unwrap_or_default()).collect()
         });
         let moved = device.moved().zip(moved_before).map(|(now, then)| since(now, then));
+        let asked = device.asked().zip(asked_before);
+        let asked = asked.map(|(now, then)| server::since(now, &then));
         let bytes_read = bytes_read().zip(read_before).map(|(now, then)| now - then);
-        Outcome { bytes_read, moved, ..collect(&done) }
+        Outcome { bytes_read, moved, asked, ..collect(&done) }
     }
 
     fn job<'a>(
@@ -169,20 +175,25 @@ fn bytes_read() -> Option<u64> {
     Some(account::account(Path::new("/"), std::process::id(), None)?.io?.read_bytes)
 }
 
-/// The counters of the device beneath the directory.
+/// The counters of the device beneath the directory, or of the server.
 #[derive(Debug)]
 pub struct Device {
     pub name: Option<String>,
     stat: Option<PseudoFile>,
+    mount_point: Option<String>,
 }
 
 impl Device {
-    pub fn open(name: Option<String>) -> Self {
+    pub fn open(name: Option<String>, mount_point: Option<String>) -> Self {
         let open = |name: &String| {
             PseudoFile::open(Path::new("/"), &format!("/sys/class/block/{name}/stat")).ok()
         };
         let stat = name.as_ref().and_then(open);
-        Self { name, stat }
+        Self { name, stat, mount_point }
+    }
+
+    fn asked(&self) -> Option<Requests> {
+        server::requests(self.mount_point.as_ref()?)
     }
 
     fn moved(&mut self) -> Option<Moved> {

@@ -12,7 +12,8 @@ pub(super) const RULE: Rule = Rule {
           are those of memory, not of the storage.",
     threshold: "Any operation of class cached (docs/check.md): the kernel charged no bytes to this \
                 process as fetched from storage, or, of operations that change something and are \
-                not made durable, fewer than 16 for each. It condemns if caches were dropped \
+                not made durable, fewer than 16 for each; on NFS, that no request went to the \
+                server for it. It condemns if caches were dropped \
                 before and such an operation was answered from memory nevertheless. Inconclusive \
                 where a server answers, or reads are not counted.",
     cause: "The kernel keeps entries of directories and inodes in memory, and writes what is \
@@ -32,10 +33,14 @@ fn check(findings: &MetadataFindings) -> Judgement {
         findings.cells.iter().filter(|cell| cell.class == wanted).collect()
     };
     let (cached, unknown) = (of(Class::Cached), of(Class::Unknown));
+    let served = of(Class::Server).len();
     let total = findings.cells.len();
     if cached.is_empty() {
         return match (total, unknown.len()) {
             (0, _) => Judgement::inconclusive("nothing was tried"),
+            (_, 0) if served > 0 => {
+                Judgement::inconclusive(format!("a server answered {served} of {total}"))
+            }
             (_, 0) => Judgement::pass(format!("all {total} came from storage")),
             (_, some) => Judgement::inconclusive(format!("cannot tell of {some} of {total}")),
         };

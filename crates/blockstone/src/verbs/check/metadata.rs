@@ -181,6 +181,7 @@ fn cell_keys(cell: &Cell) -> CellKeys {
             ops_per_s: cell.ops_per_s.map(|rate| rate.value),
             ns_p99: cell.latency.bounded_quantile_ns(0.99),
             bytes_read: cell.bytes_read,
+            rpcs: cell.rpcs,
             ..Numbers::default()
         },
     }

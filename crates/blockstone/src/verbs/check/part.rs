@@ -111,6 +111,8 @@ pub struct Numbers {
     pub ns_p99: Option<u64>,
     /// Bytes charged to this process as fetched from storage.
     pub bytes_read: Option<u64>,
+    /// Requests to the server of an NFS mount.
+    pub rpcs: Option<u64>,
     /// Reads that did not return what was acknowledged before them.
     pub stale: Option<u64>,
     /// From the acknowledgement of a write to the end of the first read that returns it.

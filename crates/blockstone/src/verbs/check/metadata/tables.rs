@@ -13,7 +13,7 @@ const COSTS: &[Heading] = &[
     text("operation", "operation", "What was done; /cold after caches were dropped."),
     text("shape", "shape", "How the files lay."),
     text("files", "files", "Files that there were."),
-    text("class", "from", "storage, cached or unknown."),
+    text("class", "from", "storage, server, cached or unknown."),
     count("ops_per_s", "ops/s", "Operations a second, of all ranks; of a listing, entries."),
     time("latency_ns_p50", "p50", "Of an operation; of a listing, of a call."),
     time("latency_ns_p99", "p99", "Likewise."),
@@ -38,6 +38,7 @@ const DETAILS: &[Heading] = &[
     count("device_write_ios", "device writes", "Likewise."),
     bytes("device_write_bytes", "device written", "Likewise."),
     count("device_flushes", "flushes", "Likewise."),
+    count("rpcs", "requests", "To the server of an NFS mount, for whomever."),
     text("evidence", "evidence", "What the class rests on."),
 ];
 
@@ -151,6 +152,7 @@ fn detail(cell: &Cell) -> Row {
         moved.map(|moved| moved.writes),
         moved.map(|moved| moved.write_bytes),
         moved.map(|moved| moved.flushes),
+        cell.rpcs,
         cell.evidence.as_str()
     ];
     row.spread(cell.latency.buckets().collect())
