@@ -37,6 +37,20 @@ const MODULES: [&str; 8] = [
     "drivers/net/virtio_net.ko",
 ];
 
+/// What it mounts NFS by, loaded by a job that does.
+const NFS_MODULES: [&str; 10] = [
+    "net/sunrpc/sunrpc.ko",
+    "fs/nfs_common/grace.ko",
+    "fs/lockd/lockd.ko",
+    "fs/netfs/netfs.ko",
+    "fs/fscache/fscache.ko",
+    "fs/nfs/nfs.ko",
+    "fs/nfs_common/nfs_acl.ko",
+    "fs/nfs/nfsv3.ko",
+    "net/dns_resolver/dns_resolver.ko",
+    "fs/nfs/nfsv4.ko",
+];
+
 const KERNEL: &str = "kernel";
 const MEMORY: &str = "memory";
 const JOB: &str = "job";
@@ -45,14 +59,23 @@ const CONSOLE: &str = "console";
 const POWER: &str = "power";
 const REQUESTS: &str = "requests";
 
-/// The first program of the machine. QEMU's own network has the host at 10.0.2.2.
+/// The first program of the machine. QEMU's own network has the host at 10.0.2.2. There is no
+/// mount.nfs, which would look up addresses: the kernel is given them.
 const INIT: &str = r"#!/bin/busybox sh
 /bin/busybox --install -s /bin
 export PATH=/bin HOST=10.0.2.2 DISK=/dev/nvme0n1 NO_COLOR=1
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev
-for module in /modules/*; do insmod $module; done
+load() {
+    for module in /$1/*; do insmod $module; done
+}
+mount_nfs() {
+    [ -d /sys/module/nfsv4 ] || load nfs
+    mkdir -p $1
+    mount -t nfs -o vers=4.1,port=$2,addr=$HOST,clientaddr=10.0.2.15,$3 $HOST:/export $1
+}
+load modules
 hostname guest
 ip link set lo up
 ip address add 10.0.2.15/24 dev eth0
@@ -216,20 +239,23 @@ impl Guest {
 
     /// Sets what it does at each boot, before it turns itself off: commands for busybox's shell.
     /// They find the programs in the path, the host at `$HOST`, the disk at `$DISK`, and write what
-    /// [`Guest::answers`] returns to /answers.
+    /// [`Guest::answers`] returns to /answers. `mount_nfs DIR PORT OPTIONS` mounts what a
+    /// [`crate::NfsServer`] serves.
     pub fn install(&self, job: &str, programs: &[&Path]) -> Result<(), TestkitError> {
         let dir = self.lease.dir();
         let (home, root) = (guest_home(), dir.join("root"));
         let kernel = kernel(&home).ok_or_else(|| {
             TestkitError::file("find the kernel in", &home)(std::io::ErrorKind::NotFound.into())
         })?;
-        for name in ["bin", "dev", "mnt", "modules", "proc", "sys"] {
+        for name in ["bin", "dev", "mnt", "modules", "nfs", "proc", "sys"] {
             let path = root.join(name);
             fs::create_dir_all(&path).map_err(TestkitError::file("create", &path))?;
         }
         copy(&kernel.image, &dir.join(KERNEL))?;
-        for (number, module) in MODULES.iter().enumerate() {
-            copy(&kernel.modules.join(module), &root.join(format!("modules/{number}")))?;
+        for (place, modules) in [("modules", &MODULES[..]), ("nfs", &NFS_MODULES[..])] {
+            for (number, module) in modules.iter().enumerate() {
+                copy(&kernel.modules.join(module), &root.join(place).join(number.to_string()))?;
+            }
         }
         copy(&home.join("bin/busybox"), &root.join("bin/busybox"))?;
         for program in programs {
@@ -307,7 +333,8 @@ pub(crate) fn unpacked() -> Result<(), String> {
     let home = guest_home();
     let missing = |what: &str| format!("no {what} of a guest is unpacked in {}", home.display());
     let kernel = kernel(&home).ok_or_else(|| missing("kernel"))?;
-    let has_all = MODULES.iter().all(|module| kernel.modules.join(module).is_file())
+    let mut modules = MODULES.iter().chain(&NFS_MODULES);
+    let has_all = modules.all(|module| kernel.modules.join(module).is_file())
         && home.join("bin/busybox").is_file();
     if has_all { Ok(()) } else { Err(missing("modules and programs")) }
 }

@@ -36,6 +36,7 @@ mod guest;
 mod hog;
 mod lease;
 mod need;
+mod nfs;
 mod postgres;
 mod postgres_server;
 mod sleeper;
@@ -57,6 +58,7 @@ pub use hog::CpuHog;
 pub use need::{
     FAST_VARIABLE, Need, REQUIRE_VARIABLE, SKIP_LOG_VARIABLE, allowed, skipped_without,
 };
+pub use nfs::NfsServer;
 pub use postgres::{POSTGRES_VERSIONS, PostgresVersion, postgres_programs};
 pub use postgres_server::PostgresServer;
 pub use sleeper::Sleeper;

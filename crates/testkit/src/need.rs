@@ -104,6 +104,8 @@ needs! {
     Strace "strace" ["strace"]
     /// An emulated machine with a kernel of its own, whose power can be cut: [`crate::Guest`].
     Qemu "qemu" ["qemu-system-x86", "nbdkit"]
+    /// An NFS server that is a program: [`crate::NfsServer`].
+    Ganesha "ganesha" ["nfs-ganesha", "nfs-ganesha-vfs"]
     /// A kernel that lets a program serve a file system (FUSE).
     Fuse "fuse" ["mount"]
     /// A file system that shows the files of others (overlay).
@@ -179,9 +181,8 @@ impl Need {
             | Self::Strace
             | Self::DpkgDeb => from(programs(&[self.name()])),
             Self::Nbdkit => root_and(|| programs(&["nbdkit", "nbdfuse", "losetup"])),
-            Self::Qemu => {
-                from(programs(&["qemu-system-x86_64", "nbdkit"]).and_then(|()| guest::unpacked()))
-            }
+            Self::Qemu => from(emulator()),
+            Self::Ganesha => root_and(|| programs(&["ganesha.nfsd", "setpriv"])),
             Self::Clang => from(programs(&["clang-14", "llvm-strip-14"])),
         }
     }
@@ -332,6 +333,11 @@ fn programs(names: &[&str]) -> Result<(), String> {
         Some(name) => Err(format!("{name} is not installed")),
         None => Ok(()),
     }
+}
+
+fn emulator() -> Result<(), String> {
+    programs(&["qemu-system-x86_64", "nbdkit"])?;
+    guest::unpacked()
 }
 
 /// Its mkfs, and the kernel's part.

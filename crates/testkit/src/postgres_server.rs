@@ -185,7 +185,7 @@ impl Drop for PostgresServer {
 }
 
 /// A port of the loopback that nothing listens on.
-fn free_port(beside: &Path) -> Result<u16, TestkitError> {
+pub(crate) fn free_port(beside: &Path) -> Result<u16, TestkitError> {
     let listener = TcpListener::bind("127.0.0.1:0");
     let port = listener.and_then(|listener| listener.local_addr()).map(|at| at.port());
     port.map_err(TestkitError::file("find a port beside", beside))

@@ -10,6 +10,7 @@ mod log_writes;
 mod long;
 mod measure;
 mod mutations;
+mod nfs;
 mod options;
 mod power_cut;
 mod reduce;

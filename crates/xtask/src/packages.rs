@@ -18,7 +18,7 @@ use crate::workspace::show;
 /// Installs what is missing on Debian as root, unless `install` is false; otherwise names it.
 pub fn provide(install: bool) -> Result<()> {
     // What an emulated machine needs is large, and a lab that has one asks for it.
-    debian(install, &|need| need != Need::Qemu)?;
+    debian(install, &|need| !matches!(need, Need::Qemu | Need::Ganesha))?;
     postgres_versions(install)
 }
 
@@ -38,6 +38,15 @@ pub fn guest() -> Result<()> {
              hint: unpack Debian's {GUEST_PROGRAMS}, and what {GUEST_KERNEL} depends on, into {}",
             home.display()
         ),
+    }
+}
+
+/// Provides a server of NFS.
+pub fn nfs_server() -> Result<()> {
+    debian(true, &|need| need == Need::Ganesha)?;
+    match Need::Ganesha.capability() {
+        Capability::Full => Ok(()),
+        Capability::Degraded { why } => bail!("it needs a server of NFS: {why}"),
     }
 }
 

@@ -314,10 +314,14 @@ fn end(child: &Child) -> Result<()> {
 }
 
 fn await_that(holds: impl Fn() -> bool) -> Result<()> {
-    let patience = Instant::now() + START;
+    await_within(START, holds)
+}
+
+pub fn await_within(limit: Duration, holds: impl Fn() -> bool) -> Result<()> {
+    let patience = Instant::now() + limit;
     while !holds() {
         if Instant::now() > patience {
-            bail!("it did not happen within {} s", START.as_secs());
+            bail!("it did not happen within {} s", limit.as_secs());
         }
         sleep(Duration::from_millis(50));
     }

@@ -3,8 +3,8 @@
 use blockstone_testkit::Need;
 
 use super::{
-    Lab, comparison, coverage, durability, log_writes, long, mutations, options, power_cut, reduce,
-    redundancy, verb_cost, zoo,
+    Lab, comparison, coverage, durability, log_writes, long, mutations, nfs, options, power_cut,
+    reduce, redundancy, verb_cost, zoo,
 };
 use crate::goals::Entry;
 
@@ -32,6 +32,12 @@ pub const ALL: &[Entry<Lab>] = &[
         doc: "Whether check durability loses what a disk has, after and between 30 flushes",
         needs: &[Need::Root, Need::Loop],
         run: log_writes::run,
+    },
+    Entry {
+        name: "nfs",
+        doc: "Whether checks tell what NFS keeps: a machine with mounts of a server on its host",
+        needs: &[Need::Root],
+        run: nfs::run,
     },
     Entry {
         name: "reduce",
