@@ -126,13 +126,7 @@ impl Need {
                 Some(_) => Ok(()),
                 None => Err("no control group can cap a block device".to_owned()),
             }),
-            Self::MemoryGroup => root_and(|| {
-                let unified = fs::read_to_string("/sys/fs/cgroup/cgroup.controllers");
-                let has =
-                    unified.is_ok_and(|text| text.split(' ').any(|word| word.trim() == "memory"));
-                let none = "no control group can limit memory";
-                if has { Ok(()) } else { exists("/sys/fs/cgroup/memory/memory.stat", none) }
-            }),
+            Self::MemoryGroup => root_and(memory_group),
             Self::Zram => root_and(|| {
                 exists("/sys/class/zram-control/hot_add", "no zram; `modprobe zram` may add it")
             }),
@@ -186,6 +180,13 @@ impl Need {
             Self::Clang => from(programs(&["clang-14", "llvm-strip-14"])),
         }
     }
+}
+
+fn memory_group() -> Result<(), String> {
+    let unified = fs::read_to_string("/sys/fs/cgroup/cgroup.controllers");
+    let has = unified.is_ok_and(|text| text.split(' ').any(|word| word.trim() == "memory"));
+    let none = "no control group can limit memory";
+    if has { Ok(()) } else { exists("/sys/fs/cgroup/memory/memory.stat", none) }
 }
 
 /// Returns from the test, counted as skipped, unless the machine has all that is named; panics

@@ -283,8 +283,9 @@ mod tests {
     #[test]
     fn streams_that_flush_rest_in_every_other_second() {
         let at = |ms| rests(Duration::from_millis(ms));
-        assert_eq!([0, 999, 1_000, 1_999, 2_000, 3_500].map(at), [
-            false, false, true, true, false, true
-        ]);
+        assert_eq!(
+            [0, 999, 1_000, 1_999, 2_000, 3_500].map(at),
+            [false, false, true, true, false, true]
+        );
     }
 }
