@@ -1,8 +1,7 @@
 //! Whether `check coherence` tells what clients of NFS see of each other, and `check metadata`
 //! where answers came from. A machine that QEMU emulates mounts a directory of a server of its host
-//! twice
-//! in each of several ways, so that each mount has caches of its own, and checks the pairs. What
-//! each way promises is known from nfs(5) and the kernel.
+//! twice in each of several ways, so that each mount has caches of its own, and checks the pairs.
+//! What each way promises is known from nfs(5) and the kernel.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
