@@ -27,7 +27,7 @@ pub enum Ask {
         id: u64,
     },
     Create,
-    /// Open it anew, to write too or only to read.
+    /// Open it again, to write too or only to read.
     Open {
         to_write: bool,
     },

@@ -86,13 +86,13 @@ impl Session<'_> {
         ranks.into_iter().map(|rank| Ok(as_tried(self.ranks[rank].receive()?.answer))).collect()
     }
 
-    /// Has a rank open the file anew, to write too or only to read. An outcome if it cannot.
+    /// Has a rank open the file again, to write too or only to read. An outcome if it cannot.
     pub fn open(&mut self, rank: usize, to_write: bool) -> Result<Result<(), Outcome>, CheckError> {
         let opened = self.ask(rank, Ask::Open { to_write })?;
         Ok(opened.map(drop).map_err(|errno| Outcome::failed("open", rank, errno)))
     }
 
-    /// Has ranks open the file anew, to write too.
+    /// Has ranks open the file again, to write too.
     pub fn open_all(&mut self, ranks: &[usize]) -> Result<Result<(), Outcome>, CheckError> {
         for &rank in ranks {
             if let Err(outcome) = self.open(rank, true)? {
@@ -102,7 +102,7 @@ impl Session<'_> {
         Ok(Ok(()))
     }
 
-    /// Has one rank open the file anew to write, and another only to read.
+    /// Has one rank open the file again to write, and another only to read.
     pub fn open_pair(
         &mut self,
         writer: usize,
