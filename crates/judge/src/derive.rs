@@ -135,7 +135,10 @@ fn mean_latency(window: &Window) -> Estimate {
 
 fn mean_of(ticks: &[Tick]) -> Option<Estimate> {
     let track: Track = ticks.iter().map(|tick| (tick.ops, tick.latency_ns_sum)).collect();
-    Some(rate(&track).ok()?.scaled(1e-9))
+    let mean = rate(&track).ok()?.scaled(1e-9);
+    let (first, last) = (ticks.first()?, ticks.last()?);
+    let (samples, duration_ns) = (last.ops - first.ops, last.t_ns - first.t_ns);
+    Some(Estimate { samples, duration_ns, ..mean })
 }
 
 /// What each of several targets had of a point.
@@ -299,6 +302,17 @@ mod tests {
         assert_eq!(point.evidence.process_bytes, Some(point.evidence.completed_bytes));
         assert!((point.evidence.device_ns_mean.unwrap() - 180e3).abs() < 1.0);
         assert_eq!((point.slices.len(), point.windows), (20, 1));
+    }
+
+    #[test]
+    fn the_mean_of_a_target_stands_on_its_requests_and_their_time() {
+        let mut fixture = repeats(&[Behaviour::natural(20_000.0, 200e3)]);
+        let window = &mut fixture.windows[0];
+        window.shares = vec![("/data".to_owned(), window.ticks.clone())];
+        let (requests, duration_ns) = (window.completed_ops(), window.duration_ns());
+        let mean = single(&fixture).targets[0].latency_ns_mean.unwrap();
+        assert!((mean.value / 200e3 - 1.0).abs() < 0.01, "{mean:?}");
+        assert_eq!((mean.samples, mean.duration_ns), (requests, duration_ns));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use blockstone_base::Bytes;
 use blockstone_testkit::{DeviceSpec, FileSystem, LoopDevice, require, run};
@@ -27,8 +27,31 @@ fn start(place: &Place, path: &Path) -> Child {
     // More data than cache and no writes: the loop device would undo its shortening at a write.
     command.args(["--scale", "8M", "--cache", "2M", "--update-pct", "0", "--run-time", "60s"]);
     let child = place.start(command.arg(path), |manifest| phases(manifest) > 0);
-    std::thread::sleep(Duration::from_millis(500));
+    // Those who follow the run find its socket once the files have been looked at; what is read
+    // from then on is read by sessions.
+    wait_until(|| {
+        names(&place.runs())
+            .pop()
+            .is_some_and(|run| place.runs().join(run).join("live.sock").exists())
+    });
+    let looked_at = read_bytes(&child);
+    wait_until(|| read_bytes(&child) > looked_at + (1 << 20));
     child
+}
+
+fn wait_until(is_so: impl Fn() -> bool) {
+    let patience = Instant::now() + Duration::from_mins(1);
+    while !is_so() {
+        assert!(Instant::now() < patience, "the sessions do not start");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// What the kernel charges to `child` for reads of storage.
+fn read_bytes(child: &Child) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{}/io", child.id())).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("read_bytes: "));
+    line.unwrap().parse().unwrap()
 }
 
 #[test]
