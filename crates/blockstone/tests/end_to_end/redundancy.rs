@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Place;
 
 const DISKS: usize = 4;
-const DISK_IOPS: u64 = 200;
+const DISK_IOPS: u64 = 400;
 const SESSIONS: u32 = 64;
 
 fn array() -> DiskArray {
