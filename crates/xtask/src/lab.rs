@@ -4,6 +4,7 @@
 //! behind.
 
 mod comparison;
+mod copy;
 mod coverage;
 mod durability;
 mod log_writes;

@@ -3,7 +3,7 @@
 use blockstone_testkit::Need;
 
 use super::{
-    Lab, comparison, coverage, durability, log_writes, long, mutations, nfs, options, power_cut,
+    Lab, comparison, copy, coverage, durability, log_writes, long, mutations, nfs, options, power_cut,
     reduce, redundancy, verb_cost, zoo,
 };
 use crate::goals::Entry;
@@ -44,6 +44,12 @@ pub const ALL: &[Entry<Lab>] = &[
         doc: "Whether estimates of deduplication keep their word: 100 streams of 64 GiB in 96 MiB",
         needs: &[],
         run: reduce::run,
+    },
+    Entry {
+        name: "copy",
+        doc: "What copy takes beside cp, dd, rsync and gzip, and what reads of a run take meanwhile",
+        needs: &[Need::Root, Need::Loop, Need::Blkio, Need::Cachestat],
+        run: copy::run,
     },
     Entry {
         name: "coverage",
