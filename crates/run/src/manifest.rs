@@ -44,7 +44,7 @@ fn parameters(prepared: &Prepared<'_>) -> RunParameters {
         block_bytes: Some(spec.block),
         cache_bytes: Some(spec.cache),
         page_cache_bytes: spec.page_cache,
-        io: settings.io.map(|io| io.name().to_owned()),
+        io: spec.io.map(|io| io.name().to_owned()),
         redundancy: Some(spec.redundancy.name().to_owned()),
         allocation_unit_bytes: Some(spec.allocation_unit),
         torn_protection: Some(spec.torn_protection.name().to_owned()),

@@ -118,6 +118,7 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, RunError> {
         rng::mix(id ^ u64::from(byte))
     }));
     let mut spec = target_spec(settings, &parameters, &surveys, kept.is_some(), &mut files);
+    spec.io = io(settings, entry, &spec);
     let own = io_settings(settings, entry, &spec)?;
     let read_size = scan.as_ref().and_then(|plan| plan.setting);
     let read_size = read_size.map(|(name, blocks)| (name.to_owned(), blocks.to_string()));
@@ -361,7 +362,7 @@ fn target_spec(
         torn_protection: settings.torn_protection,
         redo: settings.redo.unwrap_or_else(|| redo_size(settings, parameters)),
         writers: settings.database_writers,
-        direct: settings.io != Some(Io::Buffered),
+        io: settings.io,
         seed: parameters.seed,
         reuse: false,
         accept_loss: settings.accept_loss,
@@ -382,13 +383,20 @@ fn capabilities(surveys: &[StorageTarget]) -> Vec<NamedCapability> {
         .collect()
 }
 
-/// Settings of the database that make it read and write as asked; none were asked for without --io.
+/// How the database reads and writes: as asked, or what makes a bound on its page cache tight where
+/// the path can do that.
+fn io(settings: &Settings, entry: &Entry, spec: &TargetSpec) -> Option<Io> {
+    let bounded = settings.page_cache.and(entry.family.io_bounded);
+    settings.io.or(bounded.filter(|&io| (entry.family.io)(io, spec).is_ok()))
+}
+
+/// Settings of the database that make it do so; none were asked for without --io.
 fn io_settings(
     settings: &Settings,
     entry: &Entry,
     spec: &TargetSpec,
 ) -> Result<Vec<(String, String)>, RunError> {
-    let Some(io) = settings.io else { return Ok(Vec::new()) };
+    let Some(io) = spec.io else { return Ok(Vec::new()) };
     (entry.family.io)(io, spec).map_err(|refused| {
         let target = without_password(&settings.target);
         RunError::Io { io: io.name(), target, refused }

@@ -7,7 +7,7 @@ use blockstone_base::load::{Access, LoadSpec, Op, Pacing};
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_record::manifest::Group;
 use blockstone_target::registry::Entry;
-use blockstone_target::{DirectScan, ReadSize, SCAN_READ_MAX, ScanHow, Scans, TargetSpec};
+use blockstone_target::{DirectScan, Io, ReadSize, SCAN_READ_MAX, ScanHow, Scans, TargetSpec};
 use blockstone_workload::{Parameters, Population, Scale};
 
 use crate::error::RunError;
@@ -203,7 +203,7 @@ impl Plan {
                 span_bytes: self.bytes(spec.block).get(),
                 offset_bytes: 0,
                 sync: None,
-                direct: spec.direct && self.direct.is_some(),
+                direct: spec.io != Some(Io::Buffered) && self.direct.is_some(),
                 pacing: Pacing::Closed,
                 seed: self.seed,
             };

@@ -52,6 +52,8 @@ pub mod ring;
 pub mod scratch;
 pub mod secret;
 pub mod slab;
+#[cfg(feature = "sqlite")]
+pub mod sqlite_vfs;
 pub mod survey;
 #[cfg(test)]
 mod tree;

@@ -1,16 +1,6 @@
 //! What the targets of one database have in common: its options, and when its commits are durable.
 
-use blockstone_base::named;
-
-use crate::spec::TargetSpec;
-
-named! {
-    /// How a database reads and writes its files.
-    Io {
-        Direct = "direct",
-        Buffered = "buffered",
-    }
-}
+use crate::spec::{Io, TargetSpec};
 
 /// Settings of a database, in their order.
 pub type Settings = Vec<(String, String)>;
@@ -38,6 +28,9 @@ pub struct Family {
     pub samples_sessions: bool,
     /// Whether it reads through the page cache, which may be bounded where it is started here.
     pub through_page_cache: bool,
+    /// How it reads and writes where its page cache is bounded and nothing else is asked for; none
+    /// is as it does by itself.
+    pub io_bounded: Option<Io>,
     /// Settings that make it read and write so, where there are such and the spec does not say it.
     pub io: fn(Io, &TargetSpec) -> Result<Settings, IoRefused>,
     /// Options of the command line that apply to it alone.

@@ -25,7 +25,7 @@ use blockstone_sys::usage::ThreadUsage;
 use parking_lot::{Mutex, RwLock};
 
 use crate::family::Family;
-use crate::spec::{Kept, TargetSpec};
+use crate::spec::{Io, Kept, TargetSpec};
 use crate::target::{
     Demand, Description, DirectScan, Executed, Latencies, Loading, Operation, Progress, ScanHow,
     Statement, TableStep, Target, TargetError, TargetSession, unless,
@@ -45,6 +45,7 @@ pub const FAMILY: Family = Family {
     in_process: true,
     samples_sessions: true,
     through_page_cache: false,
+    io_bounded: None,
     // Its spec says it.
     io: |_, _| Ok(Vec::new()),
     options: &[],
@@ -97,7 +98,7 @@ pub fn open(
     let (made, opened, group) = specs(spec);
     let paths: Vec<PathBuf> = spec.places.iter().map(|place| place.path.clone()).collect();
     let (group, instance) = if spec.reuse {
-        let group = DiskGroup::open(&paths, spec.direct)?;
+        let group = DiskGroup::open(&paths, spec.io != Some(Io::Buffered))?;
         let instance = Instance::open(&group, &opened)?;
         (group, instance)
     } else {
@@ -199,7 +200,7 @@ fn specs(spec: &TargetSpec) -> (InstanceSpec, OpenSpec, GroupSpec) {
         disks: disks.collect(),
         redundancy: spec.redundancy,
         allocation_unit: spec.allocation_unit,
-        direct: spec.direct,
+        direct: spec.io != Some(Io::Buffered),
     };
     (made, opened, group)
 }

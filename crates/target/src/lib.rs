@@ -41,8 +41,8 @@ mod target;
 mod unmeasured;
 
 pub use blockstone_instance::SCAN_READ_MAX;
-pub use family::{Io, IoRefused};
-pub use spec::{Kept, Place, RedoStress, Redundancy, TargetSpec, TornProtection};
+pub use family::IoRefused;
+pub use spec::{Io, Kept, Place, RedoStress, Redundancy, TargetSpec, TornProtection};
 pub use sql::Member;
 pub use sql::error::SqlError;
 pub use sql::host::without_password;

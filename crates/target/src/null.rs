@@ -20,6 +20,7 @@ pub const FAMILY: Family = Family {
     in_process: true,
     samples_sessions: false,
     through_page_cache: false,
+    io_bounded: None,
     io: |_, _| IoRefused::of("it reads and writes nothing", "omit --io"),
     options: &[],
     durable_settings: &[],

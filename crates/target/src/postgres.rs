@@ -69,6 +69,7 @@ pub const FAMILY: Family = Family {
     in_process: false,
     samples_sessions: false,
     through_page_cache: true,
+    io_bounded: None,
     io: Cluster::io,
     options: &[
         TargetOption {

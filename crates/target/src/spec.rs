@@ -2,9 +2,18 @@
 
 use std::path::PathBuf;
 
+use blockstone_base::named;
 use blockstone_base::units::Bytes;
 pub use blockstone_instance::group::Redundancy;
 pub use blockstone_instance::{RedoStress, TornProtection};
+
+named! {
+    /// How a database reads and writes its files.
+    Io {
+        Direct = "direct",
+        Buffered = "buffered",
+    }
+}
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct TargetSpec {
@@ -47,7 +56,8 @@ pub struct TargetSpec {
     /// Size of each redo log.
     pub redo: Bytes,
     pub writers: u32,
-    pub direct: bool,
+    /// How it reads and writes its files; none is as it does by itself.
+    pub io: Option<Io>,
     /// Seed of the data and of the order of the rows.
     pub seed: u64,
     /// The places hold what an earlier run kept, which is opened instead of made again.
@@ -123,7 +133,7 @@ impl Default for TargetSpec {
             torn_protection: TornProtection::FullPage,
             redo: Bytes::mib(16),
             writers: 1,
-            direct: true,
+            io: None,
             seed: 0,
             reuse: false,
             accept_loss: false,

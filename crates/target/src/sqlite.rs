@@ -2,21 +2,23 @@
 //!
 //! A table lies in the order of its places, an index finds a row by its key, and a ballast column
 //! makes each row fill a page. SQLite keeps no count of its reads that a program may ask for, so
-//! physical reads are what the sessions' threads read, as the kernel counts it.
+//! physical reads are what the sessions' threads read, as the kernel counts it; with direct I/O,
+//! what was read of the database file.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use blockstone_base::capability::Capability;
 use blockstone_base::column::Unmeasured;
 use blockstone_base::database::{INSTANCE, SQL};
-use blockstone_sys::account;
 use blockstone_sys::page_cache::{PageCacheBound, PageCacheError};
 use blockstone_sys::scratch::ScratchDir;
+use blockstone_sys::{account, sqlite_vfs, survey};
 use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params_from_iter};
 
-use crate::family::{Family, Io, IoRefused, OptionValue, Settings, TargetOption};
-use crate::spec::{Storage, TargetSpec};
+use crate::family::{Family, IoRefused, OptionValue, Settings, TargetOption};
+use crate::spec::{Io, Storage, TargetSpec};
 use crate::sql::content::{COLUMN_BYTES, COLUMNS, Change, Content, LOADED_TABLES, ROW_BYTES};
 use crate::sql::error::{DriverError, During, FREE_SPACE, SqlError};
 use crate::sql::processes::{Processes, SESSION};
@@ -61,6 +63,9 @@ pub const FAMILY: Family = Family {
     in_process: true,
     samples_sessions: false,
     through_page_cache: true,
+    // Each commit empties the caches of all other connections. What they read again then is in the
+    // page cache, however small that is.
+    io_bounded: Some(Io::Direct),
     io,
     options: &[TargetOption {
         name: "pragma",
@@ -70,14 +75,20 @@ pub const FAMILY: Family = Family {
     durable_settings: &[("synchronous", &["2", "3"])],
 };
 
-fn io(io: Io, _: &TargetSpec) -> Result<Settings, IoRefused> {
-    match io {
-        Io::Buffered => Ok(Settings::new()),
-        Io::Direct => IoRefused::of(
-            "SQLite reads and writes through the page cache",
-            "--page-cache bounds how much of it there is",
-        ),
-    }
+/// Direct I/O is that of [`sqlite_vfs`], where the path can.
+fn io(io: Io, spec: &TargetSpec) -> Result<Settings, IoRefused> {
+    // Of a path that cannot be surveyed, the run says so.
+    let surveyed = survey::target(Path::new("/"), Path::new(&spec.address)).ok();
+    let Some(found) = surveyed.filter(|_| io == Io::Direct) else { return Ok(Settings::new()) };
+    let (direct, page) = (found.direct_io, spec.block);
+    let why = match direct.capability {
+        Capability::Degraded { why } => why,
+        Capability::Full if page.get() % u64::from(direct.offset_align_bytes.max(1)) != 0 => {
+            format!("pages of {page} are no multiple of {} bytes", direct.offset_align_bytes)
+        }
+        Capability::Full => return Ok(Settings::new()),
+    };
+    IoRefused::of(why, "omit --io direct, or name a directory on ext4 or XFS")
 }
 
 pub fn storage(spec: &TargetSpec) -> Result<Storage, TargetError> {
@@ -109,6 +120,7 @@ pub struct Sqlite {
     page_bytes: u64,
     cache_bytes: u64,
     pragmas: Vec<(String, String)>,
+    is_direct: bool,
     content: Content,
     /// Locked for as long as the run lives.
     directory: ScratchDir,
@@ -144,7 +156,12 @@ impl Sqlite {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let link = Connection::open_with_flags(&self.file, flags).map_err(failed)?;
+        let link = if self.is_direct {
+            Connection::open_with_flags_and_vfs(&self.file, flags, sqlite_vfs::name())
+        } else {
+            Connection::open_with_flags(&self.file, flags)
+        };
+        let link = link.map_err(failed)?;
         let kib = i64::try_from(self.cache_bytes / 1024).unwrap_or(i64::MAX);
         let given = [
             ("page_size", self.page_bytes.to_string()),
@@ -195,6 +212,7 @@ impl Database for Sqlite {
             // Each connection has a cache of its own.
             cache_bytes: spec.cache.get() / u64::from(spec.sessions.max(1)),
             pragmas: spec.settings.clone(),
+            is_direct: spec.io == Some(Io::Direct),
             content,
             directory,
             _page_cache: page_cache,
@@ -280,7 +298,16 @@ impl Database for Sqlite {
     }
 
     fn watcher(&self) -> Result<Box<dyn Watcher>, SqlError> {
-        Ok(Box::new(Threads { processes: Processes::default(), page_bytes: self.page_bytes }))
+        let failed = |source| SqlError::File {
+            what: "open",
+            path: self.file.clone(),
+            source,
+            hint: "the file was there before: it was removed or replaced",
+        };
+        let open = || sqlite_vfs::Database::open(&self.file).map_err(failed);
+        let direct = self.is_direct.then(open).transpose()?;
+        let processes = Processes::default();
+        Ok(Box::new(Threads { processes, direct, page_bytes: self.page_bytes }))
     }
 
     fn describe(&self) -> Result<Description, SqlError> {
@@ -476,6 +503,8 @@ impl Link for Session {
 /// SQLite works on the threads of its sessions: what they did is what the kernel charges to them.
 struct Threads {
     processes: Processes,
+    /// Where the reads of the database are counted apart from those of its log.
+    direct: Option<sqlite_vfs::Database>,
     page_bytes: u64,
 }
 
@@ -483,7 +512,10 @@ impl Watcher for Threads {
     fn look(&mut self, sessions: &[Member], exact: bool) -> Result<Seen, SqlError> {
         let sessions = || sessions.iter().map(|&member| (member, SESSION.to_owned())).collect();
         let readings = self.processes.look(exact, sessions);
-        let read = self.processes.requested_read_bytes(SESSION);
+        let read = match &self.direct {
+            Some(database) => Some(database.read_bytes()),
+            None => self.processes.requested_read_bytes(SESSION),
+        };
         let blocks = read.map(|bytes| ("physical_reads", bytes / self.page_bytes));
         Ok(Seen { statistics: blocks.into_iter().collect(), readings })
     }

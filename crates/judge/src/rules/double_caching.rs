@@ -218,8 +218,8 @@ fn advice(server: &str) -> Option<&'static str> {
         ),
         (
             "sqlite",
-            "SQLite reads through the page cache. Lower its cache_size, which each connection \
-             has for itself.",
+            "SQLite reads through the page cache; in a run, --io direct has it read past that. Or \
+             lower its cache_size, which each connection has for itself.",
         ),
     ];
     ADVICE.iter().find(|(name, _)| server.starts_with(name)).map(|(_, next)| *next)

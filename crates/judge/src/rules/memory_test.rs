@@ -50,8 +50,8 @@ const RUN_NEXT: &str = "\
     Run on a file system that supports direct I/O, on the storage itself. A database that reads \
     through the page cache needs a bound on it and twenty times as much data (--page-cache 64M, \
     for SQLite and servers of this run), or a --scale several times larger than memory, or direct \
-    I/O of its own: --mariadb-conf innodb_flush_method=O_DIRECT, or from PostgreSQL 16 on \
-    --pg-conf debug_io_direct=data.";
+    I/O of its own: --io direct for SQLite, --mariadb-conf innodb_flush_method=O_DIRECT, or from \
+    PostgreSQL 16 on --pg-conf debug_io_direct=data.";
 
 fn check(case: &Case) -> Judgement {
     let targets = targets(case.manifest);

@@ -7,8 +7,8 @@ use blockstone_sys::child::Signal;
 use mysql::OptsBuilder;
 
 use super::Address;
-use crate::family::{Family, Io, IoRefused, OptionValue, Settings, TargetOption};
-use crate::spec::TargetSpec;
+use crate::family::{Family, IoRefused, OptionValue, Settings, TargetOption};
+use crate::spec::{Io, TargetSpec};
 use crate::sql::error::SqlError;
 use crate::sql::private::Recipe;
 use crate::sql::scratch::{self, Home, Server};
@@ -19,6 +19,7 @@ pub const FAMILY: Family = Family {
     in_process: false,
     samples_sessions: false,
     through_page_cache: true,
+    io_bounded: None,
     io,
     options: &[
         TargetOption {

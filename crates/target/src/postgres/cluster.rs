@@ -9,8 +9,8 @@ use postgres::config::SslMode;
 
 use super::address::Address;
 use super::tls::Connector;
-use crate::family::{Io, IoRefused, Settings};
-use crate::spec::TargetSpec;
+use crate::family::{IoRefused, Settings};
+use crate::spec::{Io, TargetSpec};
 use crate::sql::error::SqlError;
 use crate::sql::private::Recipe;
 use crate::sql::scratch::{self, Home, Server};

@@ -14,7 +14,7 @@ use blockstone_base::database;
 use blockstone_base::units::Bytes;
 use blockstone_target::registry::{self, ALL, Entry};
 use blockstone_target::{
-    Loading, Operation, Place, Statement, TableStep, Target, TargetError, TargetSpec,
+    Io, Loading, Operation, Place, Statement, TableStep, Target, TargetError, TargetSpec,
 };
 
 use scans::sessions_scan_as_the_registry_says;
@@ -49,12 +49,13 @@ struct Subject {
     entry: &'static Entry,
     address: &'static str,
     programs: Option<PathBuf>,
+    io: Option<Io>,
 }
 
 impl Subject {
     fn of(text: &'static str) -> Self {
         let (_, address) = registry::parts(text);
-        Self { entry: registry::find(text).unwrap(), address, programs: None }
+        Self { entry: registry::find(text).unwrap(), address, programs: None, io: None }
     }
 
     fn name(&self) -> &'static str {
@@ -66,7 +67,7 @@ impl Subject {
         // PostgreSQL looks for a deadlock only when a session has waited so long, by default 1 s.
         let soon = ("deadlock_timeout".to_owned(), "20ms".to_owned());
         let settings = if self.name() == "postgres" { vec![soon] } else { Vec::new() };
-        TargetSpec { address, programs, settings, ..spec(dir) }
+        TargetSpec { address, programs, settings, io: self.io, ..spec(dir) }
     }
 
     /// Does it with the target, set up and loaded, and shuts it down.
@@ -127,6 +128,10 @@ macro_rules! contract {
 contract!(instance, super::Subject::of("instance"));
 contract!(null, super::Subject::of("null"));
 contract!(sqlite, super::Subject::of("sqlite:."));
+contract!(
+    sqlite_direct,
+    super::Subject { io: Some(super::Io::Direct), ..super::Subject::of("sqlite:.") }
+);
 contract!(postgres, super::Subject::of("postgres:scratch"), Postgres);
 /// A version of PostgreSQL beside the distribution's.
 fn postgres(major: u32) -> Subject {

@@ -170,11 +170,13 @@ pub struct InstanceArgs {
     #[arg(long, default_value = "128M", value_name = "SIZE")]
     pub cache: Bytes,
     /// Let SQLite, or a scratch server, have at most this much page cache, 16M or more, so that
-    /// what it reads through it comes from the storage; needs a control group of memory
+    /// what it reads through it comes from the storage; SQLite then uses --io direct unless told
+    /// otherwise; needs a control group of memory
     #[arg(long, value_name = "SIZE")]
     pub page_cache: Option<Bytes>,
     /// Read and write the files of the database past the page cache, or through it; a target that
-    /// cannot says why [default: direct for instance, otherwise as the database does by itself]
+    /// cannot says why [default: direct for instance, and for SQLite with --page-cache; otherwise as
+    /// the database does by itself]
     #[arg(long, value_name = "HOW", value_parser = io())]
     pub io: Option<Io>,
     /// Copies of each block: external 1, normal 2, high 3
