@@ -34,7 +34,7 @@ pub fn name() -> &'static CStr {
 ///
 /// A process loses its locks on a file when it closes any descriptor of it. This one is therefore
 /// closed with the last of its connections, and by no thread while another opens one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Database(Option<Arc<Opened>>);
 
 #[derive(Debug)]

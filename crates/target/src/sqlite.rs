@@ -5,6 +5,7 @@
 //! physical reads are what the sessions' threads read, as the kernel counts it; with direct I/O,
 //! what was read of the database file.
 
+use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -120,7 +121,8 @@ pub struct Sqlite {
     page_bytes: u64,
     cache_bytes: u64,
     pragmas: Vec<(String, String)>,
-    is_direct: bool,
+    /// The file, where it is read and written past the page cache.
+    direct: Option<sqlite_vfs::Database>,
     content: Content,
     /// Locked for as long as the run lives.
     directory: ScratchDir,
@@ -129,6 +131,25 @@ pub struct Sqlite {
 }
 
 impl Sqlite {
+    fn make(&mut self, is_direct: bool) -> Result<(), SqlError> {
+        if is_direct {
+            self.direct = Some(self.create_direct()?);
+        }
+        self.make_tables()
+    }
+
+    /// Creates the file empty, as SQLite does, and opens it past the page cache.
+    fn create_direct(&self) -> Result<sqlite_vfs::Database, SqlError> {
+        let made =
+            File::create_new(&self.file).and_then(|_| sqlite_vfs::Database::open(&self.file));
+        made.map_err(|source| SqlError::File {
+            what: "open past the page cache",
+            path: self.file.clone(),
+            source,
+            hint: "a file system may refuse that: give --io buffered, or a directory on ext4 or XFS",
+        })
+    }
+
     fn make_tables(&self) -> Result<(), SqlError> {
         let link = self.connect()?;
         for schema in 0..self.content.schemas() {
@@ -156,7 +177,7 @@ impl Sqlite {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let link = if self.is_direct {
+        let link = if self.direct.is_some() {
             Connection::open_with_flags_and_vfs(&self.file, flags, sqlite_vfs::name())
         } else {
             Connection::open_with_flags(&self.file, flags)
@@ -206,18 +227,18 @@ impl Database for Sqlite {
         };
         let page_cache = spec.page_cache.map(bound).transpose()?;
         let directory = crate::sql::scratch::directory(&place, None)?;
-        let sqlite = Self {
+        let mut sqlite = Self {
             file: place.join(FILE),
             page_bytes: spec.block.get(),
             // Each connection has a cache of its own.
             cache_bytes: spec.cache.get() / u64::from(spec.sessions.max(1)),
             pragmas: spec.settings.clone(),
-            is_direct: spec.io == Some(Io::Direct),
+            direct: None,
             content,
             directory,
             _page_cache: page_cache,
         };
-        let made = sqlite.make_tables();
+        let made = sqlite.make(spec.io == Some(Io::Direct));
         if made.is_err() {
             // A target that fails to open leaves its place as it was.
             let _ = sqlite.directory.remove();
@@ -298,14 +319,7 @@ impl Database for Sqlite {
     }
 
     fn watcher(&self) -> Result<Box<dyn Watcher>, SqlError> {
-        let failed = |source| SqlError::File {
-            what: "open",
-            path: self.file.clone(),
-            source,
-            hint: "the file was there before: it was removed or replaced",
-        };
-        let open = || sqlite_vfs::Database::open(&self.file).map_err(failed);
-        let direct = self.is_direct.then(open).transpose()?;
+        let direct = self.direct.clone();
         let processes = Processes::default();
         Ok(Box::new(Threads { processes, direct, page_bytes: self.page_bytes }))
     }

@@ -1,6 +1,6 @@
 //! `blockstone run --matrix`: a grid of runs, shown as one.
 
-use blockstone_testkit::{FuseCache, FuseMounts, require, run};
+use blockstone_testkit::{require, run};
 use serde_json::Value;
 
 use super::bad_input::refused;
@@ -68,17 +68,13 @@ fn what_a_target_cannot_do_is_a_row_that_says_why() {
     }
     // Another place, without recordings; a test has one at a time.
     drop(place);
-    require!(Fuse);
+    require!(Tmpfs);
     let place = Place::beside();
-    let refuses = FuseCache { direct: false, ..FuseCache::NOTHING };
-    let mounts = FuseMounts::create(&[refuses]).unwrap();
-    let mut command = place.command("run");
-    command.args(["--io", "direct", "--target"]);
-    let error = refused(&place, command.arg(format!("sqlite:{}", mounts.paths()[0].display())));
-    assert!(
-        error.contains("direct I/O of sqlite") && error.contains("refuses O_DIRECT"),
-        "{error}"
+    let error = refused(
+        &place,
+        place.command("run").args(["--io", "direct", "--target", "sqlite:/dev/shm"]),
     );
+    assert!(error.contains("direct I/O of sqlite") && error.contains("no effect"), "{error}");
 }
 
 #[test]
