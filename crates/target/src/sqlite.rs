@@ -146,7 +146,7 @@ impl Sqlite {
             what: "open past the page cache",
             path: self.file.clone(),
             source,
-            hint: "a file system may refuse that: give --io buffered, or a directory on ext4 or XFS",
+            hint: "if the file system refuses that, use ext4 or XFS, or --io buffered",
         })
     }
 

@@ -175,7 +175,7 @@ pub struct InstanceArgs {
     #[arg(long, value_name = "SIZE")]
     pub page_cache: Option<Bytes>,
     /// Read and write the files of the database past the page cache, or through it; a target that
-    /// cannot says why [default: direct for instance, and for SQLite with --page-cache; otherwise as
+    /// cannot says why [default: direct for instance and for SQLite with --page-cache, otherwise as
     /// the database does by itself]
     #[arg(long, value_name = "HOW", value_parser = io())]
     pub io: Option<Io>,
