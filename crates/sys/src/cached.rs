@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Instant;
@@ -69,11 +69,17 @@ pub fn look_at(file: &File, size_bytes: u64, until: Instant) -> io::Result<Look>
         if offset > 0 && Instant::now() > until {
             return Ok(Look::Unfinished);
         }
-        let pages = pages(file, &Range { offset, length: PIECE_BYTES })?;
+        let pages = pages(file.as_raw_fd(), &Range { offset, length: PIECE_BYTES })?;
         sum.cached_bytes += pages.cached * PAGE_BYTES;
         sum.dirty_bytes += (pages.dirty + pages.writeback) * PAGE_BYTES;
     }
     Ok(Look::Cached(sum))
+}
+
+/// Bytes of this part of a file that the page cache holds.
+pub fn of_part(file: impl AsFd, offset_bytes: u64, len_bytes: u64) -> io::Result<u64> {
+    let range = Range { offset: offset_bytes, length: len_bytes };
+    Ok(pages(file.as_fd().as_raw_fd(), &range)?.cached * PAGE_BYTES)
 }
 
 /// Whether its file system is one that keeps files in memory.
@@ -81,13 +87,12 @@ pub fn is_in_memory(file: &File) -> io::Result<bool> {
     Ok(IN_MEMORY.contains(&rustix::fs::fstatfs(file)?.f_type))
 }
 
-fn pages(file: &File, range: &Range) -> io::Result<Pages> {
+fn pages(file: RawFd, range: &Range) -> io::Result<Pages> {
     let mut pages = Pages::default();
     let (from, to) = (&raw const *range, &raw mut pages);
     // SAFETY: the kernel reads `range` and writes `pages`, which have its layout and live during
     // the call; the descriptor is open.
-    let answer =
-        unsafe { libc::syscall(CACHESTAT, file.as_raw_fd(), from, to.cast::<c_void>(), 0_u32) };
+    let answer = unsafe { libc::syscall(CACHESTAT, file, from, to.cast::<c_void>(), 0_u32) };
     if answer == 0 { Ok(pages) } else { Err(io::Error::last_os_error()) }
 }
 

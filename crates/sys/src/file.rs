@@ -102,6 +102,11 @@ impl BlockFile {
         Ok(Self { file, path: path.to_owned(), direct })
     }
 
+    /// A file that was opened otherwise; `path` is for messages.
+    pub fn of(file: File, path: &Path, direct: bool) -> Self {
+        Self { file, path: path.to_owned(), direct }
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }

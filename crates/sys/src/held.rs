@@ -9,9 +9,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 use blockstone_base::units::Bytes;
+pub use rustix::fs::FileType;
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, fsync, mkdirat, openat,
-    openat2, renameat, unlinkat,
+    AtFlags, CWD, Dir, Mode, OFlags, RenameFlags, ResolveFlags, Stat, fstat, fsync, linkat,
+    mkdirat, openat, openat2, renameat, renameat_with, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -20,6 +21,7 @@ const IN_PLACE: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC);
 /// What the kernel makes of these depends on the umask.
 const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o777);
 const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
+const OWNER_MODE: Mode = Mode::from_raw_mode(0o600);
 /// Made and removed to see which owner the file system gives to new files.
 const OWNER_PROBE: &str = ".blockstone-owner";
 
@@ -68,6 +70,24 @@ impl HeldDir {
             return Err(Foreign::Writable(mode).into());
         }
         Ok(held)
+    }
+
+    /// Opens the directory `path`, whoever owns it or writes to it: for what is made in it under a
+    /// name, and checked to be what was made.
+    pub fn hold(path: &Path) -> io::Result<Self> {
+        Ok(Self { dir: openat(CWD, path, DIRECTORY, Mode::empty())?, path: path.to_owned() })
+    }
+
+    /// The directory `path` below this one, on any file system, reached without links.
+    pub fn within(&self, path: &Path) -> io::Result<Self> {
+        let mut dir = self.dir.try_clone()?;
+        for part in path.components() {
+            let Component::Normal(name) = part else {
+                return Err(io::ErrorKind::InvalidInput.into());
+            };
+            dir = openat(&dir, name, DIRECTORY | IN_PLACE, Mode::empty())?;
+        }
+        Ok(Self { dir, path: self.path.join(path) })
     }
 
     /// Opens the directory `path`, as [`HeldDir::open`] does, or makes it and those above it that
@@ -128,6 +148,50 @@ impl HeldDir {
         open_at(parent.as_fd(), name.as_ref(), IN_PLACE)
     }
 
+    /// A new file of this user alone, to read and to write. Fails when the name exists.
+    pub fn create_new(&self, path: &Path) -> io::Result<File> {
+        let (parent, name) = self.parent(path)?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | IN_PLACE;
+        Ok(File::from(openat(&parent, name, flags, OWNER_MODE)?))
+    }
+
+    /// A file to read and to write, as [`open_file`] opens it; past the page cache if `direct`.
+    pub fn write(&self, path: &Path, direct: bool) -> io::Result<File> {
+        let (parent, name) = self.parent(path)?;
+        let how = if direct { OFlags::DIRECT } else { OFlags::empty() };
+        open_at(parent.as_fd(), name.as_ref(), OFlags::RDWR | IN_PLACE | how)
+    }
+
+    /// What has this name, a link itself; none if it is free.
+    pub fn look(&self, path: &Path) -> io::Result<Option<FileType>> {
+        let (parent, name) = self.parent(path)?;
+        match rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => Ok(Some(FileType::from_raw_mode(found.st_mode))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// As [`HeldDir::rename`]; fails when the new name exists.
+    pub fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let ((from_dir, from), (to_dir, to)) = (self.parent(from)?, self.parent(to)?);
+        match renameat_with(&from_dir, from, &to_dir, to, RenameFlags::NOREPLACE) {
+            // NFS, FUSE and others do not know the flag. Nor do all know a second name.
+            Err(Errno::INVAL | Errno::NOSYS) => {}
+            renamed => return Ok(renamed?),
+        }
+        match linkat(&from_dir, from, &to_dir, to, AtFlags::empty()) {
+            Ok(()) => return Ok(unlinkat(&from_dir, from, AtFlags::empty())?),
+            Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM | Errno::MLINK) => {}
+            Err(error) => return Err(error.into()),
+        }
+        match rustix::fs::statat(&to_dir, to, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => Ok(renameat(&from_dir, from, &to_dir, to)?),
+            Ok(_) => Err(Errno::EXIST.into()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     pub fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let ((from_dir, from), (to_dir, to)) = (self.parent(from)?, self.parent(to)?);
         Ok(renameat(&from_dir, from, &to_dir, to)?)
@@ -176,6 +240,17 @@ impl HeldDir {
         self.remove(probe)?;
         Ok(owner == found.st_uid)
     }
+}
+
+impl AsFd for HeldDir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
+    }
+}
+
+/// As [`open_file`], past the page cache.
+pub fn open_direct(path: &Path) -> io::Result<File> {
+    open_at(CWD, path, OFlags::CLOEXEC | OFlags::DIRECT)
 }
 
 /// Opens a file to read. Fails when it is anything but a regular file: whoever reads a pipe waits
@@ -277,6 +352,24 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_exists_is_not_replaced() {
+        let root = tempfile::tempdir().unwrap();
+        let held = HeldDir::make(&root.path().join("run")).unwrap();
+        let (part, name) = (Path::new("part"), Path::new("name"));
+        held.create_new(part).unwrap().write_all(b"new").unwrap();
+        assert_eq!(held.create_new(part).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(held.look(name).unwrap(), None);
+        held.rename_new(part, name).unwrap();
+        assert_eq!(held.look(name).unwrap(), Some(FileType::RegularFile));
+        held.create_new(part).unwrap();
+        let refused = held.rename_new(part, name).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        let path = root.path().join("run/name");
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
     fn links_are_replaced_and_never_followed() {
         let root = tempfile::tempdir().unwrap();
         let held = HeldDir::make(&root.path().join("run")).unwrap();
@@ -297,6 +390,20 @@ mod tests {
             assert!(held.remove(Path::new(reached)).is_err(), "{reached}");
         }
         assert_eq!(fs::read_to_string(theirs.join("file")).unwrap(), "theirs");
+    }
+
+    #[test]
+    fn a_directory_of_anyone_can_be_held_and_a_link_below_it_is_not_followed() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("open/below")).unwrap();
+        fs::set_permissions(root.path().join("open"), fs::Permissions::from_mode(0o777)).unwrap();
+        let held = HeldDir::hold(&root.path().join("open")).unwrap();
+        held.within(Path::new("below")).unwrap().create(Path::new("a")).unwrap();
+        assert!(root.path().join("open/below/a").exists());
+        symlink(root.path(), held.path().join("link")).unwrap();
+        for refused in ["link", "link/open", "below/..", "/"] {
+            assert!(held.within(Path::new(refused)).is_err(), "{refused}");
+        }
     }
 
     #[test]

@@ -16,6 +16,9 @@ use crate::buffer::Arena;
 use crate::clock;
 use crate::file::BlockFile;
 
+/// linux/fs.h; the C libraries that we link against may not have it yet.
+pub const RWF_DONTCACHE: i32 = 0x80;
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transfer {
     #[default]
@@ -27,6 +30,15 @@ pub enum Transfer {
     Fdatasync,
     /// fsync(2); the slot's memory is not touched.
     Fsync,
+}
+
+/// A part of a slot's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    pub within_bytes: u32,
+    pub len_bytes: u32,
+    /// Through the page cache, which keeps none of the pages (`RWF_DONTCACHE`, Linux 6.14).
+    pub uncached: bool,
 }
 
 /// Where a request goes; a sync only looks at the file.
@@ -138,6 +150,30 @@ impl Ring {
         }
     }
 
+    /// Other files in place of its own, as many; nothing is in flight.
+    ///
+    /// # Panics
+    /// When requests are in flight, or the number of files is another.
+    pub fn replace_files(&mut self, files: Vec<Arc<BlockFile>>) -> Result<(), RingError> {
+        assert!(self.in_flight == 0 && files.len() == self.files.len(), "files of a ring");
+        let raw: Vec<_> = files.iter().map(AsRawFd::as_raw_fd).collect();
+        if self.features.fixed_file.is_full() {
+            let updated = self.uring.submitter().register_files_update(0, &raw);
+            updated.map_err(|source| RingError::Enter {
+                path: files[0].path().display().to_string(),
+                source,
+            })?;
+        } else {
+            self.fds = raw.into_iter().map(types::Fd).collect();
+        }
+        self.files = files;
+        Ok(())
+    }
+
+    pub fn slots(&self) -> usize {
+        self.arena.slots()
+    }
+
     pub fn features(&self) -> &RingFeatures {
         &self.features
     }
@@ -159,12 +195,21 @@ impl Ring {
     /// file.
     #[inline]
     pub fn push(&mut self, transfer: Transfer, slot: usize, at: Place, len_bytes: u32) {
+        let part = Part { within_bytes: 0, len_bytes, uncached: false };
+        self.push_part(transfer, slot, part, at);
+    }
+
+    /// As [`Ring::push`], for a part of the slot's memory.
+    ///
+    /// # Panics
+    /// When the slot is in flight already, the part reaches beyond it, or there is no such file.
+    #[inline]
+    pub fn push_part(&mut self, transfer: Transfer, slot: usize, part: Part, at: Place) {
         assert!(!self.held[slot], "slot {slot} is in flight");
-        assert!(len_bytes as usize <= self.arena.slot_bytes(), "{len_bytes} bytes in a slot");
-        let entry = self
-            .entry(transfer, slot, at, len_bytes)
-            .flags(self.entry_flags)
-            .user_data(slot as u64);
+        let end_bytes = part.within_bytes as usize + part.len_bytes as usize;
+        assert!(end_bytes <= self.arena.slot_bytes(), "{end_bytes} bytes in a slot");
+        let entry =
+            self.entry(transfer, slot, part, at).flags(self.entry_flags).user_data(slot as u64);
         // SAFETY: the entry points into the slot, which `held` keeps from all other users until its
         // completion is reaped, and at a file, which `self.files` keeps open.
         let pushed = unsafe { self.uring.submission().push(&entry) };
@@ -173,22 +218,26 @@ impl Ring {
         self.in_flight += 1;
     }
 
-    fn entry(&self, transfer: Transfer, slot: usize, at: Place, len: u32) -> squeue::Entry {
-        let (fd, buffer, offset) = (self.fds[at.file], self.arena.slot_ptr(slot), at.offset_bytes);
+    fn entry(&self, transfer: Transfer, slot: usize, part: Part, at: Place) -> squeue::Entry {
+        let (fd, offset, len) = (self.fds[at.file], at.offset_bytes, part.len_bytes);
+        let buffer = self.arena.slot_ptr(slot).wrapping_add(part.within_bytes as usize);
         let fixed = self.features.fixed_buffers.is_full();
-        let write_flags = if transfer == Transfer::WriteDsync { libc::RWF_DSYNC } else { 0 };
+        let flags = if transfer == Transfer::WriteDsync { libc::RWF_DSYNC } else { 0 }
+            | if part.uncached { RWF_DONTCACHE } else { 0 };
         match transfer {
             Transfer::Read if fixed => {
-                opcode::ReadFixed::new(fd, buffer, len, 0).offset(offset).build()
+                let read = opcode::ReadFixed::new(fd, buffer, len, 0);
+                read.offset(offset).rw_flags(flags).build()
             }
-            Transfer::Read => opcode::Read::new(fd, buffer, len).offset(offset).build(),
+            Transfer::Read => {
+                opcode::Read::new(fd, buffer, len).offset(offset).rw_flags(flags).build()
+            }
             Transfer::Write | Transfer::WriteDsync if fixed => {
                 let write = opcode::WriteFixed::new(fd, buffer, len, 0);
-                write.offset(offset).rw_flags(write_flags).build()
+                write.offset(offset).rw_flags(flags).build()
             }
             Transfer::Write | Transfer::WriteDsync => {
-                let write = opcode::Write::new(fd, buffer, len);
-                write.offset(offset).rw_flags(write_flags).build()
+                opcode::Write::new(fd, buffer, len).offset(offset).rw_flags(flags).build()
             }
             Transfer::Fdatasync => {
                 opcode::Fsync::new(fd).flags(types::FsyncFlags::DATASYNC).build()
@@ -351,6 +400,30 @@ mod tests {
         assert!(ring.buffer(1).iter().all(|&b| b == 5));
         assert_eq!(run(&mut ring, Transfer::Read, 1, 8192), Ok(0), "the end is a short read");
         assert_eq!(ring.in_flight(), 0);
+    }
+
+    #[test]
+    fn parts_of_slots_go_to_files_that_replaced_others() {
+        require!(Uring);
+        let (dir, mut ring) = ring(2);
+        let other = Arc::new(BlockFile::create_new(&dir.path().join("other"), false).unwrap());
+        ring.replace_files(vec![Arc::clone(&other)]).unwrap();
+        ring.buffer(0)[..3].copy_from_slice(b"abc");
+        let wait = |ring: &mut Ring| {
+            let mut answer = None;
+            while answer.is_none() {
+                ring.enter(1, None).unwrap();
+                ring.reap(|_, result| answer = Some(result));
+            }
+            answer.unwrap()
+        };
+        let part = |within_bytes, len_bytes| Part { within_bytes, len_bytes, uncached: false };
+        ring.push_part(Transfer::Write, 0, part(1, 2), Place { file: 0, offset_bytes: 7 });
+        assert_eq!(wait(&mut ring), Ok(2));
+        assert_eq!(std::fs::read(dir.path().join("other")).unwrap(), b"\0\0\0\0\0\0\0bc");
+        ring.push_part(Transfer::Read, 1, part(4, 9), Place { file: 0, offset_bytes: 6 });
+        assert_eq!(wait(&mut ring), Ok(3));
+        assert_eq!(ring.buffer(1)[4..7], *b"\0bc");
     }
 
     #[test]
