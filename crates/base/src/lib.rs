@@ -21,6 +21,7 @@ pub mod capability;
 pub mod clock;
 pub mod coherence;
 pub mod column;
+pub mod copy;
 pub mod database;
 mod declare;
 pub mod direct;

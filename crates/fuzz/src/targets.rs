@@ -1,5 +1,6 @@
 //! Every target.
 
+mod copies;
 pub(crate) mod flash;
 mod host;
 pub(crate) mod imports;
@@ -49,6 +50,9 @@ pub const TARGETS: &[Target] = &[
     target("scan", scans::documents, scans::scan),
     target("fingerprints", scans::fingerprint_files, scans::fingerprints),
     target("file_sets", scans::set_files, scans::sets),
+    // What copies leave and write.
+    target("copy_sidecar", copies::sidecars, copies::sidecar),
+    target("copy_manifest", copies::manifests, copies::manifest),
     // Files of other monitors.
     target("collectl", imports::collectl, imports::import),
     target("sar", imports::sar, imports::import),

@@ -1,0 +1,247 @@
+//! What a file carries besides its bytes: owner, mode, times, extended attributes and access lists.
+
+use std::ffi::{CStr, CString};
+use std::fmt::Display;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use rustix::buffer::spare_capacity;
+use rustix::fs::{
+    AtFlags, CWD, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid, XattrFlags, chmod, chownat,
+    fchmod, fchown, fgetxattr, flistxattr, fremovexattr, fsetxattr, fstat, futimens, openat,
+    utimensat,
+};
+use rustix::io::Errno;
+
+use crate::CopyError;
+
+/// The kernel gives a file no more names of attributes, and no attribute more bytes (limits.h).
+const XATTR_BYTES_MAX: usize = 65536;
+/// The lists that a new file gets from its directory.
+const ACCESS_LISTS: [&CStr; 2] = [c"system.posix_acl_access", c"system.posix_acl_default"];
+const SET_ID: u32 = 0o6000;
+
+/// What a target could not be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lack {
+    Owner,
+    Mode,
+    Times,
+    AccessList,
+    ExtendedAttribute,
+    /// A socket, which means nothing without the process that made it.
+    Socket,
+}
+
+impl Lack {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Owner => "owner",
+            Self::Mode => "set-user-ID or set-group-ID bit",
+            Self::Times => "times",
+            Self::AccessList => "access list",
+            Self::ExtendedAttribute => "extended attribute",
+            Self::Socket => "socket",
+        }
+    }
+}
+
+/// How many targets lack something, and the first of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    pub lack: Lack,
+    pub count: u64,
+    pub first: PathBuf,
+    pub why: String,
+}
+
+/// What could not be carried, gathered from several threads.
+#[derive(Debug, Default)]
+pub struct Notes(Mutex<Vec<Note>>);
+
+impl Notes {
+    pub fn add(&self, lack: Lack, path: &Path, why: &dyn Display) {
+        let Ok(mut notes) = self.0.lock() else { return };
+        if let Some(note) = notes.iter_mut().find(|note| note.lack == lack) {
+            note.count += 1;
+        } else {
+            let (first, why) = (path.to_owned(), why.to_string());
+            notes.push(Note { lack, count: 1, first, why });
+        }
+    }
+
+    pub fn into_list(self) -> Vec<Note> {
+        let mut notes = self.0.into_inner().unwrap_or_default();
+        notes.sort_by_key(|note| note.lack);
+        notes
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Attributes {
+    owner: (Uid, Gid),
+    mode: u32,
+    times: Timestamps,
+    extended: Vec<(CString, Vec<u8>)>,
+}
+
+impl Attributes {
+    /// Of an open file or directory.
+    pub fn of(file: impl AsFd) -> io::Result<Self> {
+        let file = file.as_fd();
+        let mut attributes = Self::of_stat(&fstat(file)?);
+        for name in names(file)? {
+            let mut value = Vec::new();
+            match fetch(&mut value, |out| fgetxattr(file, name.as_c_str(), spare_capacity(out))) {
+                Ok(()) => attributes.extended.push((name, value)),
+                // Removed meanwhile, or not for this user.
+                Err(Errno::NODATA | Errno::PERM | Errno::ACCESS | Errno::OPNOTSUPP) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(attributes)
+    }
+
+    /// Without extended attributes.
+    pub fn of_stat(stat: &Stat) -> Self {
+        let time = |s: i64, ns: u64| Timespec { tv_sec: s, tv_nsec: ns as i64 };
+        Self {
+            owner: (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid)),
+            mode: stat.st_mode & 0o7777,
+            times: Timestamps {
+                last_access: time(stat.st_atime, stat.st_atime_nsec),
+                last_modification: time(stat.st_mtime, stat.st_mtime_nsec),
+            },
+            extended: Vec::new(),
+        }
+    }
+
+    /// Gives them to an open file or directory: the owner before the mode and the attributes,
+    /// because a change of owner clears set-ID bits and capabilities; times last.
+    pub fn apply(&self, file: impl AsFd, path: &Path, notes: &Notes) -> Result<(), CopyError> {
+        let file = file.as_fd();
+        let is_owned =
+            keeps_owner(fchown(file, Some(self.owner.0), Some(self.owner.1)), path, notes)?;
+        fchmod(file, Mode::from_raw_mode(self.mode_for(is_owned, path, notes)))
+            .map_err(failed("set the mode of", path))?;
+        // A list that came from the directory would let in users whom the source keeps out.
+        for list in ACCESS_LISTS {
+            if !self.extended.iter().any(|(name, _)| name.as_c_str() == list) {
+                match fremovexattr(file, list) {
+                    Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::ACCESS) => {}
+                    Err(error) => return Err(failed("remove the access list of", path)(error)),
+                }
+            }
+        }
+        for (name, value) in &self.extended {
+            if let Err(error) = fsetxattr(file, name.as_c_str(), value, XattrFlags::empty()) {
+                if matches!(error, Errno::NOSPC | Errno::DQUOT | Errno::IO) {
+                    return Err(failed("write an extended attribute of", path)(error));
+                }
+                let is_list = ACCESS_LISTS.contains(&name.as_c_str());
+                let lack = if is_list { Lack::AccessList } else { Lack::ExtendedAttribute };
+                let why = io::Error::from(error);
+                notes.add(lack, path, &format!("{}: {why}", name.to_string_lossy()));
+            }
+        }
+        keep_times(futimens(file, &self.times), path, notes);
+        Ok(())
+    }
+
+    /// The same for what cannot be opened: a link, a pipe, a device.
+    pub fn apply_at(
+        &self,
+        dir: impl AsFd,
+        name: &Path,
+        path: &Path,
+        notes: &Notes,
+    ) -> Result<(), CopyError> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let node = openat(dir, name, flags, Mode::empty()).map_err(failed("open", path))?;
+        let chown =
+            chownat(&node, c"", Some(self.owner.0), Some(self.owner.1), AtFlags::EMPTY_PATH);
+        let is_owned = keeps_owner(chown, path, notes)?;
+        let is_link =
+            fstat(&node).map_err(failed("look at", path))?.st_mode & 0o170_000 == 0o120_000;
+        if !is_link {
+            let mode = Mode::from_raw_mode(self.mode_for(is_owned, path, notes));
+            chmod(through(&node), mode).map_err(failed("set the mode of", path))?;
+        }
+        let set = utimensat(&node, c"", &self.times, AtFlags::EMPTY_PATH);
+        // Before Linux 5.8.
+        let set = if set == Err(Errno::INVAL) && !is_link {
+            utimensat(CWD, through(&node), &self.times, AtFlags::empty())
+        } else {
+            set
+        };
+        keep_times(set, path, notes);
+        Ok(())
+    }
+
+    /// Set-ID bits would make another owner's program of what it was.
+    fn mode_for(&self, is_owned: bool, path: &Path, notes: &Notes) -> u32 {
+        if is_owned || self.mode & SET_ID == 0 {
+            return self.mode;
+        }
+        notes.add(Lack::Mode, path, &"the owner could not be kept");
+        self.mode & !SET_ID
+    }
+}
+
+fn keeps_owner(set: rustix::io::Result<()>, path: &Path, notes: &Notes) -> Result<bool, CopyError> {
+    match set {
+        Ok(()) => Ok(true),
+        Err(error @ (Errno::PERM | Errno::INVAL | Errno::OPNOTSUPP)) => {
+            notes.add(Lack::Owner, path, &io::Error::from(error));
+            Ok(false)
+        }
+        Err(error) => Err(failed("set the owner of", path)(error)),
+    }
+}
+
+fn keep_times(set: rustix::io::Result<()>, path: &Path, notes: &Notes) {
+    if let Err(error) = set {
+        notes.add(Lack::Times, path, &io::Error::from(error));
+    }
+}
+
+fn through(node: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", node.as_raw_fd())
+}
+
+fn names(file: impl AsFd) -> io::Result<Vec<CString>> {
+    let mut list = Vec::new();
+    match fetch(&mut list, |out| flistxattr(&file, spare_capacity(out))) {
+        Ok(()) => {}
+        Err(Errno::OPNOTSUPP) => return Ok(Vec::new()),
+        Err(error) => return Err(error.into()),
+    }
+    let names = list.split(|&byte| byte == 0).filter(|name| !name.is_empty());
+    Ok(names.filter_map(|name| CString::new(name).ok()).collect())
+}
+
+/// Asks with little room first, then with the most that there can be.
+fn fetch(
+    out: &mut Vec<u8>,
+    ask: impl Fn(&mut Vec<u8>) -> rustix::io::Result<usize>,
+) -> rustix::io::Result<()> {
+    out.reserve(256);
+    match ask(out) {
+        Err(Errno::RANGE) => {
+            out.reserve(XATTR_BYTES_MAX);
+            ask(out).map(drop)
+        }
+        asked => asked.map(drop),
+    }
+}
+
+pub(crate) fn failed(operation: &'static str, path: &Path) -> impl FnOnce(Errno) -> CopyError {
+    move |error| CopyError::Io {
+        operation,
+        path: path.to_owned(),
+        source: error.into(),
+        hint: "dmesg and the state of the file system say more",
+    }
+}

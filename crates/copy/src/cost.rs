@@ -1,0 +1,131 @@
+//! What a copy costs: time, processor time, what the kernel charged for it and the devices moved,
+//! and what it leaves in the page cache.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use blockstone_sys::account::{self, Io};
+use blockstone_sys::cached::{self, Look};
+use blockstone_sys::proc::{numbers, numbers_after};
+use blockstone_sys::{survey, usage};
+
+/// Longer than this, nobody waits to know what the page cache holds.
+const PATIENCE: Duration = Duration::from_secs(5);
+const SECTOR_BYTES: u64 = 512;
+
+/// What a copy cost. What this user or kernel does not see is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    pub seconds: f64,
+    /// Of this process, in the kernel too.
+    pub cpu_seconds: f64,
+    /// Charged to this process as read from storage.
+    pub charged_read_bytes: Option<u64>,
+    pub charged_write_bytes: Option<u64>,
+    /// Of the devices of the sources, for whomever.
+    pub device_read_bytes: Option<u64>,
+    /// Of the devices of the target, likewise.
+    pub device_write_bytes: Option<u64>,
+}
+
+/// Taken before a copy, to know afterwards what it cost.
+#[derive(Debug)]
+pub struct Meter {
+    began: Instant,
+    cpu_ns: u64,
+    charged: Option<Io>,
+    read_from: Vec<PathBuf>,
+    written_to: Vec<PathBuf>,
+    device: (Option<u64>, Option<u64>),
+}
+
+impl Meter {
+    pub fn start<'a>(sources: impl IntoIterator<Item = &'a Path>, target: &Path) -> Self {
+        let mut read_from: Vec<PathBuf> = sources.into_iter().filter_map(counters).collect();
+        read_from.sort();
+        read_from.dedup();
+        let written_to: Vec<PathBuf> = counters(target).into_iter().collect();
+        Self {
+            device: (moved(&read_from, READ), moved(&written_to, WRITTEN)),
+            read_from,
+            written_to,
+            charged: charged(),
+            cpu_ns: usage::process().cpu_ns(),
+            began: Instant::now(),
+        }
+    }
+
+    pub fn read(&self) -> Cost {
+        let seconds = self.began.elapsed().as_secs_f64();
+        let cpu_ns = usage::process().cpu_ns() - self.cpu_ns;
+        let (before, now) = (self.charged, charged());
+        let device_now = (moved(&self.read_from, READ), moved(&self.written_to, WRITTEN));
+        let since = |before: Option<u64>, now: Option<u64>| now?.checked_sub(before?);
+        Cost {
+            seconds,
+            cpu_seconds: cpu_ns as f64 / 1e9,
+            charged_read_bytes: since(before.map(|it| it.read_bytes), now.map(|it| it.read_bytes)),
+            charged_write_bytes: since(
+                before.map(|it| it.write_bytes),
+                now.map(|it| it.write_bytes),
+            ),
+            device_read_bytes: since(self.device.0, device_now.0),
+            device_write_bytes: since(self.device.1, device_now.1),
+        }
+    }
+}
+
+/// Places in `/sys/class/block/*/stat` (kernel documentation, block/stat).
+const READ: usize = 2;
+const WRITTEN: usize = 6;
+
+fn charged() -> Option<Io> {
+    account::account(Path::new("/"), std::process::id(), None)?.io
+}
+
+/// The counters of the device on which `path` lies.
+fn counters(path: &Path) -> Option<PathBuf> {
+    let found = survey::target(Path::new("/"), path).ok()?;
+    Some(Path::new("/sys/class/block").join(&found.devices.first()?.name).join("stat"))
+}
+
+fn moved(counters: &[PathBuf], field: usize) -> Option<u64> {
+    let sectors = counters.iter().map(|file| numbers(&std::fs::read(file).ok()?).nth(field));
+    let sectors: Option<Vec<u64>> = sectors.collect();
+    Some(sectors.filter(|all| !all.is_empty())?.iter().sum::<u64>() * SECTOR_BYTES)
+}
+
+/// Bytes of these files in the page cache; none where the kernel does not tell (before Linux 6.5),
+/// and where a file system keeps its files in memory. Files that are not there have none.
+pub fn cached_bytes<'a>(files: impl IntoIterator<Item = &'a Path>) -> Option<u64> {
+    let until = Instant::now() + PATIENCE;
+    let mut bytes = 0;
+    for path in files {
+        let Ok(found) = std::fs::symlink_metadata(path) else { continue };
+        if !found.is_file() {
+            continue;
+        }
+        match cached::look(path, found.len(), until) {
+            Ok(Look::Cached(found)) => bytes += found.cached_bytes,
+            _ => return None,
+        }
+    }
+    Some(bytes)
+}
+
+/// Makes the page cache forget these files, as far as nobody else uses their pages.
+pub fn drop_cached<'a>(files: impl IntoIterator<Item = &'a Path>) {
+    for path in files {
+        if let Ok(file) = File::open(path) {
+            let _ = file.sync_all();
+            let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
+        }
+    }
+}
+
+/// Memory that holds pages of files, all of them: `Cached` of `/proc/meminfo`.
+pub fn page_cache_bytes() -> Option<u64> {
+    let text = std::fs::read("/proc/meminfo").ok()?;
+    Some(numbers_after(&text, "Cached:")?.next()? * 1024)
+}

@@ -1,0 +1,79 @@
+//! Why something could not be copied.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use blockstone_sys::buffer::ArenaError;
+use blockstone_sys::ring::RingError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum CopyError {
+    #[error("{operation} {}: {source}\nhint: {hint}", path.display())]
+    Io { operation: &'static str, path: PathBuf, source: io::Error, hint: &'static str },
+    #[error("copy: interrupted\nhint: the same command with --resume goes on from there")]
+    Interrupted,
+    #[error("copy to {}: it exists\nhint: --force replaces it", path.display())]
+    Exists { path: PathBuf },
+    #[error(
+        "copy to {}: an interrupted copy left {}\n\
+         hint: --resume goes on with it, --force starts over", path.display(), part.display()
+    )]
+    LeftOver { path: PathBuf, part: PathBuf },
+    #[error(
+        "copy to {}: another copy is writing {}\nhint: wait until it has ended", path.display(),
+        part.display()
+    )]
+    Busy { path: PathBuf, part: PathBuf },
+    #[error(
+        "copy {}: {what} while it was copied\n\
+         hint: copy it when nothing writes to it, or a snapshot of it", path.display()
+    )]
+    Changed { path: PathBuf, what: String },
+    #[error(
+        "copy {}: not possible with --method {method}: {why}\n\
+         hint: without --method, the best one that is possible is chosen", path.display()
+    )]
+    Method { path: PathBuf, method: &'static str, why: String },
+    #[error(
+        "verify {}: the chunk at offset {offset_bytes} has the hash {found:032x}, and had \
+         {expected:032x} when it was read from the source\n\
+         hint: the storage returns other bytes than were written; the copy is left as {}",
+        path.display(), part.display()
+    )]
+    Differs { path: PathBuf, part: PathBuf, offset_bytes: u64, expected: u128, found: u128 },
+    #[error("copy: {what}\nhint: {hint}")]
+    Usage { what: String, hint: &'static str },
+    #[error("read the manifest: line {line}: {why}\nhint: name a manifest that copy wrote")]
+    Manifest { line: u64, why: String },
+    #[error(transparent)]
+    Memory(#[from] ArenaError),
+    #[error(transparent)]
+    Ring(#[from] RingError),
+}
+
+impl CopyError {
+    /// Makes an error of one of the kernel's.
+    pub(crate) fn io<'a, E: Into<io::Error>>(
+        operation: &'static str,
+        path: &'a Path,
+    ) -> impl FnOnce(E) -> Self + use<'a, E> {
+        move |source| {
+            let source = source.into();
+            let hint = hint(&source);
+            Self::Io { operation, path: path.to_owned(), source, hint }
+        }
+    }
+}
+
+fn hint(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::NotFound => "check the path",
+        io::ErrorKind::PermissionDenied => "run as a user who may",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free some space; --resume goes on from there"
+        }
+        io::ErrorKind::InvalidInput => "name a regular file",
+        io::ErrorKind::ReadOnlyFilesystem => "choose a file system that can be written to",
+        _ => "see the kernel's log (dmesg) for the cause",
+    }
+}

@@ -1,0 +1,150 @@
+//! One file: how its bytes get from the source to the target, which methods there are and which one
+//! a pair of files can have, and what is kept so that an interrupted copy can go on.
+
+mod batch;
+mod choose;
+mod copier;
+mod extents;
+mod finish;
+mod io;
+pub mod manifest;
+mod mover;
+mod moving;
+mod pages;
+pub mod pipe;
+mod plan;
+pub mod resume;
+mod verify;
+
+use std::fs::File;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use blockstone_base::units::Bytes;
+use blockstone_sys::held::HeldDir;
+use serde::{Deserialize, Serialize};
+
+use crate::CopyError;
+pub use batch::BatchJob;
+pub use copier::Copier;
+
+/// How bytes get from one file to another, the cheapest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Both files share the blocks (`FICLONE`).
+    Reflink,
+    /// The server that has both files copies (`copy_file_range` on NFS, SMB).
+    Server,
+    /// Direct requests on both sides through one io_uring.
+    Direct,
+    /// Through the page cache, which keeps nothing (`RWF_DONTCACHE`).
+    Dontcache,
+    /// Through the page cache, from which the pages that the copy brought are dropped.
+    Buffered,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// `None`: the first of [`Method`] that this pair can have.
+    pub method: Option<Method>,
+    /// Bytes of a request, and of a chunk that has a hash: whole pages of 4 KiB.
+    pub request: Bytes,
+    pub in_flight: u32,
+    /// Hash each chunk as it is read, for a manifest. Implied by `verify`.
+    pub hash: bool,
+    /// Read the target again from its medium, and compare the hashes of its chunks.
+    pub verify: bool,
+    /// Go on with a copy that was interrupted.
+    pub resume: bool,
+    /// Replace a target that exists, and what an interrupted copy left.
+    pub force: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            method: None,
+            request: Bytes::mib(8),
+            in_flight: 8,
+            hash: false,
+            verify: false,
+            resume: false,
+            force: false,
+        }
+    }
+}
+
+/// One file to copy. The target appears under its name only when it is complete and durable.
+#[derive(Clone, Copy, Debug)]
+pub struct Job<'a> {
+    pub source: &'a Path,
+    pub target_dir: &'a HeldDir,
+    /// The name in that directory, without a separator.
+    pub name: &'a Path,
+}
+
+/// A chunk of a file that was read, and its hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    pub offset_bytes: u64,
+    pub len_bytes: u32,
+    pub xxh3_128: u128,
+}
+
+/// Whether the target holds what was read from the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verified {
+    NotAsked,
+    /// All chunks are equal. `medium_bytes`: what the kernel read from the device for that.
+    Equal {
+        read_bytes: u64,
+        medium_bytes: u64,
+    },
+    /// All chunks are equal, but nothing shows that they came from the medium; or no bytes were
+    /// moved that could be compared.
+    Unproven {
+        why: String,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub struct Copied {
+    pub bytes: u64,
+    /// Bytes that were moved or shared; holes are not among them.
+    pub data_bytes: u64,
+    pub method: Method,
+    /// Why it is no cheaper method.
+    pub why: String,
+    /// Empty if nothing asked for hashes, and where no bytes pass through this process.
+    pub chunks: Vec<Chunk>,
+    /// Bytes that an interrupted copy had moved, and that were found in the target.
+    pub resumed_bytes: u64,
+    /// Bytes that an interrupted copy had made durable, and that were not found in the target.
+    pub again_bytes: u64,
+    pub verified: Verified,
+}
+
+/// What a copy asks of whoever started it, from several threads.
+pub trait Watch: Sync {
+    /// `bytes` more were moved. `Break` ends the copy as soon as it can be resumed.
+    fn moved(&self, bytes: u64) -> ControlFlow<()>;
+    /// Waits until `bytes` more may be moved.
+    fn pace(&self, bytes: u64);
+}
+
+/// Gives the target, the second file, what it carries besides its bytes, before it gets its name.
+pub type Carry<'a> = &'a dyn Fn(&File, &File) -> Result<(), CopyError>;
+
+/// Copies one regular file. Several are cheaper with a [`Copier`] for all.
+pub fn copy(
+    job: &Job<'_>,
+    options: &Options,
+    carry: Carry<'_>,
+    watch: &dyn Watch,
+) -> Result<Copied, CopyError> {
+    Copier::new(*options)?.copy(job, carry, watch)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! Many small files: their data first, then what makes them durable, then their names. A journal
+//! then commits once for many of them.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+
+use blockstone_sys::held;
+
+use super::choose::Pair;
+use super::copier::{Filled, copied, unchanged};
+use super::finish::Part;
+use super::resume::Identity;
+use super::{Carry, Copied, Copier, Job, Verified, Watch};
+use crate::CopyError;
+
+const BATCH: usize = 256;
+/// Threads that wait until files are durable.
+const SYNCS: usize = 16;
+
+/// A job of a batch, with what gives its target what it carries.
+#[derive(Clone, Copy)]
+pub struct BatchJob<'a> {
+    pub job: Job<'a>,
+    pub carry: Carry<'a>,
+}
+
+/// A file whose target does not have its name yet.
+struct Small<'a> {
+    index: usize,
+    job: BatchJob<'a>,
+    source: File,
+    identity: Identity,
+    part: Part<'a>,
+    filled: Filled,
+    verified: Verified,
+}
+
+impl Copier {
+    /// Copies small files, at most 256 at a time: the data of all, then what makes them durable,
+    /// then their names. The results are in the order of `jobs`. A larger file is copied by itself.
+    /// Each file of a batch is open until its end, twice.
+    pub fn copy_batch(
+        &mut self,
+        jobs: &[BatchJob<'_>],
+        watch: &dyn Watch,
+    ) -> Vec<Result<Copied, CopyError>> {
+        jobs.chunks(BATCH).flat_map(|jobs| self.batch(jobs, watch)).collect()
+    }
+
+    fn batch(
+        &mut self,
+        jobs: &[BatchJob<'_>],
+        watch: &dyn Watch,
+    ) -> Vec<Result<Copied, CopyError>> {
+        let mut ends: Vec<Option<Result<Copied, CopyError>>> = jobs.iter().map(|_| None).collect();
+        let mut smalls = BTreeMap::new();
+        for (index, job) in jobs.iter().enumerate() {
+            match self.fill_small(index, *job, watch) {
+                Ok(Some(small)) => drop(smalls.insert(index, small)),
+                Ok(None) => ends[index] = Some(self.copy(&job.job, job.carry, watch)),
+                Err(error) => ends[index] = Some(Err(error)),
+            }
+        }
+        self.let_go();
+        // Each step for all before the next one.
+        if self.options.verify {
+            sync_all(&mut smalls, &mut ends);
+        }
+        each(&mut smalls, &mut ends, |small| {
+            small.verified = self.verified(&small.part, &small.filled, watch)?;
+            Ok(())
+        });
+        self.let_go();
+        each(&mut smalls, &mut ends, |small| {
+            unchanged(&small.pair(), &small.identity)?;
+            (small.job.carry)(&small.source, &small.part.file)
+        });
+        sync_all(&mut smalls, &mut ends);
+        each(&mut smalls, &mut ends, |small| small.part.rename());
+        let mut synced = Vec::new();
+        for (index, small) in smalls {
+            let Small { identity, part, filled, verified, .. } = small;
+            let ended = part.end(&mut synced);
+            ends[index] = Some(ended.map(|()| copied(identity.size_bytes, filled, verified)));
+        }
+        ends.into_iter().flatten().collect()
+    }
+
+    /// Makes a target of a source that fits into one request, all but its name; none for others.
+    fn fill_small<'a>(
+        &mut self,
+        index: usize,
+        job: BatchJob<'a>,
+        watch: &dyn Watch,
+    ) -> Result<Option<Small<'a>>, CopyError> {
+        let Job { source: path, target_dir, name } = job.job;
+        let source = held::open_file(path).map_err(CopyError::io("open", path))?;
+        let identity = Identity::of(&source).map_err(CopyError::io("look at", path))?;
+        if identity.size_bytes > self.small().get() {
+            return Ok(None);
+        }
+        let part = Part::open((target_dir, name), &self.options)?;
+        let pair = Pair { source: &source, source_path: path, part: &part };
+        match self.fill_one(&pair, &identity, watch) {
+            Ok(filled) => {
+                let verified = Verified::NotAsked;
+                Ok(Some(Small { index, job, source, identity, part, filled, verified }))
+            }
+            Err(error) => {
+                part.abandon();
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Small<'_> {
+    fn pair(&self) -> Pair<'_> {
+        Pair { source: &self.source, source_path: self.job.job.source, part: &self.part }
+    }
+}
+
+/// Makes all durable, several at once: a device flushes its cache once for those that wait.
+fn sync_all(
+    smalls: &mut BTreeMap<usize, Small<'_>>,
+    ends: &mut [Option<Result<Copied, CopyError>>],
+) {
+    let files: Vec<(usize, &File)> =
+        smalls.iter().map(|(index, small)| (*index, &small.part.file)).collect();
+    let sync = |files: &[(usize, &File)]| {
+        let failed =
+            files.iter().filter_map(|(index, file)| Some((*index, file.sync_all().err()?)));
+        failed.collect::<Vec<_>>()
+    };
+    let of_one = files.len().div_ceil(SYNCS).max(1);
+    let mut failed: BTreeMap<usize, io::Error> = std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            files.chunks(of_one).map(|files| scope.spawn(move || sync(files))).collect();
+        // A thread that panicked ends the program anyway: the scope passes that on.
+        threads.into_iter().filter_map(|thread| thread.join().ok()).flatten().collect()
+    });
+    each(smalls, ends, |small| {
+        if let Some(error) = failed.remove(&small.index) {
+            return Err(CopyError::io("fsync", &small.part.part_path())(error));
+        }
+        small.part.drop_pages();
+        Ok(())
+    });
+}
+
+/// Does something with each; those that fail leave.
+fn each(
+    smalls: &mut BTreeMap<usize, Small<'_>>,
+    ends: &mut [Option<Result<Copied, CopyError>>],
+    mut step: impl FnMut(&mut Small<'_>) -> Result<(), CopyError>,
+) {
+    for (index, end) in ends.iter_mut().enumerate() {
+        let Some(small) = smalls.get_mut(&index) else { continue };
+        if let Err(error) = step(small) {
+            if let Some(small) = smalls.remove(&index)
+                && !matches!(error, CopyError::Differs { .. })
+            {
+                small.part.abandon();
+            }
+            *end = Some(Err(error));
+        }
+    }
+}

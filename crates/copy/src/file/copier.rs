@@ -1,0 +1,395 @@
+//! Copies one file after the other with the same memory.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use blockstone_base::units::Bytes;
+use blockstone_sys::buffer::Arena;
+use blockstone_sys::file::{Access, BlockFile};
+use blockstone_sys::held;
+use blockstone_sys::ring::{Ring, RingError};
+use rustix::fs::copy_file_range;
+use rustix::io::Errno;
+
+use super::choose::{self, Moved, Pair};
+use super::extents::{Span, Spans};
+use super::finish::Part;
+use super::io::{End, Io, TARGET, Threads};
+use super::mover::Mover;
+use super::plan::{CopyPlan, Durable, Progress};
+use super::resume::Identity;
+use super::verify;
+use super::{Carry, Chunk, Copied, Job, Method, Options, Verified, Watch};
+use crate::CopyError;
+
+/// Chunks begin at multiples of this, whatever direct requests need.
+const PAGE_BYTES: u64 = 4096;
+/// An interrupted copy of a smaller file starts over; nothing is hashed or kept for it.
+const RESUMABLE_BYTES: u64 = 256 << 20;
+const REQUEST_MOST: u64 = 1 << 30;
+const IN_FLIGHT_MOST: u32 = 1024;
+/// A server copies so much before it is looked whether to go on.
+const SERVED_BYTES: u64 = 128 << 20;
+
+/// Makes what serves requests, of so many slots of so many bytes; and why it is no io_uring.
+pub(super) type Open =
+    fn([Arc<BlockFile>; 2], usize, usize) -> Result<(Box<dyn Io>, Option<String>), CopyError>;
+
+pub(super) fn open_io(
+    files: [Arc<BlockFile>; 2],
+    slots: usize,
+    bytes: usize,
+) -> Result<(Box<dyn Io>, Option<String>), CopyError> {
+    match Ring::open(files.to_vec(), Arena::new(slots, bytes)?) {
+        Ok(ring) => Ok((Box::new(ring), None)),
+        Err(RingError::Setup { source, .. }) => {
+            let threads = Threads::start(files, Arena::new(slots, bytes)?)?;
+            Ok((Box::new(threads), Some(format!("threads, without io_uring: {source}"))))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Copies files. It has memory for its requests and belongs to the thread that made it.
+pub struct Copier {
+    pub(super) options: Options,
+    io: Option<Box<dyn Io>>,
+    pub(super) open: Open,
+    /// Why there is no io_uring.
+    without_ring: Option<String>,
+}
+
+/// What is in a target that does not have its name yet.
+pub(super) struct Filled {
+    method: Method,
+    why: String,
+    progress: Progress,
+    /// What a target can be verified with: it was written by this process.
+    is_moved: bool,
+}
+
+impl Copier {
+    pub fn new(options: Options) -> Result<Self, CopyError> {
+        let request = options.request.get();
+        if !request.is_multiple_of(PAGE_BYTES) || !(1..=REQUEST_MOST).contains(&request) {
+            let what = format!("requests of {} are not possible", options.request);
+            return Err(CopyError::Usage { what, hint: "whole pages of 4 KiB, 1 GiB at most" });
+        }
+        if !(1..=IN_FLIGHT_MOST).contains(&options.in_flight) {
+            let what = format!("{} requests cannot be in flight", options.in_flight);
+            return Err(CopyError::Usage { what, hint: "1 to 1024 can" });
+        }
+        Ok(Self { options, io: None, open: open_io, without_ring: None })
+    }
+
+    /// Copies one regular file.
+    pub fn copy(
+        &mut self,
+        job: &Job<'_>,
+        carry: Carry<'_>,
+        watch: &dyn Watch,
+    ) -> Result<Copied, CopyError> {
+        let source = held::open_file(job.source).map_err(CopyError::io("open", job.source))?;
+        let identity = Identity::of(&source).map_err(CopyError::io("look at", job.source))?;
+        let part = Part::open((job.target_dir, job.name), &self.options)?;
+        let mut keeps = part.is_left;
+        let pair = Pair { source: &source, source_path: job.source, part: &part };
+        let filled = self.fill(&pair, &identity, Some(&mut keeps), watch);
+        let ended = filled.and_then(|filled| {
+            let verified = self.complete(&pair, &identity, &filled, (carry, watch))?;
+            part.rename()?;
+            Ok(copied(identity.size_bytes, filled, verified))
+        });
+        self.let_go();
+        match ended {
+            Ok(copied) => part.end(&mut Vec::new()).map(|()| copied),
+            Err(error) => {
+                let keeps = match &error {
+                    CopyError::Changed { .. } => false,
+                    CopyError::Differs { .. } => true,
+                    _ => keeps,
+                };
+                if !keeps {
+                    part.abandon();
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Gets the bytes of a file of a batch into its target.
+    pub(super) fn fill_one(
+        &mut self,
+        pair: &Pair<'_>,
+        source: &Identity,
+        watch: &dyn Watch,
+    ) -> Result<Filled, CopyError> {
+        self.fill(pair, source, None, watch)
+    }
+
+    /// Gets the bytes into the target. `keeps` becomes true once it could go on from there; there
+    /// is none for a file of a batch.
+    fn fill(
+        &mut self,
+        pair: &Pair<'_>,
+        source: &Identity,
+        keeps: Option<&mut bool>,
+        watch: &dyn Watch,
+    ) -> Result<Filled, CopyError> {
+        let mut whys = Vec::new();
+        for method in [Method::Reflink, Method::Server] {
+            let asked = self.options.method;
+            if asked.is_some_and(|asked| asked != method) {
+                continue;
+            }
+            if asked.is_none() && (self.options.verify || self.options.hash) {
+                continue;
+            }
+            let tried = match method {
+                Method::Reflink => choose::reflink(pair).map(|()| data_of(pair.source, source)),
+                _ => match choose::server(pair) {
+                    Ok(()) => serve(pair, source, watch)?,
+                    Err(why) => Err(why),
+                },
+            };
+            match tried {
+                Ok(data_bytes) => {
+                    let progress = Progress { data_bytes, ..Progress::default() };
+                    let why = whys.join("; ");
+                    if method == Method::Reflink && watch.moved(data_bytes).is_break() {
+                        return Err(CopyError::Interrupted);
+                    }
+                    return Ok(Filled { method, why, progress, is_moved: false });
+                }
+                Err(why) if asked.is_some() => {
+                    let path = pair.part.path();
+                    return Err(CopyError::Method { path, method: method.name(), why });
+                }
+                Err(why) => whys.push(why),
+            }
+        }
+        if self.options.method.is_none() && whys.is_empty() {
+            whys.push("no reflink: hashes are of bytes that are read".to_owned());
+        }
+        let moved = if keeps.is_none() && self.options.method.is_none() {
+            choose::moved_together(pair, &self.options)?
+        } else {
+            choose::moved(pair, &self.options)?
+        };
+        self.move_bytes(pair, source, (moved, whys), keeps, watch)
+    }
+
+    fn move_bytes(
+        &mut self,
+        pair: &Pair<'_>,
+        source: &Identity,
+        (moved, mut whys): (Moved, Vec<String>),
+        keeps: Option<&mut bool>,
+        watch: &dyn Watch,
+    ) -> Result<Filled, CopyError> {
+        let is_alone = keeps.is_some();
+        let request = self.options.request.get();
+        let align = moved.ends.iter().map(|end| end.align).fold(PAGE_BYTES, u64::max);
+        let worth_it = self.options.resume || source.size_bytes >= RESUMABLE_BYTES;
+        let (claims, sidecar) = if let Some(keeps) = keeps.filter(|_| worth_it) {
+            let (claims, sidecar) = pair.part.sidecar(source, request)?;
+            *keeps = true;
+            (claims.map(|claims| claims.chunks).unwrap_or_default(), Some(sidecar))
+        } else {
+            if pair.part.is_left {
+                set_size(pair.part, 0)?;
+            }
+            (BTreeMap::new(), None)
+        };
+        let rounded = source.size_bytes.next_multiple_of(moved.ends[TARGET].align);
+        set_size(pair.part, rounded)?;
+        let hash = self.options.hash || self.options.verify || sidecar.is_some();
+        let io = self.io(&moved.ends, source.size_bytes)?;
+        let mut plan = CopyPlan {
+            spans: Spans::of(pair.source, source.size_bytes, request, align),
+            part: pair.part,
+            watch,
+            claims,
+            sidecar,
+            reserves: is_alone && moved.ends[TARGET].file.is_direct(),
+            drops: is_alone && moved.ends[TARGET].drops,
+            progress: Progress::default(),
+            durable: Durable::default(),
+        };
+        let ended = Mover { io, ends: &moved.ends, hash, watch }.run(&mut plan);
+        let kept = plan.keep();
+        if ended?.is_break() {
+            kept?;
+            return Err(CopyError::Interrupted);
+        }
+        kept?;
+        let mut progress = plan.progress;
+        progress.chunks.sort_unstable_by_key(|chunk| chunk.offset_bytes);
+        set_size(pair.part, source.size_bytes)?;
+        whys.extend([moved.why].into_iter().filter(|why| !why.is_empty()));
+        whys.extend(self.without_ring.clone());
+        Ok(Filled { method: moved.method, why: whys.join("; "), progress, is_moved: true })
+    }
+
+    /// Makes the target what it should be, all but its name.
+    fn complete(
+        &mut self,
+        pair: &Pair<'_>,
+        before: &Identity,
+        filled: &Filled,
+        (carry, watch): (Carry<'_>, &dyn Watch),
+    ) -> Result<Verified, CopyError> {
+        set_size(pair.part, before.size_bytes)?;
+        let verified = self.verified(pair.part, filled, watch)?;
+        unchanged(pair, before)?;
+        pair.part.settle(pair.source, carry)?;
+        Ok(verified)
+    }
+
+    pub(super) fn verified(
+        &mut self,
+        part: &Part<'_>,
+        filled: &Filled,
+        watch: &dyn Watch,
+    ) -> Result<Verified, CopyError> {
+        if self.options.verify && !filled.is_moved {
+            let why = format!("{} moves no bytes through here to compare", filled.method.name());
+            return Ok(Verified::Unproven { why });
+        }
+        self.verify(part, &filled.progress.chunks, watch)
+    }
+
+    /// If that was asked for: whether the target has what these chunks had.
+    pub(super) fn verify(
+        &mut self,
+        part: &Part<'_>,
+        chunks: &[Chunk],
+        watch: &dyn Watch,
+    ) -> Result<Verified, CopyError> {
+        if !self.options.verify {
+            return Ok(Verified::NotAsked);
+        }
+        let path = part.part_path();
+        part.file.sync_all().map_err(CopyError::io("fsync", &path))?;
+        let reopen = |direct| part.reopen(direct);
+        let end = choose::medium(&part.file, &path, &self.options, &reopen)?;
+        let size = part.file.metadata().map_or(0, |it| it.len());
+        let io = self.io(&[end.clone(), end.clone()], size)?;
+        verify::compare(io, &end, chunks, watch)?.map_err(|difference| {
+            let verify::Difference { offset, expected, found } = difference;
+            let (path, part) = (part.path(), part.part_path());
+            CopyError::Differs { path, part, offset_bytes: offset, expected, found }
+        })
+    }
+
+    /// Slots for a file of this size.
+    pub(super) fn io(&mut self, ends: &[End; 2], size: u64) -> Result<&mut dyn Io, CopyError> {
+        let request = self.options.request.get();
+        let slots = size.div_ceil(request).clamp(1, u64::from(self.options.in_flight)) as usize;
+        let files = [Arc::clone(&ends[0].file), Arc::clone(&ends[1].file)];
+        let io = match self.io.take() {
+            Some(mut io) if io.slots() >= slots => {
+                io.replace_files(files)?;
+                io
+            }
+            _ => {
+                let (io, without) = (self.open)(files, slots, request as usize)?;
+                self.without_ring = without;
+                io
+            }
+        };
+        Ok(&mut **self.io.insert(io))
+    }
+
+    /// Keeps memory, and no file open.
+    pub(super) fn let_go(&mut self) {
+        let Some(io) = &mut self.io else { return };
+        let nothing = BlockFile::open(Path::new("/dev/null"), Access::Read, false).map(Arc::new);
+        let released =
+            nothing.is_ok_and(|file| io.replace_files([Arc::clone(&file), file]).is_ok());
+        if !released {
+            self.io = None;
+        }
+    }
+
+    /// The largest file that [`Copier::copy_batch`] takes: one request.
+    pub fn small(&self) -> Bytes {
+        self.options.request
+    }
+}
+
+pub(super) fn copied(bytes: u64, filled: Filled, verified: Verified) -> Copied {
+    let Filled { method, why, progress, .. } = filled;
+    Copied {
+        bytes,
+        data_bytes: progress.data_bytes,
+        method,
+        why,
+        chunks: progress.chunks,
+        resumed_bytes: progress.resumed_bytes,
+        again_bytes: progress.again_bytes,
+        verified,
+    }
+}
+
+pub(super) fn set_size(part: &Part<'_>, bytes: u64) -> Result<(), CopyError> {
+    // To cut a file to the size that it has, XFS writes its last block, which may be shared.
+    if part.file.metadata().is_ok_and(|found| found.len() == bytes) {
+        return Ok(());
+    }
+    part.file.set_len(bytes).map_err(CopyError::io("resize", &part.part_path()))
+}
+
+/// Fails when the source is not what it was before it was read.
+pub(super) fn unchanged(pair: &Pair<'_>, before: &Identity) -> Result<(), CopyError> {
+    let now = Identity::of(pair.source).map_err(CopyError::io("look at", pair.source_path))?;
+    match before.difference(&now) {
+        Some(what) => Err(CopyError::Changed { path: pair.source_path.to_owned(), what }),
+        None => Ok(()),
+    }
+}
+
+fn data_of(source: &File, identity: &Identity) -> u64 {
+    let mut spans = Spans::of(source, identity.size_bytes, SERVED_BYTES, PAGE_BYTES);
+    std::iter::from_fn(|| spans.next().ok().flatten()).map(|span| u64::from(span.len)).sum()
+}
+
+/// Has the server copy; or why it does not, with nothing copied. Returns bytes of data.
+fn serve(
+    pair: &Pair<'_>,
+    source: &Identity,
+    watch: &dyn Watch,
+) -> Result<Result<u64, String>, CopyError> {
+    set_size(pair.part, source.size_bytes)?;
+    let mut spans = Spans::of(pair.source, source.size_bytes, SERVED_BYTES, PAGE_BYTES);
+    let mut data_bytes = 0;
+    let failed = |errno: Errno| CopyError::io("copy", pair.source_path)(io::Error::from(errno));
+    while let Some(Span { offset, len }) = spans.next().map_err(failed)? {
+        watch.pace(u64::from(len));
+        let end = offset + u64::from(len);
+        let (mut from, mut to) = (offset, offset);
+        while from < end {
+            let left = (end - from) as usize;
+            let file = &pair.part.file;
+            match copy_file_range(pair.source, Some(&mut from), file, Some(&mut to), left) {
+                Ok(0) => {
+                    let what = format!("it became shorter than {end} bytes");
+                    return Err(CopyError::Changed { path: pair.source_path.to_owned(), what });
+                }
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) if data_bytes == 0 && from == offset => {
+                    return Ok(Err(format!("no copy by the server: {}", io::Error::from(error))));
+                }
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        data_bytes += u64::from(len);
+        if watch.moved(u64::from(len)).is_break() {
+            return Err(CopyError::Interrupted);
+        }
+    }
+    Ok(Ok(data_bytes))
+}

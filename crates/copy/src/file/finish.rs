@@ -1,0 +1,227 @@
+//! A target under a temporary name until it is complete and durable.
+
+use std::cell::Cell;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use blockstone_sys::held::{FileType, HeldDir};
+use rustix::fs::{Advice, FlockOperation, fadvise, flock};
+use twox_hash::XxHash3_128;
+
+use super::resume::{Claims, Identity, Sidecar};
+use super::{Carry, Options};
+use crate::CopyError;
+
+const NAME_MAX: usize = 255;
+
+/// A file that does not have its name yet.
+pub(super) struct Part<'a> {
+    dir: &'a HeldDir,
+    name: &'a Path,
+    temporary: PathBuf,
+    sidecar: PathBuf,
+    pub file: File,
+    /// An interrupted copy had made it.
+    pub is_left: bool,
+    force: bool,
+    has_sidecar: Cell<bool>,
+}
+
+impl<'a> Part<'a> {
+    /// Makes or finds the file. Fails before anything is written when the target exists, or when
+    /// an interrupted copy left its own, unless the options say what to do with them.
+    pub(super) fn open(
+        (dir, name): (&'a HeldDir, &'a Path),
+        options: &Options,
+    ) -> Result<Self, CopyError> {
+        if name.file_name() != Some(name.as_os_str()) {
+            let what = format!("`{}` is not the name of a file", name.display());
+            return Err(CopyError::Usage { what, hint: "name the directory by itself" });
+        }
+        let path = dir.path().join(name);
+        match dir.look(name).map_err(CopyError::io("look at", &path))? {
+            Some(FileType::Directory) => {
+                let is_dir = io::Error::from(io::ErrorKind::IsADirectory);
+                return Err(CopyError::io("replace", &path)(is_dir));
+            }
+            Some(_) if !options.force => return Err(CopyError::Exists { path }),
+            _ => {}
+        }
+        let [part, sidecar] = ["part", "resume"].map(|kind| beside(name, kind));
+        let part_path = dir.path().join(&part);
+        let failed = |operation| CopyError::io(operation, &part_path);
+        let left = match dir.write(&part, false) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            found => Some(found.map_err(failed("open"))?),
+        };
+        let this = |file, is_left| Self {
+            dir,
+            name,
+            temporary: part.clone(),
+            sidecar: sidecar.clone(),
+            file,
+            is_left,
+            force: options.force,
+            has_sidecar: Cell::new(is_left),
+        };
+        if let Some(file) = left {
+            lock(&file, &path, &part_path)?;
+            if options.resume && !is_own(&file) {
+                let why = "it does not belong to this user alone";
+                let denied = io::Error::new(io::ErrorKind::PermissionDenied, why);
+                return Err(failed("go on with")(denied));
+            }
+            if options.resume {
+                return Ok(this(file, true));
+            }
+            if !options.force {
+                return Err(CopyError::LeftOver { path, part: part_path });
+            }
+            dir.remove(&part).map_err(failed("remove"))?;
+        }
+        let file = dir.create_new(&part).map_err(failed("create"))?;
+        lock(&file, &path, &part_path)?;
+        let new = this(file, false);
+        new.remove_sidecar();
+        Ok(new)
+    }
+
+    pub(super) fn path(&self) -> PathBuf {
+        self.dir.path().join(self.name)
+    }
+
+    pub(super) fn part_path(&self) -> PathBuf {
+        self.dir.path().join(&self.temporary)
+    }
+
+    /// The same file, opened once more.
+    pub(super) fn reopen(&self, direct: bool) -> io::Result<File> {
+        let again = self.dir.write(&self.temporary, direct)?;
+        let identity = |file: &File| file.metadata().map(|it| (it.dev(), it.ino()));
+        if identity(&again)? != identity(&self.file)? {
+            return Err(io::Error::other("another file has its temporary name"));
+        }
+        Ok(again)
+    }
+
+    /// What an interrupted copy of this very source claims, and the sidecar to go on with.
+    pub(super) fn sidecar(
+        &self,
+        source: &Identity,
+        request: u64,
+    ) -> Result<(Option<Claims>, Sidecar), CopyError> {
+        let path = self.dir.path().join(&self.sidecar);
+        let failed = |operation| CopyError::io(operation, &path);
+        self.has_sidecar.set(true);
+        if self.is_left
+            && let Ok(file) = self.dir.write(&self.sidecar, false)
+            && is_own(&file)
+            && let Some(claims) = Claims::read(&file).map_err(failed("read"))?
+            && (&claims.source, claims.request_bytes) == (source, request)
+        {
+            let sidecar = Sidecar::go_on(file, &claims).map_err(failed("write"))?;
+            return Ok((Some(claims), sidecar));
+        }
+        self.remove_sidecar();
+        // What is in the file is of another source, or nobody knows what it is.
+        self.file.set_len(0).map_err(CopyError::io("resize", &self.part_path()))?;
+        let file = self.dir.create_new(&self.sidecar).map_err(failed("create"))?;
+        Ok((None, Sidecar::start(file, source, request).map_err(failed("write"))?))
+    }
+
+    fn remove_sidecar(&self) {
+        // It may not be there. One that stays claims what a later copy finds to be untrue.
+        let _ = self.dir.remove(&self.sidecar);
+    }
+
+    /// Removes all that was written.
+    pub(super) fn abandon(self) {
+        self.remove_sidecar();
+        let _ = self.dir.remove(&self.temporary);
+    }
+
+    /// Makes the bytes durable.
+    pub(super) fn sync(&self) -> Result<(), CopyError> {
+        self.file.sync_all().map_err(CopyError::io("fsync", &self.part_path()))
+    }
+
+    /// Makes the bytes and what is carried durable; the name is still the temporary one.
+    pub(super) fn settle(&self, source: &File, carry: Carry<'_>) -> Result<(), CopyError> {
+        carry(source, &self.file)?;
+        self.sync()?;
+        self.drop_pages();
+        Ok(())
+    }
+
+    /// Drops what the page cache holds of it; what is not durable stays.
+    pub(super) fn drop_pages(&self) {
+        // All of its pages are ours; a size within a page, too, brings one.
+        let _ = fadvise(&self.file, 0, None, Advice::DontNeed);
+    }
+
+    /// Gives the file its name; [`Part::end`] makes that durable.
+    pub(super) fn rename(&self) -> Result<(), CopyError> {
+        let path = self.path();
+        let renamed = if self.force {
+            self.dir.rename(&self.temporary, self.name)
+        } else {
+            self.dir.rename_new(&self.temporary, self.name)
+        };
+        match renamed {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(CopyError::Exists { path })
+            }
+            renamed => renamed.map_err(CopyError::io("rename to", &path)),
+        }
+    }
+
+    /// Makes the name durable, unless its directory is among those that are since.
+    pub(super) fn end(self, synced: &mut Vec<*const HeldDir>) -> Result<(), CopyError> {
+        if !synced.contains(&std::ptr::from_ref(self.dir)) {
+            let sync = self.dir.sync(Path::new(""));
+            sync.map_err(CopyError::io("fsync", self.dir.path()))?;
+            synced.push(self.dir);
+        }
+        if self.has_sidecar.get() {
+            self.remove_sidecar();
+        }
+        Ok(())
+    }
+}
+
+/// Whether nobody else can have made it, to read what is written to it or to have another file of
+/// this user written to: others may write to the directory.
+fn is_own(file: &File) -> bool {
+    let me = rustix::process::geteuid().as_raw();
+    file.metadata().is_ok_and(|found| found.uid() == me && found.nlink() == 1)
+}
+
+fn lock(file: &File, path: &Path, part: &Path) -> Result<(), CopyError> {
+    use rustix::io::Errno;
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => {
+            Err(CopyError::Busy { path: path.to_owned(), part: part.to_owned() })
+        }
+        // A file system without locks.
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// `.NAME.blockstone-KIND`; where that is too long, the name is shortened and has its hash.
+fn beside(name: &Path, kind: &str) -> PathBuf {
+    let name = name.as_os_str().as_bytes();
+    let tail = format!(".blockstone-{kind}");
+    let mut new = b".".to_vec();
+    if name.len() + tail.len() < NAME_MAX {
+        new.extend(name);
+    } else {
+        new.extend(&name[..name.len().min(180)]);
+        new.extend(format!(".{:032x}", XxHash3_128::oneshot(name)).into_bytes());
+    }
+    new.extend(tail.into_bytes());
+    PathBuf::from(OsString::from(OsStr::from_bytes(&new)))
+}

@@ -1,0 +1,204 @@
+//! Moves chunks: each slot reads one from the source, then writes it to the target, and all slots
+//! do so at the same time. What is in the target may be compared with a hash first, or only.
+
+use std::ops::ControlFlow;
+
+use twox_hash::XxHash3_128;
+
+use super::Watch;
+use super::extents::Span;
+use super::io::{End, Io, SOURCE, TARGET};
+use super::moving::Moving;
+use super::pages::{drop_pages, missing};
+use crate::CopyError;
+
+/// What is to be done with a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    Copy,
+    /// Unless the target has it with this hash.
+    CopyUnless(u128),
+    /// Only read the target.
+    Look,
+}
+
+/// What was done with a chunk.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Done {
+    pub span: Span,
+    pub hash: Option<u128>,
+    pub how: How,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    Copied,
+    /// The target should have had it, and had not.
+    CopiedAgain,
+    /// In the target.
+    Found,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Read,
+    Write,
+    Look,
+}
+
+impl Step {
+    /// Index of the file that it reads or writes.
+    const fn file(self) -> usize {
+        match self {
+            Self::Read => SOURCE,
+            Self::Write | Self::Look => TARGET,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Flight {
+    work: Work,
+    step: Step,
+    moving: Moving,
+    hash: Option<u128>,
+    /// Pages of the source that nobody had cached.
+    fresh: Vec<Span>,
+}
+
+pub(super) struct Mover<'a> {
+    pub io: &'a mut dyn Io,
+    pub ends: &'a [End; 2],
+    pub hash: bool,
+    pub watch: &'a dyn Watch,
+}
+
+/// A source of chunks, and who takes what was done with them.
+pub(super) trait Plan {
+    fn next(&mut self) -> Result<Option<(Span, Work)>, CopyError>;
+    /// `Break` ends the copy.
+    fn done(&mut self, done: Done) -> Result<ControlFlow<()>, CopyError>;
+}
+
+impl Mover<'_> {
+    /// Works until the plan has no chunk left, or ends it. Fails with the first error, after the
+    /// kernel has answered for all that is in flight.
+    pub(super) fn run(&mut self, plan: &mut dyn Plan) -> Result<ControlFlow<()>, CopyError> {
+        let mut flights: Vec<Option<Flight>> = (0..self.io.slots()).map(|_| None).collect();
+        let mut free: Vec<usize> = (0..flights.len()).rev().collect();
+        let (mut end, mut more) = (Ok(ControlFlow::Continue(())), true);
+        let mut answers = Vec::new();
+        loop {
+            if more && let Some(slot) = free.pop() {
+                match plan.next() {
+                    Ok(Some((span, work))) => flights[slot] = Some(self.start(slot, span, work)),
+                    Ok(None) => {
+                        more = false;
+                        free.push(slot);
+                    }
+                    Err(error) => {
+                        (end, more) = (Err(error), false);
+                        free.push(slot);
+                    }
+                }
+            }
+            if free.len() == flights.len() && !more {
+                return end;
+            }
+            // One new chunk at a time: what has been answered goes on before the next one starts,
+            // which may have to wait for its turn.
+            self.io.answers(!more || free.is_empty(), &mut answers)?;
+            for (slot, result) in answers.drain(..) {
+                let Some(flight) = flights[slot].as_mut() else { continue };
+                let stepped = if end.is_err() { Ok(None) } else { self.step(slot, flight, result) };
+                let done = match stepped {
+                    Ok(Some(done)) => plan.done(done),
+                    Ok(None) if end.is_ok() => continue,
+                    Ok(None) => Ok(ControlFlow::Continue(())),
+                    Err(error) => Err(error),
+                };
+                flights[slot] = None;
+                free.push(slot);
+                match done {
+                    Ok(ControlFlow::Continue(())) => {}
+                    stop => {
+                        more = false;
+                        if end.is_ok() {
+                            end = stop;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn start(&mut self, slot: usize, span: Span, work: Work) -> Flight {
+        let step = if work == Work::Copy { Step::Read } else { Step::Look };
+        let moving = Moving::of(span, false, step.file(), &self.ends[step.file()]);
+        let mut flight = Flight { work, step, moving, hash: None, fresh: Vec::new() };
+        self.begin(slot, &mut flight, step);
+        flight
+    }
+
+    /// Sends the first request of a step.
+    fn begin(&mut self, slot: usize, flight: &mut Flight, step: Step) {
+        let (span, end) = (flight.moving.span, &self.ends[step.file()]);
+        flight.step = step;
+        flight.moving = Moving::of(span, step == Step::Write, step.file(), end);
+        if step == Step::Write {
+            let rounded = span.len as usize..flight.moving.want as usize;
+            self.io.buffer(slot)[rounded].fill(0);
+        } else {
+            self.watch.pace(u64::from(span.len));
+            if end.drops {
+                flight.fresh = missing(&*end.file, span);
+            }
+        }
+        self.io.push(&flight.moving.request(slot, end));
+    }
+
+    /// Takes an answer; the chunk is done, or its next request is in flight.
+    fn step(
+        &mut self,
+        slot: usize,
+        flight: &mut Flight,
+        result: Result<u32, i32>,
+    ) -> Result<Option<Done>, CopyError> {
+        let end = &self.ends[flight.step.file()];
+        if !flight.moving.take(end, result)? {
+            self.io.push(&flight.moving.request(slot, end));
+            return Ok(None);
+        }
+        if flight.step != Step::Write {
+            drop_pages(&*end.file, &flight.fresh);
+            flight.fresh.clear();
+        }
+        let (span, work) = (flight.moving.span, flight.work);
+        match flight.step {
+            Step::Read => {
+                flight.hash = self.hash.then(|| self.hash_of(slot, span));
+                self.begin(slot, flight, Step::Write);
+                Ok(None)
+            }
+            Step::Write => {
+                let again = matches!(work, Work::CopyUnless(_));
+                let how = if again { How::CopiedAgain } else { How::Copied };
+                Ok(Some(Done { span, hash: flight.hash, how }))
+            }
+            Step::Look => {
+                let found = self.hash_of(slot, span);
+                match work {
+                    Work::CopyUnless(wanted) if wanted != found => {
+                        self.begin(slot, flight, Step::Read);
+                        Ok(None)
+                    }
+                    _ => Ok(Some(Done { span, hash: Some(found), how: How::Found })),
+                }
+            }
+        }
+    }
+
+    fn hash_of(&mut self, slot: usize, span: Span) -> u128 {
+        XxHash3_128::oneshot(&self.io.buffer(slot)[..span.len as usize])
+    }
+}

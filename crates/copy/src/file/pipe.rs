@@ -1,0 +1,267 @@
+//! Adapters for pipes: `… | gzip | …` reads and writes its files in large direct requests.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use blockstone_sys::held::{self, HeldDir};
+use rustix::fs::{FallocateFlags, fallocate, fstatvfs};
+use twox_hash::XxHash3_128;
+
+use super::choose;
+use super::copier::set_size;
+use super::extents::Span;
+use super::finish::Part;
+use super::io::{End, Io, SOURCE, TARGET};
+use super::moving::Moving;
+use super::resume::Identity;
+use super::{Carry, Chunk, Copier, Method, Options, Verified, Watch};
+use crate::CopyError;
+
+/// What the kernel lets anybody have for a pipe, unless it was told otherwise.
+const PIPE_BYTES: usize = 1 << 20;
+/// A file that grows has room made for so much at once, at least and at most.
+const ROOM: (u64, u64) = (64 << 20, 4 << 30);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piped {
+    pub bytes: u64,
+    pub method: Method,
+    /// Why it is no cheaper method.
+    pub why: String,
+    /// Whether the reader of the pipe went before its end.
+    pub broken: bool,
+    /// Empty if nothing asked for hashes.
+    pub chunks: Vec<Chunk>,
+    pub verified: Verified,
+}
+
+/// Requests in flight on one file.
+struct Lane<'a> {
+    io: &'a mut dyn Io,
+    end: &'a End,
+    flights: Vec<Option<Moving>>,
+}
+
+impl<'a> Lane<'a> {
+    fn of(io: &'a mut dyn Io, end: &'a End) -> Self {
+        let flights = vec![None; io.slots()];
+        Self { io, end, flights }
+    }
+
+    fn push(&mut self, slot: usize, moving: Moving) {
+        self.io.push(&moving.request(slot, self.end));
+        self.flights[slot] = Some(moving);
+    }
+
+    /// Waits until the kernel has answered for this slot. What it answered for others is taken too.
+    fn wait(&mut self, slot: usize) -> Result<(), CopyError> {
+        let mut answers = Vec::new();
+        while self.flights[slot].is_some() {
+            self.io.answers(true, &mut answers)?;
+            let mut failed = None;
+            for (slot, result) in answers.drain(..) {
+                let Some(mut moving) = self.flights[slot].take() else { continue };
+                match moving.take(self.end, result) {
+                    Ok(true) => {}
+                    Ok(false) => self.push(slot, moving),
+                    Err(error) => failed = Some(error),
+                }
+            }
+            if let Some(error) = failed {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for all, whatever becomes of them.
+    fn end(mut self) -> Result<(), CopyError> {
+        let mut ended = Ok(());
+        for slot in 0..self.flights.len() {
+            while self.flights[slot].is_some() {
+                ended = ended.and(self.wait(slot));
+            }
+        }
+        ended
+    }
+}
+
+/// Writes the bytes of a file to a pipe (or whatever standard output is), in their order.
+pub fn read(
+    source: &Path,
+    out: &File,
+    options: &Options,
+    watch: &dyn Watch,
+) -> Result<Piped, CopyError> {
+    let mut copier = Copier::new(*options)?;
+    let file = held::open_file(source).map_err(CopyError::io("open", source))?;
+    let before = Identity::of(&file).map_err(CopyError::io("look at", source))?;
+    let (method, end, why) = choose::source(&file, source, options)?;
+    widen(out);
+    let io = copier.io(&[end.clone(), end.clone()], before.size_bytes)?;
+    let mut lane = Lane::of(io, &end);
+    let sent = send(&mut lane, (before.size_bytes, options.request.get()), out, watch);
+    let ended = lane.end();
+    let (bytes, broken) = sent?;
+    if !broken {
+        ended?;
+        let now = Identity::of(&file).map_err(CopyError::io("look at", source))?;
+        if let Some(what) = before.difference(&now) {
+            return Err(CopyError::Changed { path: source.to_owned(), what });
+        }
+    }
+    let verified = Verified::NotAsked;
+    Ok(Piped { bytes, method, why, broken, chunks: Vec::new(), verified })
+}
+
+/// Returns bytes that were sent, and whether the pipe is broken.
+fn send(
+    lane: &mut Lane<'_>,
+    (size, request): (u64, u64),
+    mut out: &File,
+    watch: &dyn Watch,
+) -> Result<(u64, bool), CopyError> {
+    let span = |chunk: u64| {
+        let offset = chunk * request;
+        Span { offset, len: (size - offset).min(request) as u32 }
+    };
+    let (chunks, slots) = (size.div_ceil(request), lane.flights.len() as u64);
+    let mut pushed = 0;
+    for chunk in 0..chunks {
+        while pushed < chunks && pushed < chunk + slots {
+            watch.pace(u64::from(span(pushed).len));
+            let moving = Moving::of(span(pushed), false, SOURCE, lane.end);
+            lane.push((pushed % slots) as usize, moving);
+            pushed += 1;
+        }
+        let (slot, Span { offset, len }) = ((chunk % slots) as usize, span(chunk));
+        lane.wait(slot)?;
+        match out.write_all(&lane.io.buffer(slot)[..len as usize]) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok((offset, true)),
+            written => written.map_err(CopyError::io("write to", Path::new("the pipe")))?,
+        }
+        if watch.moved(u64::from(len)).is_break() {
+            return Err(CopyError::Interrupted);
+        }
+    }
+    Ok((size, false))
+}
+
+/// Makes a file of what comes through a pipe until its end; `carry` gets the pipe and the file.
+pub fn write(
+    input: &File,
+    target: (&HeldDir, &Path),
+    options: &Options,
+    carry: Carry<'_>,
+    watch: &dyn Watch,
+) -> Result<Piped, CopyError> {
+    if options.resume {
+        let what = "a pipe cannot be read from where a copy was interrupted".to_owned();
+        return Err(CopyError::Usage { what, hint: "leave out --resume" });
+    }
+    let mut copier = Copier::new(*options)?;
+    let part = Part::open(target, options)?;
+    let made = make(&mut copier, input, &part, watch).and_then(|piped| {
+        part.settle(input, carry)?;
+        part.rename()?;
+        Ok(piped)
+    });
+    match made {
+        Ok(piped) => part.end(&mut Vec::new()).map(|()| piped),
+        Err(error) => {
+            if !matches!(error, CopyError::Differs { .. }) {
+                part.abandon();
+            }
+            Err(error)
+        }
+    }
+}
+
+fn make(
+    copier: &mut Copier,
+    input: &File,
+    part: &Part<'_>,
+    watch: &dyn Watch,
+) -> Result<Piped, CopyError> {
+    let options = copier.options;
+    let (method, end, why) = choose::target(part, &options)?;
+    widen(input);
+    let io = copier.io(&[end.clone(), end.clone()], u64::MAX)?;
+    let mut lane = Lane::of(io, &end);
+    let taken = take(&mut lane, input, part, (&options, watch));
+    let ended = lane.end();
+    let (bytes, chunks) = taken?;
+    ended?;
+    set_size(part, bytes)?;
+    let verified = copier.verify(part, &chunks, watch)?;
+    Ok(Piped { bytes, method, why, broken: false, chunks, verified })
+}
+
+fn take(
+    lane: &mut Lane<'_>,
+    input: &File,
+    part: &Part<'_>,
+    (options, watch): (&Options, &dyn Watch),
+) -> Result<(u64, Vec<Chunk>), CopyError> {
+    let (mut offset, mut room, mut chunks) = (0, 0, Vec::new());
+    for slot in (0..lane.flights.len()).cycle() {
+        lane.wait(slot)?;
+        let buffer = lane.io.buffer(slot);
+        let len = fill(input, buffer).map_err(CopyError::io("read", Path::new("the pipe")))?;
+        if len == 0 {
+            break;
+        }
+        if options.hash || options.verify {
+            let xxh3_128 = XxHash3_128::oneshot(&buffer[..len]);
+            chunks.push(Chunk { offset_bytes: offset, len_bytes: len as u32, xxh3_128 });
+        }
+        let moving = Moving::of(Span { offset, len: len as u32 }, true, TARGET, lane.end);
+        buffer[len..moving.want as usize].fill(0);
+        let is_last = len < buffer.len();
+        offset += len as u64;
+        if lane.end.file.is_direct() && offset > room {
+            room = make_room(part, room)?;
+        }
+        lane.push(slot, moving);
+        watch.pace(len as u64);
+        if watch.moved(len as u64).is_break() {
+            return Err(CopyError::Interrupted);
+        }
+        if is_last {
+            break;
+        }
+    }
+    Ok((offset, chunks))
+}
+
+/// Requests that extend a file wait for each other, so it is longer than its data meanwhile.
+fn make_room(part: &Part<'_>, room: u64) -> Result<u64, CopyError> {
+    let more = room.clamp(ROOM.0, ROOM.1);
+    set_size(part, room + more)?;
+    let free = fstatvfs(&part.file).map_or(0, |it| it.f_bavail.saturating_mul(it.f_frsize));
+    if free / 2 > more {
+        // Only to be faster: where it fails, what is written takes its room by itself.
+        let _ = fallocate(&part.file, FallocateFlags::empty(), room, more);
+    }
+    Ok(room + more)
+}
+
+/// Reads until the buffer is full or the pipe has ended.
+fn fill(mut input: &File, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut len = 0;
+    while len < buffer.len() {
+        match input.read(&mut buffer[len..]) {
+            Ok(0) => break,
+            Ok(bytes) => len += bytes,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(len)
+}
+
+/// Best effort: it may be no pipe, or the user may have many.
+fn widen(pipe: &File) {
+    let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_BYTES);
+}

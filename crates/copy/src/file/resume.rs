@@ -1,0 +1,182 @@
+//! What an interrupted copy leaves beside its target, so that it can go on: which chunks are
+//! durable, and their hashes. Whoever reads it does not trust it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::MetadataExt;
+
+use twox_hash::XxHash3_128;
+
+use super::Chunk;
+
+const MAGIC: &[u8; 8] = b"bsresum1";
+/// Magic, six numbers, request, checksum.
+const HEAD_BYTES: usize = 8 + 6 * 8 + 8 + 8;
+/// Offset, length, hash, checksum.
+const RECORD_BYTES: usize = 8 + 4 + 16 + 4;
+/// What more chunks hold is copied again: 16 TiB in chunks of 8 MiB.
+const RECORDS_MAX: usize = 2 << 20;
+
+/// What shows that a source is the same, and was not changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    pub device: u64,
+    pub inode: u64,
+    pub size_bytes: u64,
+    pub modified_ns: i64,
+    pub changed_ns: i64,
+}
+
+impl Identity {
+    pub(super) fn of(file: &File) -> io::Result<Self> {
+        let found = file.metadata()?;
+        let ns = |seconds: i64, ns: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(ns);
+        Ok(Self {
+            device: found.dev(),
+            inode: found.ino(),
+            size_bytes: found.len(),
+            modified_ns: ns(found.mtime(), found.mtime_nsec()),
+            changed_ns: ns(found.ctime(), found.ctime_nsec()),
+        })
+    }
+
+    /// What of it is another; none if nothing is.
+    pub(super) fn difference(&self, now: &Self) -> Option<String> {
+        if self.size_bytes != now.size_bytes {
+            return Some(format!("its size went from {} to {}", self.size_bytes, now.size_bytes));
+        }
+        let same = (self.modified_ns, self.changed_ns) == (now.modified_ns, now.changed_ns);
+        (!same).then(|| "it was changed".to_owned())
+    }
+}
+
+/// Chunks that are durable in the target of a copy, as its sidecar claims.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claims {
+    pub source: Identity,
+    pub request_bytes: u64,
+    pub chunks: BTreeMap<u64, Chunk>,
+    /// Bytes of the sidecar that are whole records.
+    pub whole_bytes: u64,
+}
+
+fn head(source: &Identity, request_bytes: u64) -> Vec<u8> {
+    let mut bytes = MAGIC.to_vec();
+    let times = [source.modified_ns, source.changed_ns].map(i64::cast_unsigned);
+    let numbers = [source.device, source.inode, source.size_bytes, times[0], times[1], 0];
+    for number in numbers.into_iter().chain([request_bytes]) {
+        bytes.extend(number.to_le_bytes());
+    }
+    bytes.extend((XxHash3_128::oneshot(&bytes) as u64).to_le_bytes());
+    bytes
+}
+
+fn record(chunk: &Chunk, seed: u64) -> [u8; RECORD_BYTES] {
+    let mut bytes = [0; RECORD_BYTES];
+    bytes[..8].copy_from_slice(&chunk.offset_bytes.to_le_bytes());
+    bytes[8..12].copy_from_slice(&chunk.len_bytes.to_le_bytes());
+    bytes[12..28].copy_from_slice(&chunk.xxh3_128.to_le_bytes());
+    let sum = XxHash3_128::oneshot_with_seed(seed, &bytes[..28]) as u32;
+    bytes[28..].copy_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+fn seed_of(head: &[u8]) -> u64 {
+    number(head, HEAD_BYTES - 8).map_or(0, u64::from_le_bytes)
+}
+
+fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at + N)?.try_into().ok()
+}
+
+impl Claims {
+    /// Parses a sidecar; none if it is none. What follows a record that is not whole is not read.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let numbers: Vec<u64> =
+            (1..8).map_while(|at| Some(u64::from_le_bytes(number(bytes, at * 8)?))).collect();
+        let &[device, inode, size_bytes, modified, changed, _, request_bytes] = &numbers[..] else {
+            return None;
+        };
+        let source = Identity {
+            device,
+            inode,
+            size_bytes,
+            modified_ns: modified.cast_signed(),
+            changed_ns: changed.cast_signed(),
+        };
+        let first = head(&source, request_bytes);
+        if bytes.get(..HEAD_BYTES)? != first {
+            return None;
+        }
+        let seed = seed_of(&first);
+        let (mut chunks, mut whole) = (BTreeMap::new(), 0);
+        for found in bytes[HEAD_BYTES..].chunks_exact(RECORD_BYTES).take(RECORDS_MAX) {
+            let chunk = Chunk {
+                offset_bytes: u64::from_le_bytes(number(found, 0)?),
+                len_bytes: u32::from_le_bytes(number(found, 8)?),
+                xxh3_128: u128::from_le_bytes(number(found, 12)?),
+            };
+            if record(&chunk, seed) != found {
+                break;
+            }
+            whole += 1;
+            let end = chunk.offset_bytes.checked_add(u64::from(chunk.len_bytes));
+            if end.is_some_and(|end| end <= size_bytes) {
+                chunks.insert(chunk.offset_bytes, chunk);
+            }
+        }
+        let whole_bytes = (HEAD_BYTES + whole * RECORD_BYTES) as u64;
+        Some(Self { source, request_bytes, chunks, whole_bytes })
+    }
+
+    /// The bytes of a sidecar.
+    pub fn encode(source: &Identity, request_bytes: u64, chunks: &[Chunk]) -> Vec<u8> {
+        let mut bytes = head(source, request_bytes);
+        let seed = seed_of(&bytes);
+        bytes.extend(chunks.iter().flat_map(|chunk| record(chunk, seed)));
+        bytes
+    }
+
+    pub(super) fn read(from: &File) -> io::Result<Option<Self>> {
+        let most = HEAD_BYTES + RECORDS_MAX * RECORD_BYTES;
+        let mut bytes = Vec::new();
+        from.take(most as u64).read_to_end(&mut bytes)?;
+        Ok(Self::parse(&bytes))
+    }
+}
+
+/// A sidecar that is being written.
+#[derive(Debug)]
+pub(super) struct Sidecar {
+    file: File,
+    seed: u64,
+    records: usize,
+}
+
+impl Sidecar {
+    /// A new one.
+    pub(super) fn start(mut file: File, source: &Identity, request: u64) -> io::Result<Self> {
+        let head = Claims::encode(source, request, &[]);
+        file.write_all(&head)?;
+        file.sync_all()?;
+        Ok(Self { file, seed: seed_of(&head), records: 0 })
+    }
+
+    /// One that goes on behind its whole records.
+    pub(super) fn go_on(mut file: File, claims: &Claims) -> io::Result<Self> {
+        file.set_len(claims.whole_bytes)?;
+        file.seek(io::SeekFrom::End(0))?;
+        let seed = seed_of(&head(&claims.source, claims.request_bytes));
+        Ok(Self { file, seed, records: claims.chunks.len() })
+    }
+
+    /// Adds chunks that are durable in the target.
+    pub(super) fn add(&mut self, chunks: &[Chunk]) -> io::Result<()> {
+        let chunks = &chunks[..chunks.len().min(RECORDS_MAX.saturating_sub(self.records))];
+        let bytes: Vec<u8> = chunks.iter().flat_map(|chunk| record(chunk, self.seed)).collect();
+        self.file.write_all(&bytes)?;
+        self.records += chunks.len();
+        self.file.sync_data()
+    }
+}

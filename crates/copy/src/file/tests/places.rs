@@ -1,0 +1,162 @@
+//! Copies on file systems that each have a method of their own.
+
+use std::time::{Duration, Instant};
+
+use blockstone_sys::cached::{self, Look};
+use blockstone_testkit::{DeviceSpec, FileSystem, FuseCache, FuseMounts, LoopDevice};
+
+use super::*;
+
+const SIZE: u64 = 40 * REQUEST + 123;
+
+fn device(file_system: FileSystem, size: Bytes) -> LoopDevice {
+    let file_system = Some(file_system);
+    LoopDevice::create(DeviceSpec { size, file_system, ..DeviceSpec::default() }).unwrap()
+}
+
+/// A file whose bytes are on its medium alone.
+fn make(path: &Path, seed: u64) {
+    fs::write(path, random(SIZE, seed)).unwrap();
+    let file = BlockFile::open(path, blockstone_sys::file::Access::Read, false).unwrap();
+    file.fsync().unwrap();
+    file.drop_cached().unwrap();
+}
+
+fn cached(path: &Path) -> u64 {
+    match cached::look(path, 1 << 30, Instant::now() + Duration::from_mins(1)).unwrap() {
+        Look::Cached(found) => found.cached_bytes,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn copy_at(at: &Path, options: Options) -> Result<Copied, CopyError> {
+    let dir = HeldDir::open(at).unwrap();
+    let source = at.join("source");
+    let job = Job { source: &source, target_dir: &dir, name: Path::new(NAME) };
+    copy(&job, &options, NOTHING, &Until::default())
+}
+
+fn is_equal(at: &Path) {
+    assert!(fs::read(at.join("source")).unwrap() == fs::read(at.join(NAME)).unwrap());
+}
+
+fn leaves_the_cache_alone(file_system: FileSystem, size: Bytes, methods: &[Method]) {
+    let device = device(file_system, size);
+    let at = device.mount_point().unwrap();
+    let (source, third) = (at.join("source"), at.join("third"));
+    make(&third, 2);
+    let whole = fs::read(&third).unwrap().len() as u64;
+    for &method in methods {
+        make(&source, 1);
+        let options = Options { method: Some(method), force: true, verify: true, ..options() };
+        let copied = copy_at(&at, options).unwrap();
+        assert!(matches!(copied.verified, Verified::Equal { .. }), "{:?}", copied.verified);
+        let left = [source.clone(), at.join(NAME)].map(|path| cached(&path));
+        assert_eq!(left, [0, 0], "{method:?} on {file_system:?}");
+        // Another reader's pages.
+        let file = File::open(&source).unwrap();
+        file.read_exact_at(&mut vec![0; 4 * REQUEST as usize], 8 * REQUEST).unwrap();
+        let others = cached(&source);
+        copy_at(&at, options).unwrap();
+        assert_eq!((cached(&source), others > 0), (others, true), "{method:?}");
+        is_equal(&at);
+    }
+    assert_eq!(cached(&third), whole.next_multiple_of(4096));
+}
+
+#[test]
+fn ext4_and_xfs_cache_nothing_of_a_copy() {
+    require!(Root, Loop, Uring, Xfs, Cachestat);
+    let methods = [Method::Direct, Method::Dontcache, Method::Buffered];
+    leaves_the_cache_alone(FileSystem::Ext4, Bytes::mib(64), &methods);
+    leaves_the_cache_alone(FileSystem::Xfs, Bytes::mib(300), &methods);
+}
+
+#[test]
+fn xfs_shares_blocks() {
+    require!(Root, Loop, Uring, Xfs);
+    let device = device(FileSystem::Xfs, Bytes::mib(300));
+    let at = device.mount_point().unwrap();
+    make(&at.join("source"), 1);
+    let copied = copy_at(&at, options()).unwrap();
+    assert_eq!((copied.method, copied.why.as_str()), (Method::Reflink, ""));
+    assert_eq!(copied.data_bytes, SIZE);
+    let shared = blockstone_sys::fiemap::map(&File::open(at.join(NAME)).unwrap()).unwrap();
+    assert!(shared.shared_bytes >= SIZE, "{shared:?}");
+    is_equal(&at);
+
+    let reflink = Options { method: Some(Method::Reflink), force: true, ..options() };
+    let copied = copy_at(&at, Options { verify: true, ..reflink }).unwrap();
+    assert!(matches!(copied.verified, Verified::Unproven { .. }), "{:?}", copied.verified);
+    let copied = copy_at(&at, Options { verify: true, force: true, ..options() }).unwrap();
+    assert!(copied.method == Method::Direct && copied.why.contains("hashes"), "{}", copied.why);
+
+    let place = Place::new();
+    place.make(5, &[(0, 5)]);
+    let error = place.copy(reflink).unwrap_err().to_string();
+    assert!(error.contains("--method reflink") && error.contains("\nhint: "), "{error}");
+    assert_eq!(place.left(), [""; 0]);
+    let error = place.copy(Options { method: Some(Method::Server), ..options() }).unwrap_err();
+    assert!(error.to_string().contains("no server has both"), "{error}");
+}
+
+#[test]
+fn btrfs_is_not_written_directly() {
+    require!(Root, Loop, Uring, Btrfs, Cachestat);
+    let device = device(FileSystem::Btrfs, Bytes::mib(128));
+    let at = device.mount_point().unwrap();
+    make(&at.join("source"), 1);
+    assert_eq!(copy_at(&at, options()).unwrap().method, Method::Reflink);
+    let copied = copy_at(&at, Options { verify: true, force: true, ..options() }).unwrap();
+    // Linux 6.18 has no RWF_DONTCACHE for btrfs; a later one may have it.
+    assert!([Method::Dontcache, Method::Buffered].contains(&copied.method), "{}", copied.why);
+    assert!(copied.why.contains("target: btrfs has checksums"), "{}", copied.why);
+    assert!(matches!(copied.verified, Verified::Equal { .. }), "{:?}", copied.verified);
+    assert_eq!([at.join("source"), at.join(NAME)].map(|path| cached(&path)), [0, 0]);
+    is_equal(&at);
+    let direct = Options { method: Some(Method::Direct), force: true, ..options() };
+    assert!(copy_at(&at, direct).unwrap_err().to_string().contains("checksums"));
+}
+
+struct Flips<'a>(&'a Path, AtomicU64);
+
+impl Watch for Flips<'_> {
+    fn moved(&self, bytes: u64) -> ControlFlow<()> {
+        if bytes > 0 && self.1.fetch_add(bytes, Relaxed) + bytes == SIZE {
+            let part = OpenOptions::new().read(true).write(true).open(self.0).unwrap();
+            let mut byte = [0];
+            part.read_exact_at(&mut byte, 3 * REQUEST + 5).unwrap();
+            part.write_all_at(&[byte[0] ^ 4], 3 * REQUEST + 5).unwrap();
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pace(&self, _: u64) {}
+}
+
+#[test]
+fn bytes_that_change_after_they_were_written_are_found() {
+    require!(Fuse, Uring);
+    let mounts = FuseMounts::create(&[FuseCache::NOTHING, FuseCache::NOTHING]).unwrap();
+    let [at, other] = mounts.paths() else { panic!("two") };
+    fs::write(at.join("source"), random(SIZE, 1)).unwrap();
+    let dir = HeldDir::open(at).unwrap();
+    let source = at.join("source");
+    let job = Job { source: &source, target_dir: &dir, name: Path::new(NAME) };
+    let part = other.join(".target.blockstone-part");
+    let verify = Options { verify: true, ..options() };
+    let flips = Flips(&part, AtomicU64::new(0));
+    let error = copy(&job, &verify, NOTHING, &flips).unwrap_err();
+    let CopyError::Differs { offset_bytes, expected, found, .. } = error else { panic!("{error}") };
+    assert!(offset_bytes == 3 * REQUEST && expected != found);
+    assert!(part.exists() && !at.join(NAME).exists(), "it keeps its temporary name");
+
+    let force = Options { force: true, ..verify };
+    let copied = copy(&job, &force, NOTHING, &Until::default()).unwrap();
+    // What a server has read, and from where, is not known here.
+    let Verified::Unproven { why } = &copied.verified else { panic!("{:?}", copied.verified) };
+    assert!(why.contains("from a device"), "{why}");
+    is_equal(at);
+    let error = copy(&job, &verify, NOTHING, &Until::default()).unwrap_err();
+    assert!(matches!(error, CopyError::Exists { .. }), "{error}");
+}

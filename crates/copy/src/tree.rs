@@ -1,0 +1,51 @@
+//! What is to be copied: files, directories, links, and which of them are one file; and the copy of
+//! all of it, several files at a time.
+
+mod pace;
+mod plan;
+mod run;
+
+use std::path::PathBuf;
+
+use crate::CopyError;
+use crate::attributes::Note;
+use crate::file::Copied;
+
+pub use pace::{Steady, smooth_request};
+pub use plan::{Entry, Kind, Plan, PlanError, pipe_target, plan, shown};
+pub use run::{Settings, Step, copy};
+
+/// What one of several could not be copied for; the others are.
+#[derive(Debug)]
+pub struct Failure {
+    pub path: PathBuf,
+    pub error: CopyError,
+}
+
+/// A file that was copied.
+#[derive(Debug)]
+pub struct CopiedFile {
+    pub source: PathBuf,
+    pub target: PathBuf,
+    pub copied: Copied,
+    /// None for one of several that were copied together.
+    pub seconds: Option<f64>,
+}
+
+/// What came of a plan.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    pub files: Vec<CopiedFile>,
+    /// Files that an earlier copy had completed.
+    pub kept_files: u64,
+    pub kept_bytes: u64,
+    pub directories: u64,
+    pub links: u64,
+    /// Further names of files that were copied.
+    pub hard_links: u64,
+    /// Named pipes and devices.
+    pub specials: u64,
+    pub failed: Vec<Failure>,
+    pub notes: Vec<Note>,
+    pub interrupted: bool,
+}
