@@ -17,6 +17,7 @@ verbs! {
     teardown,
     flash,
     reduce,
+    copy,
     watch,
     report,
     compare,

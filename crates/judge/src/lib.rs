@@ -40,6 +40,7 @@ pub mod visits;
 pub mod window;
 
 use blockstone_base::coherence::CoherenceFindings;
+use blockstone_base::copy::CopyFindings;
 use blockstone_base::direct::DirectFindings;
 use blockstone_base::durability::DurabilityFindings;
 use blockstone_base::metadata::MetadataFindings;
@@ -151,6 +152,11 @@ pub fn judge_order(findings: &OrderFindings) -> Vec<Verdict> {
         return Vec::new();
     }
     judge(&Evidence::Order(findings)).mark(&mut [], &mut [])
+}
+
+/// The verdicts on what a copy left behind.
+pub fn judge_copy(findings: &CopyFindings) -> Vec<Verdict> {
+    judge(&Evidence::Copy(findings)).mark(&mut [], &mut [])
 }
 
 /// The verdicts on a claim, and the answer that follows: memory explains a rate above the link, and

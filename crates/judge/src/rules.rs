@@ -7,6 +7,7 @@ mod alignment_refused;
 mod appends_lost;
 mod block_sampling;
 mod burst;
+mod cache_displaced;
 mod cache_suspected;
 mod cached_metadata;
 mod clock_pause;
@@ -61,6 +62,7 @@ mod writers_wait;
 mod wrong_unit;
 
 use blockstone_base::coherence::CoherenceFindings;
+use blockstone_base::copy::CopyFindings;
 use blockstone_base::direct::DirectFindings;
 use blockstone_base::durability::{Cuts, DurabilityFindings, Stage};
 use blockstone_base::metadata::MetadataFindings;
@@ -130,6 +132,8 @@ pub enum Check {
     Cut(fn(&DurabilityFindings) -> Judgement),
     /// Of what `check write-order` found.
     Order(fn(&OrderFindings) -> Judgement),
+    /// Of what a copy left behind.
+    Copy(fn(&CopyFindings) -> Judgement),
 }
 
 named! {
@@ -146,6 +150,7 @@ named! {
         Coherence = "check coherence",
         Durability = "check durability",
         Order = "check write-order",
+        Copy = "copy",
     }
 }
 
@@ -163,6 +168,7 @@ impl Check {
             Self::Coherence(_) => &[Subject::Coherence],
             Self::Flushes(_) | Self::Cut(_) => &[Subject::Durability],
             Self::Order(_) => &[Subject::Order],
+            Self::Copy(_) => &[Subject::Copy],
         }
     }
 }
@@ -211,6 +217,7 @@ impl Rule {
                 cut.then(|| check(found))
             }
             (Check::Order(check), Evidence::Order(found)) => Some(check(found)),
+            (Check::Copy(check), Evidence::Copy(found)) => Some(check(found)),
             _ => None,
         })
     }

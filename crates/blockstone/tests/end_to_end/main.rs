@@ -9,6 +9,7 @@ mod buffered;
 mod bulk_write;
 mod check;
 mod claim;
+mod copy;
 mod destroy;
 mod direct;
 mod flash;

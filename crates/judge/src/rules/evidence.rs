@@ -1,6 +1,7 @@
 //! What rules look at: one kind of evidence for each kind of subject that is judged.
 
 use blockstone_base::coherence::CoherenceFindings;
+use blockstone_base::copy::CopyFindings;
 use blockstone_base::direct::DirectFindings;
 use blockstone_base::durability::DurabilityFindings;
 use blockstone_base::identity::{BlockDevice, DeviceKind, Link, StorageTarget};
@@ -35,6 +36,7 @@ pub enum Evidence<'a> {
     Coherence(&'a CoherenceFindings),
     Durability(&'a DurabilityFindings),
     Order(&'a OrderFindings),
+    Copy(&'a CopyFindings),
 }
 
 pub struct Case<'a> {
@@ -89,6 +91,7 @@ impl Evidence<'_> {
             | Self::Claim(_)
             | Self::Direct(_)
             | Self::Order(_)
+            | Self::Copy(_)
             | Self::Coherence(_)
             | Self::Durability(_)
             | Self::Metadata(_) => places.to_vec(),

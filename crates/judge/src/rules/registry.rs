@@ -48,6 +48,7 @@ pub const ALL: &[Rule] = &[
     super::clock_pause::RULE,
     super::clock_step::RULE,
     super::cache_suspected::RULE,
+    super::cache_displaced::RULE,
     super::file_may_fit_cache::RULE,
     super::network_file_system::RULE,
     super::raid_degraded::RULE,

@@ -1,0 +1,207 @@
+//! `blockstone copy`: files, directories and pipes, in large direct requests.
+
+mod against;
+mod args;
+mod check;
+mod document;
+mod manifest;
+mod pipes;
+mod report;
+mod words;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use blockstone_base::units::Bytes;
+use blockstone_copy::cost::{Cost, Meter, cached_bytes};
+use blockstone_copy::device;
+use blockstone_copy::file::Options;
+use blockstone_copy::tree::{self, Kind, Outcome, Plan, Settings, Step, shown};
+use blockstone_record::manifest::End;
+use blockstone_report::render::json::schema::Document;
+use clap::{Args, FromArgMatches};
+
+use crate::exit::Exit;
+use crate::finish::finish;
+use crate::progress::Progress;
+use crate::verb::{Context, Verb};
+use args::CopyArgs;
+
+pub const VERB: Verb = Verb {
+    name: "copy",
+    about: "Copy files with large direct requests, verified and resumable, past the page cache",
+    options: CopyArgs::augment_args,
+    run: |options, context| run(&CopyArgs::from_arg_matches(options)?, context),
+    reports: true,
+    documents: &[
+        Document::of::<document::CopyDocument<'_>>("copy", "A copy of files")
+            .with_tables(&[report::TABLES]),
+        Document::of::<check::CheckDocument<'_>>("copy-check", "Files compared with a manifest")
+            .with_tables(&[check::TABLES]),
+    ],
+    ..Verb::PLAIN
+};
+
+/// A copy that ended, well or not.
+struct Ran {
+    outcome: Outcome,
+    cost: Cost,
+    page_cache_before: Option<u64>,
+    page_cache_after: Option<u64>,
+    end: End,
+}
+
+fn run(args: &CopyArgs, context: &Context) -> Result<Exit> {
+    check_options(args)?;
+    if let Some(manifest) = &args.check {
+        return check::run(args, manifest, context);
+    }
+    let Some((target, sources)) = args.paths.split_last().filter(|(_, it)| !it.is_empty()) else {
+        bail!(
+            "copy {}: no target is named\nhint: blockstone copy SOURCE TARGET",
+            args.paths[0].display()
+        );
+    };
+    if target == Path::new("-") || sources.iter().any(|source| source == Path::new("-")) {
+        return pipes::run(args, sources, target, context);
+    }
+    if let [source] = sources
+        && device::is_device(source)
+    {
+        return pipes::from_device(args, source, target, context);
+    }
+    if args.against.is_some() {
+        return against::run(args, sources, target, context);
+    }
+    let mut bar = Progress::start(context.printer)?;
+    let plan = tree::plan(sources, target, &options(args))?;
+    let mut list = args.manifest.as_deref().map(manifest::List::create).transpose()?;
+    let only_file = matches!(&plan.entries[..], [_]);
+    let mut ran = copy(plan, &settings(args), sources, &mut bar);
+    bar.finish();
+    // There is nothing to report beside the error.
+    if only_file && let Some(failure) = ran.outcome.failed.pop() {
+        return Err(failure.error.into());
+    }
+    if let Some(list) = &mut list {
+        list.write(&ran.outcome.files, target)?;
+    }
+    let exit = finish(&report::report(&ran, (sources, target), &[]), context)?;
+    complain(&ran, context);
+    if exit == Exit::Interrupted {
+        context.printer.note(&format!("continue with: {}", resuming()));
+        return Ok(exit);
+    }
+    Ok(if ran.outcome.failed.is_empty() { exit } else { Exit::CouldNotRun })
+}
+
+fn check_options(args: &CopyArgs) -> Result<()> {
+    const PAGE_BYTES: u64 = 4096;
+    let request = args.request.get();
+    if request == 0 || !request.is_multiple_of(PAGE_BYTES) || request > 1 << 30 {
+        bail!(
+            "copy with --request {}: it must be a multiple of 4K, up to 1G\nhint: for example \
+             --request 8M",
+            args.request
+        );
+    }
+    if args.rate.is_some_and(|rate| rate.get() == 0) {
+        bail!("copy at --rate 0: it must be greater than 0\nhint: for example --rate 100M");
+    }
+    Ok(())
+}
+
+fn options(args: &CopyArgs) -> Options {
+    Options {
+        method: args.method.map(Into::into),
+        request: tree::smooth_request(args.request, args.rate),
+        in_flight: args.in_flight,
+        hash: args.verify || args.manifest.is_some(),
+        verify: args.verify,
+        resume: args.resume,
+        force: args.force,
+    }
+}
+
+fn settings(args: &CopyArgs) -> Settings {
+    Settings { file: options(args), jobs: args.jobs.into(), rate: args.rate }
+}
+
+fn copy(plan: Plan, settings: &Settings, sources: &[PathBuf], bar: &mut Progress) -> Ran {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for entry in plan.entries.iter().filter(|entry| matches!(entry.kind, Kind::File)) {
+        files.extend([entry.source.clone(), plan.root.path().join(&entry.target)]);
+    }
+    let cached = || cached_bytes(files.iter().map(PathBuf::as_path));
+    let page_cache_before = cached();
+    let meter = Meter::start(sources.iter().map(PathBuf::as_path), plan.root.path());
+    let outcome = tree::copy(plan, settings, &mut |step| show(bar, step));
+    let cost = meter.read();
+    // A signal that came after the last byte interrupted nothing.
+    let end = End::by(bar.signal().filter(|_| outcome.interrupted));
+    Ran { outcome, cost, page_cache_before, page_cache_after: cached(), end }
+}
+
+fn show(bar: &mut Progress, step: Step<'_>) -> bool {
+    let (done, all) = (step.done_bytes, step.all_bytes);
+    let text = format!("{} of {}  {}", Bytes(done), Bytes(all), shown(step.file));
+    bar.step(done as f64 / all.max(1) as f64, &text)
+}
+
+/// Each file that could not be copied.
+fn complain(ran: &Ran, context: &Context) {
+    for failure in &ran.outcome.failed {
+        context.printer.error(&anyhow::anyhow!("{}", failure.error));
+    }
+}
+
+/// The command line that goes on with this copy, quoted for a shell.
+fn resuming() -> String {
+    let mut words: Vec<String> = std::env::args_os().map(|word| quoted(&word)).collect();
+    if let Some(program) = words.first_mut() {
+        "blockstone".clone_into(program);
+    }
+    if !words.iter().any(|word| word == "--resume") {
+        let verb = words.iter().position(|word| word == VERB.name).unwrap_or(0);
+        words.insert(verb + 1, "--resume".to_owned());
+    }
+    words.join(" ")
+}
+
+/// A word as a shell reads it back, whatever its bytes.
+fn quoted(word: &OsStr) -> String {
+    let bytes = word.as_encoded_bytes();
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_./=:,@%+".contains(byte);
+    match word.to_str() {
+        Some(text) if !text.is_empty() && bytes.iter().all(plain) => text.to_owned(),
+        Some(text) if !text.chars().any(char::is_control) => {
+            format!("'{}'", text.replace('\'', "'\\''"))
+        }
+        _ => {
+            let escaped: Vec<String> = bytes.iter().map(|it| format!("\\x{it:02x}")).collect();
+            format!("$'{}'", escaped.concat())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_as_a_shell_reads_them() {
+        for (word, text) in [
+            (&b"/a/b-c.dbf"[..], "/a/b-c.dbf"),
+            (b"", "''"),
+            (b"two words", "'two words'"),
+            (b"it's", "'it'\\''s'"),
+            ("größe".as_bytes(), "'größe'"),
+            (b"a\n\xff", "$'\\x61\\x0a\\xff'"),
+        ] {
+            assert_eq!(quoted(OsStr::from_bytes(word)), text);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! `--against cp`: the same copy by both programs, in turn.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use blockstone_copy::against::{self, ROUNDS, Round, Tool};
+use blockstone_copy::tree;
+
+use super::args::CopyArgs;
+use super::{Ran, complain, copy, options, report, settings};
+use crate::exit::Exit;
+use crate::finish::finish;
+use crate::progress::Progress;
+use crate::verb::Context;
+
+pub fn run(args: &CopyArgs, sources: &[PathBuf], target: &Path, context: &Context) -> Result<Exit> {
+    if sources.len() > 1 {
+        bail!("copy --against cp: several sources are named\nhint: name one file or directory");
+    }
+    let mut bar = Progress::start(context.printer)?;
+    let plan = tree::plan(sources, target, &options(args))?;
+    let made = plan.root.path().join(plan.entries.first().map_or(Path::new(""), |it| &it.target));
+    let mut kept: Option<Ran> = None;
+    let mut rounds: Vec<Round> = Vec::new();
+    let mut first = Some(plan);
+    for (number, tool) in ROUNDS.into_iter().enumerate() {
+        // What ours makes first stays, the rest is removed.
+        let own = if number == 0 { made.clone() } else { against::beside(&made, number) };
+        let plan = match (tool, first.take()) {
+            (Tool::Ours, Some(plan)) => Some(plan),
+            (Tool::Ours, None) => Some(tree::plan(sources, &own, &options(args))?),
+            (Tool::Cp, _) => None,
+        };
+        let mut ran = None;
+        let round = against::round(tool, (sources, &own), || {
+            let Some(plan) = plan else { return against::cp(sources, &own) };
+            let copied = copy(plan, &settings(args), sources, &mut bar);
+            let cpu_seconds = copied.cost.cpu_seconds;
+            ran = Some(copied);
+            Ok(cpu_seconds)
+        });
+        if number > 0 && own.symlink_metadata().is_ok() {
+            against::remove(&own)?;
+        }
+        let ended = bar.signal().is_some();
+        if !ended {
+            rounds.push(round?);
+        }
+        let failed = ran.as_ref().is_some_and(|ran| !ran.outcome.failed.is_empty());
+        kept = kept.or(ran);
+        if ended || failed {
+            break;
+        }
+    }
+    bar.finish();
+    let Some(mut ran) = kept else { return Ok(bar.exit()) };
+    ran.end = blockstone_record::manifest::End::by(bar.signal());
+    let exit = finish(&report::report(&ran, (sources, target), &rounds), context)?;
+    complain(&ran, context);
+    Ok(if ran.outcome.failed.is_empty() { exit } else { Exit::CouldNotRun })
+}

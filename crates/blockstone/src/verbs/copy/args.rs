@@ -1,0 +1,99 @@
+//! The options of `copy`.
+
+use std::path::PathBuf;
+
+use blockstone_base::units::Bytes;
+use blockstone_copy::file::Method;
+use clap::{Args, ValueEnum, ValueHint};
+
+/// What only a copy to a target has.
+const COPYING: [&str; 4] = ["force", "resume", "manifest", "against"];
+
+/// Arguments of `copy`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone copy /u01/users01.dbf /backup/            a file into a directory
+  blockstone copy --verify /u01/oradata /backup/new    a directory, read again from the medium
+  blockstone copy --rate 100M /u01/big.dbf /backup/    beside a database that works
+  blockstone copy --resume /u01/big.dbf /backup/       go on after Ctrl-C, a crash or a full disk
+  blockstone copy --manifest m.jsonl /u01/d /backup/   and a year later:
+  blockstone copy --check m.jsonl /backup/             whether all bytes are still the same
+  blockstone copy redo.log - | gzip | blockstone copy - redo.log.gz
+  blockstone copy --against cp /u01/big.dbf /backup/   compare with cp in the same run")]
+pub struct CopyArgs {
+    /// Files, directories and links, or one block device, and last the target: a name that does not
+    /// exist yet, or a directory. `-` is standard input or output. With --check, the target of the
+    /// copy
+    #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
+    pub paths: Vec<PathBuf>,
+    /// How to move bytes, in place of the cheapest way that the files can have
+    #[arg(long, value_name = "METHOD", help_heading = "Requests")]
+    pub method: Option<How>,
+    /// Bytes per request
+    #[arg(long, default_value = "8M", value_name = "SIZE", help_heading = "Requests")]
+    pub request: Bytes,
+    /// Requests of a file in flight
+    #[arg(long, default_value_t = 8, value_name = "N", help_heading = "Requests",
+          value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub in_flight: u32,
+    /// Files at once
+    #[arg(long, default_value_t = 2, value_name = "N", help_heading = "Requests",
+          value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub jobs: u16,
+    /// Move no more bytes a second than this, all files together
+    #[arg(long, value_name = "BYTES", help_heading = "Requests")]
+    pub rate: Option<Bytes>,
+    /// Read the target again from its medium, and compare it with what was read from the source
+    #[arg(long, conflicts_with = "check")]
+    pub verify: bool,
+    /// Go on with a copy that was interrupted: the same command with this option
+    #[arg(long)]
+    pub resume: bool,
+    /// Replace files that exist, and copy into directories that exist
+    #[arg(long)]
+    pub force: bool,
+    /// Also write the hashes of all files to this file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub manifest: Option<PathBuf>,
+    /// Copy nothing: compare the files below PATH with this manifest
+    #[arg(long, value_name = "MANIFEST", value_hint = ValueHint::FilePath,
+          conflicts_with_all = COPYING)]
+    pub check: Option<PathBuf>,
+    /// Copy again with this program, in turn with ours, and show what each takes
+    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["resume", "force", "manifest"])]
+    pub against: Option<Peer>,
+}
+
+/// The names of the methods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum How {
+    /// Share the blocks (XFS, btrfs)
+    Reflink,
+    /// Let the server that has both files copy (NFS, SMB)
+    Server,
+    /// Direct requests on both sides
+    Direct,
+    /// Through the page cache, which keeps nothing (Linux 6.14)
+    Dontcache,
+    /// Through the page cache
+    Buffered,
+}
+
+impl From<How> for Method {
+    fn from(how: How) -> Self {
+        match how {
+            How::Reflink => Self::Reflink,
+            How::Server => Self::Server,
+            How::Direct => Self::Direct,
+            How::Dontcache => Self::Dontcache,
+            How::Buffered => Self::Buffered,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Peer {
+    /// GNU cp
+    Cp,
+}

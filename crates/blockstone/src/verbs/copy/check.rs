@@ -1,0 +1,157 @@
+//! `copy --check`: whether files are still what a manifest says.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use blockstone_base::row;
+use blockstone_base::table::{Heading, Table, bytes, happened, text};
+use blockstone_base::units::Bytes;
+use blockstone_copy::file::manifest::{self, Compared};
+use blockstone_copy::tree::shown;
+use blockstone_record::manifest::End;
+use blockstone_report::render::json;
+use blockstone_report::{Headline, Report, Section, Tone};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::args::CopyArgs;
+use super::options;
+use crate::exit::Exit;
+use crate::finish::finish;
+use crate::progress::Progress;
+use crate::verb::Context;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+const SCREEN_ROWS: usize = 20;
+
+const CHANGED: &[Heading] = &[
+    text("file", "file", "Its name in the manifest."),
+    text("what", "what", "How it differs."),
+    bytes("size_bytes", "size then", "Its size when it was copied."),
+    bytes("offset_bytes", "from", "Where the first chunk begins that differs."),
+];
+
+pub const TABLES: &[(&str, &[Heading])] = &[("changed", CHANGED)];
+
+#[derive(Serialize, JsonSchema)]
+pub struct CheckDocument<'a> {
+    tool_version: &'static str,
+    files: u64,
+    equal_files: u64,
+    /// Compared, of files that are equal.
+    read_bytes: u64,
+    /// Charged by the kernel as read from storage for that; null where one of the files does not
+    /// tell.
+    medium_bytes: Option<u64>,
+    end: &'a End,
+}
+
+#[derive(Default)]
+struct Sums {
+    files: u64,
+    equal_files: u64,
+    read_bytes: u64,
+    medium_bytes: Option<u64>,
+}
+
+pub fn run(args: &CopyArgs, list: &Path, context: &Context) -> Result<Exit> {
+    let [path] = &args.paths[..] else {
+        bail!(
+            "check {}: name one path, the target of the copy\n\
+             hint: blockstone copy --check MANIFEST TARGET",
+            list.display()
+        );
+    };
+    // Of a copy to one file, the manifest has its name only.
+    let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+    let root = if path.is_dir() { path } else { parent.unwrap_or(Path::new(".")) };
+    let from = File::open(list).with_context(|| {
+        format!("read {}\nhint: name a file that --manifest wrote", list.display())
+    })?;
+    let all_bytes = from.metadata().map_or(0, |found| found.len());
+    let mut bar = Progress::start(context.printer)?;
+    let mut changed = Table::new("changed", "Files that are not as they were", CHANGED);
+    changed = changed.on_screen(SCREEN_ROWS);
+    let mut sums = Sums { medium_bytes: Some(0), ..Sums::default() };
+    let mut line_bytes = 0;
+    for entry in manifest::read(BufReader::new(from)) {
+        let entry = entry.with_context(|| format!("read {}", list.display()))?;
+        // A chunk takes some 60 bytes of a line: good enough for a bar.
+        line_bytes += 60 * (entry.chunks.len() as u64 + 1);
+        let done = line_bytes as f64 / all_bytes.max(line_bytes) as f64;
+        if !bar.step(done, &shown(&entry.path)) {
+            break;
+        }
+        let compared = manifest::check(&entry, root, &options(args))?;
+        add(&mut sums, &mut changed, &entry, &compared);
+    }
+    bar.finish();
+    if sums.files == 0 && bar.signal().is_none() {
+        bail!(
+            "check {}: it lists no files\nhint: name a file that --manifest wrote",
+            list.display()
+        );
+    }
+    let exit = finish(&report(&sums, changed, (list, root), bar.signal()), context)?;
+    let is_equal = sums.equal_files == sums.files;
+    Ok(if exit == Exit::Done && !is_equal { Exit::JudgedFailed } else { exit })
+}
+
+fn add(sums: &mut Sums, changed: &mut Table, entry: &manifest::Entry, compared: &Compared) {
+    sums.files += 1;
+    let (what, offset) = match compared {
+        Compared::Equal { read_bytes, medium_bytes } => {
+            sums.equal_files += 1;
+            sums.read_bytes += *read_bytes;
+            sums.medium_bytes = sums.medium_bytes.zip(*medium_bytes).map(|(all, one)| all + one);
+            return;
+        }
+        Compared::Differs { offset_bytes, .. } => ("other bytes".to_owned(), Some(*offset_bytes)),
+        Compared::Size { found_bytes } => (format!("it has {} now", Bytes(*found_bytes)), None),
+        Compared::Missing => ("it is not there".to_owned(), None),
+    };
+    changed.push(row![shown(&entry.path), what, entry.size_bytes, happened(offset)]);
+}
+
+fn report(
+    sums: &Sums,
+    changed: Table,
+    (list, root): (&Path, &Path),
+    signal: Option<&str>,
+) -> Report {
+    let end = End::by(signal);
+    let differ = sums.files - sums.equal_files;
+    let mut text = format!(
+        "{} of {} files equal, {} read",
+        sums.equal_files,
+        sums.files,
+        Bytes(sums.read_bytes)
+    );
+    if let Some(medium) = sums.medium_bytes {
+        text = format!("{text}, {} from the medium", Bytes(medium));
+    }
+    Report {
+        verb: "copy-check".into(),
+        version: 1,
+        tool_version: VERSION.to_owned(),
+        headline: Headline {
+            subject: format!("{} · {}", shown(root), shown(list)),
+            text,
+            tone: if differ > 0 { Tone::Bad } else { Tone::Plain },
+            ..Headline::default()
+        },
+        sections: if differ > 0 { vec![Section::of("changed", changed)] } else { Vec::new() },
+        document: json::keys(CheckDocument {
+            tool_version: VERSION,
+            files: sums.files,
+            equal_files: sums.equal_files,
+            read_bytes: sums.read_bytes,
+            medium_bytes: sums.medium_bytes,
+            end: &end,
+        }),
+        end,
+        ..Report::default()
+    }
+}

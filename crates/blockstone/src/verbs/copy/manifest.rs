@@ -1,0 +1,50 @@
+//! The list of hashes that `--manifest` writes.
+
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use blockstone_copy::file::manifest;
+use blockstone_copy::tree::CopiedFile;
+
+use crate::finish::create_named;
+
+pub struct List {
+    out: BufWriter<File>,
+    name: String,
+}
+
+impl List {
+    /// Before anything is copied: a list that cannot be written must not cost a copy.
+    pub fn create(file: &Path) -> Result<Self> {
+        let name = file.display().to_string();
+        let out = create_named(file)
+            .with_context(|| format!("write {name}\nhint: name another file with --manifest"))?;
+        Ok(Self { out: BufWriter::new(out), name })
+    }
+
+    /// Names are those below `target`, where `--check` will find them.
+    pub fn write(&mut self, files: &[CopiedFile], target: &Path) -> Result<()> {
+        let target = target.strip_prefix(".").unwrap_or(target);
+        for file in files {
+            let path = match file.target.strip_prefix(target) {
+                Ok(below) if !below.as_os_str().is_empty() => below,
+                // The target is this one file.
+                _ => Path::new(file.target.file_name().unwrap_or_default()),
+            };
+            let entry = manifest::Entry {
+                path: path.to_owned(),
+                size_bytes: file.copied.bytes,
+                chunks: file.copied.chunks.clone(),
+            };
+            manifest::write(&mut self.out, &entry).with_context(|| self.failed())?;
+        }
+        let whole = self.out.flush().and_then(|()| self.out.get_ref().sync_all());
+        whole.with_context(|| self.failed())
+    }
+
+    fn failed(&self) -> String {
+        format!("write {}\nhint: free some space", self.name)
+    }
+}

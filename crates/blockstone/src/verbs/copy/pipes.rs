@@ -1,0 +1,159 @@
+//! `copy FILE -` and `copy - FILE`: large direct requests for programs that read or write a pipe.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use blockstone_base::units::Bytes;
+use blockstone_copy::CopyError;
+use blockstone_copy::cost::{Meter, cached_bytes};
+use blockstone_copy::device;
+use blockstone_copy::file::Copied;
+use blockstone_copy::file::pipe::{self, Piped};
+use blockstone_copy::tree::{self, CopiedFile, Outcome, Steady, shown};
+use blockstone_record::manifest::End;
+
+use super::args::CopyArgs;
+use super::{Ran, options, report};
+use crate::exit::Exit;
+use crate::finish::finish;
+use crate::progress::Progress;
+use crate::verb::Context;
+
+pub fn run(args: &CopyArgs, sources: &[PathBuf], target: &Path, context: &Context) -> Result<Exit> {
+    refuse_options(args, "a pipe")?;
+    if args.verify && target == Path::new("-") {
+        bail!("verify what goes to a pipe: nobody can read it again\nhint: omit --verify");
+    }
+    let pipe = Path::new("-");
+    match sources {
+        [source] if source == pipe && target == pipe => {
+            bail!("copy - to -: both are pipes\nhint: name a file as one of them")
+        }
+        [source] if source == pipe => from_pipe(args, target, context),
+        [source] if target == pipe => to_pipe(args, source, context),
+        _ => bail!("copy several sources with -: a pipe has one\nhint: name one file and -"),
+    }
+}
+
+fn to_pipe(args: &CopyArgs, source: &Path, context: &Context) -> Result<Exit> {
+    if context.global.json || context.global.csv.is_some() || context.global.html.is_some() {
+        bail!(
+            "copy {} to standard output: the report would be in it\n\
+             hint: omit --json, --csv and --html",
+            shown(source)
+        );
+    }
+    let out = own(std::io::stdout()).context("open standard output")?;
+    let (ran, piped) = through(args, (source, source), context, |watch| {
+        pipe::read(source, &out, &options(args), watch)
+    })?;
+    if piped.is_some_and(|piped| piped.broken) {
+        context.printer.note("the reader of the pipe ended before the file");
+    }
+    context.printer.note(&report::headline(&ran));
+    Ok(if ran.outcome.interrupted { Exit::Interrupted } else { Exit::Done })
+}
+
+fn from_pipe(args: &CopyArgs, target: &Path, context: &Context) -> Result<Exit> {
+    let (dir, name) = tree::pipe_target(target, args.force)?;
+    let input = own(std::io::stdin()).context("open standard input")?;
+    let (ran, _) = through(args, (Path::new("-"), target), context, |watch| {
+        pipe::write(&input, (&dir, &name), &options(args), &|_, _| Ok(()), watch)
+    })?;
+    finish(&report::report(&ran, (&[PathBuf::from("-")], target), &[]), context)
+}
+
+/// A device is read from its beginning to its end, as a pipe is.
+pub fn from_device(
+    args: &CopyArgs,
+    source: &Path,
+    target: &Path,
+    context: &Context,
+) -> Result<Exit> {
+    refuse_options(args, "a device")?;
+    let (dir, name) = tree::pipe_target(target, args.force)?;
+    let input = device::open(source)?;
+    let (ran, _) = through(args, (source, target), context, |watch| {
+        pipe::write(&input, (&dir, &name), &options(args), &|_, _| Ok(()), watch)
+    })?;
+    finish(&report::report(&ran, (&[source.to_owned()], target), &[]), context)
+}
+
+fn refuse_options(args: &CopyArgs, with: &str) -> Result<()> {
+    let given = [
+        ("--resume", args.resume),
+        ("--manifest", args.manifest.is_some()),
+        ("--against", args.against.is_some()),
+    ];
+    if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
+        bail!("use {option} with {with}: it applies to files only\nhint: omit {option}");
+    }
+    Ok(())
+}
+
+fn own(stream: impl AsFd) -> std::io::Result<File> {
+    Ok(File::from(stream.as_fd().try_clone_to_owned()?))
+}
+
+/// Runs `act`; how far it is shows on a terminal. An interrupted one has moved nothing that counts.
+fn through(
+    args: &CopyArgs,
+    (source, target): (&Path, &Path),
+    context: &Context,
+    act: impl FnOnce(&dyn blockstone_copy::file::Watch) -> Result<Piped, CopyError>,
+) -> Result<(Ran, Option<Piped>)> {
+    let file = if source == Path::new("-") { target } else { source };
+    let page_cache_before = cached_bytes([file]);
+    let all = device::size_bytes(source).unwrap_or(0);
+    let mut bar = Progress::start(context.printer)?;
+    let meter = Meter::start(
+        [source],
+        target.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new(".")),
+    );
+    let piped = {
+        let watch = Steady::new(args.rate, |done: u64| {
+            bar.step(
+                done as f64 / all.max(done) as f64,
+                &format!("{}  {}", Bytes(done), shown(file)),
+            )
+        });
+        act(&watch)
+    };
+    let cost = meter.read();
+    bar.finish();
+    let piped = match piped {
+        Ok(piped) => Some(piped),
+        Err(CopyError::Interrupted) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let copied = |piped: &Piped| CopiedFile {
+        source: source.to_owned(),
+        target: target.to_owned(),
+        copied: Copied {
+            bytes: piped.bytes,
+            data_bytes: piped.bytes,
+            method: piped.method,
+            why: piped.why.clone(),
+            chunks: Vec::new(),
+            resumed_bytes: 0,
+            again_bytes: 0,
+            verified: piped.verified.clone(),
+        },
+        seconds: Some(cost.seconds),
+    };
+    let outcome = Outcome {
+        files: piped.iter().map(copied).collect(),
+        interrupted: piped.is_none(),
+        ..Outcome::default()
+    };
+    let ran = Ran {
+        page_cache_before,
+        page_cache_after: cached_bytes([file]),
+        end: End::by(bar.signal().filter(|_| piped.is_none())),
+        outcome,
+        cost,
+    };
+    Ok((ran, piped))
+}

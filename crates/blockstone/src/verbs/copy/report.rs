@@ -1,0 +1,267 @@
+//! The report of a copy.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use blockstone_base::copy::CopyFindings;
+use blockstone_base::row;
+use blockstone_base::table::{Heading, Row, Table, Value, bytes, happened, text, time};
+use blockstone_base::units::{Bytes, format_ns, three_digits};
+use blockstone_copy::against::{Round, Tool};
+use blockstone_copy::file::{Method, Verified};
+use blockstone_copy::tree::{CopiedFile, Outcome, shown};
+use blockstone_report::render::json;
+use blockstone_report::{Headline, Report, Section, Tone};
+
+use super::Ran;
+use super::document::document;
+use super::words::{method, name, program, verified};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+const FILES: &[Heading] = &[
+    text("file", "file", "The target."),
+    bytes("bytes", "bytes", "Its size, holes included."),
+    bytes("data_bytes", "data", "Bytes that were moved or shared."),
+    text("method", "method", "How."),
+    time("time_ns", "time", "Empty for one of several that were copied together."),
+    bytes("resumed_bytes", "resumed", "Moved by an earlier copy that was interrupted."),
+    text("verified", "verified", "Whether the target was read again and is equal."),
+];
+
+const EVIDENCE: &[Heading] = &[
+    text("side", "side", "Reading the sources, or writing the target."),
+    bytes("copied_bytes", "copied", "What this program moved or shared."),
+    bytes("charged_bytes", "charged", "What the kernel charged to this process."),
+    bytes("device_bytes", "device", "What the devices moved, for whomever."),
+];
+
+const CACHE: &[Heading] = &[
+    text("when", "page cache", "Before or after the copy."),
+    bytes("cached_bytes", "sources and targets", "Their bytes in the page cache."),
+];
+
+const AGAINST: &[Heading] = &[
+    text("program", "program", "In the order of the rounds."),
+    time("time_ns", "time", "Until all is durable."),
+    time("cpu_ns", "CPU", "Processor time, in the kernel too."),
+    bytes("files_before_bytes", "files before", "Sources and target in the page cache, before."),
+    bytes("files_after_bytes", "files after", "Likewise, after."),
+    bytes("all_before_bytes", "all before", "All files of the machine in the page cache, before."),
+    bytes("all_after_bytes", "all after", "Likewise, after."),
+];
+
+pub const TABLES: &[(&str, &[Heading])] =
+    &[("files", FILES), ("evidence", EVIDENCE), ("page-cache", CACHE), ("against", AGAINST)];
+
+/// Files in the table; all of them are in the sums.
+const ROWS: usize = 1000;
+const SCREEN_ROWS: usize = 20;
+
+pub fn report(ran: &Ran, (sources, target): (&[PathBuf], &Path), rounds: &[Round]) -> Report {
+    let verdicts = blockstone_judge::judge_copy(&CopyFindings {
+        data_bytes: ran.outcome.files.iter().map(|file| file.copied.data_bytes).sum(),
+        page_cache_bytes_before: ran.page_cache_before,
+        page_cache_bytes_after: ran.page_cache_after,
+    });
+    let named: Vec<String> = sources.iter().map(|source| shown(source)).collect();
+    Report {
+        verb: "copy".into(),
+        version: 1,
+        tool_version: VERSION.to_owned(),
+        headline: Headline {
+            subject: format!(
+                "{} → {}",
+                blockstone_report::short(&named.join(", "), 60),
+                shown(target)
+            ),
+            text: headline(ran),
+            tone: if ran.outcome.failed.is_empty() { Tone::Plain } else { Tone::Bad },
+            ..Headline::default()
+        },
+        warnings: warnings(ran),
+        sections: sections(ran, rounds),
+        notes: notes(&ran.outcome),
+        document: json::keys(document(ran, rounds, &verdicts, VERSION)),
+        end: ran.end.clone(),
+        verdicts,
+        ..Report::default()
+    }
+}
+
+pub fn headline(ran: &Ran) -> String {
+    let outcome = &ran.outcome;
+    let bytes: u64 = outcome.files.iter().map(|file| file.copied.bytes).sum();
+    let data: u64 = outcome.files.iter().map(|file| file.copied.data_bytes).sum();
+    let seconds = ran.cost.seconds;
+    let mut parts = vec![format!(
+        "{}, {} in {} ({} MB/s)",
+        plural(outcome.files.len() as u64, "file"),
+        Bytes(bytes),
+        format_ns(seconds * 1e9),
+        three_digits(data as f64 / 1e6 / seconds.max(1e-9)),
+    )];
+    if data < bytes {
+        parts.push(format!("{} of them data", Bytes(data)));
+    }
+    parts.extend(method(outcome).map(str::to_owned));
+    parts.push(format!("{} of CPU", format_ns(ran.cost.cpu_seconds * 1e9)));
+    if let (Some(before), Some(after)) = (ran.page_cache_before, ran.page_cache_after) {
+        parts.push(match after.checked_sub(before) {
+            Some(0) => "page cache +0".to_owned(),
+            Some(more) => format!("page cache +{}", Bytes(more)),
+            None => format!("page cache −{}", Bytes(before - after)),
+        });
+    }
+    match verified(outcome) {
+        Some(true) => parts.push("verified from the medium".to_owned()),
+        Some(false) => parts.push("equal, but not proven to be on the medium".to_owned()),
+        None => {}
+    }
+    parts.join(", ")
+}
+
+fn plural(count: u64, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
+
+fn warnings(ran: &Ran) -> Vec<String> {
+    let failed = ran.outcome.failed.len() as u64;
+    (failed > 0)
+        .then(|| format!("{} could not be copied", plural(failed, "name")))
+        .into_iter()
+        .collect()
+}
+
+fn sections(ran: &Ran, rounds: &[Round]) -> Vec<Section> {
+    let outcome = &ran.outcome;
+    let mut files = Table::new("files", "Files", FILES).on_screen(SCREEN_ROWS);
+    files = files.with(outcome.files.iter().take(ROWS).map(file));
+    if let Some(more) = outcome.files.len().checked_sub(ROWS).filter(|&more| more > 0) {
+        files.notes.push(format!("{more} more files are in the sums only."));
+    }
+    let mut sections = vec![
+        Section::of("files", files),
+        Section::new("method", "Why this way").with(reasons(outcome)),
+        Section::of("evidence", evidence(ran)),
+        Section::of("page-cache", page_cache(ran)),
+    ];
+    if !rounds.is_empty() {
+        sections.push(against(rounds));
+    }
+    sections.retain(|section| !section.blocks.is_empty());
+    sections
+}
+
+fn file(file: &CopiedFile) -> Row {
+    let copied = &file.copied;
+    let verified = match &copied.verified {
+        Verified::NotAsked => Value::default(),
+        Verified::Equal { medium_bytes, .. } => {
+            format!("{} from the medium", Bytes(*medium_bytes)).into()
+        }
+        Verified::Unproven { why } => format!("not proven: {why}").into(),
+    };
+    let time_ns = file.seconds.map(|seconds| seconds * 1e9);
+    row![
+        shown(&file.target),
+        copied.bytes,
+        copied.data_bytes,
+        name(copied.method),
+        happened(time_ns),
+        happened((copied.resumed_bytes > 0).then_some(copied.resumed_bytes)),
+        verified
+    ]
+}
+
+/// Each way that was taken, why, and by how many files.
+fn reasons(outcome: &Outcome) -> Vec<String> {
+    let mut reasons: BTreeMap<(Method, &str), u64> = BTreeMap::new();
+    for file in &outcome.files {
+        *reasons.entry((file.copied.method, &file.copied.why)).or_default() += 1;
+    }
+    let line = |((method, why), count): ((Method, &str), u64)| {
+        format!("{}, {}: {why}", name(method), plural(count, "file"))
+    };
+    reasons.into_iter().take(SCREEN_ROWS).map(line).collect()
+}
+
+fn evidence(ran: &Ran) -> Table {
+    let data: u64 = ran.outcome.files.iter().map(|file| file.copied.data_bytes).sum();
+    let cost = &ran.cost;
+    let again = |file: &CopiedFile| match file.copied.verified {
+        Verified::Equal { read_bytes, .. } => read_bytes,
+        _ => 0,
+    };
+    let again: u64 = ran.outcome.files.iter().map(again).sum();
+    let mut table = Table::new("evidence", "Bytes copied, charged and moved", EVIDENCE).with([
+        row!["read", data, cost.charged_read_bytes, cost.device_read_bytes],
+        row!["written", data, cost.charged_write_bytes, cost.device_write_bytes],
+    ]);
+    if again > 0 {
+        table.notes.push(format!(
+            "What was charged and moved by reads includes {} of the target, to verify it.",
+            Bytes(again)
+        ));
+    }
+    table
+}
+
+fn page_cache(ran: &Ran) -> Table {
+    Table::new("page-cache", "Page cache", CACHE)
+        .with([row!["before", ran.page_cache_before], row!["after", ran.page_cache_after]])
+}
+
+fn against(rounds: &[Round]) -> Section {
+    let mut table = Table::new("against", "In turn with cp", AGAINST);
+    for round in rounds {
+        table.push(row![
+            program(round.tool),
+            round.seconds * 1e9,
+            round.cpu_seconds * 1e9,
+            round.files_cached_bytes[0],
+            round.files_cached_bytes[1],
+            round.all_cached_bytes[0],
+            round.all_cached_bytes[1]
+        ]);
+    }
+    let ratio = |of: fn(&Round) -> f64| {
+        let sum = |tool| -> f64 { rounds.iter().filter(|it| it.tool == tool).map(of).sum() };
+        sum(Tool::Ours) / sum(Tool::Cp)
+    };
+    table.notes.push(format!(
+        "blockstone ÷ cp: {}× the time, {}× the CPU. cp is timed with an fsync(2) of each file, as \
+         ours is.",
+        three_digits(ratio(|round| round.seconds)),
+        three_digits(ratio(|round| round.cpu_seconds)),
+    ));
+    Section::of("against", table)
+}
+
+/// What else was made, and what could not be carried.
+fn notes(outcome: &Outcome) -> Vec<String> {
+    let made = [
+        (outcome.directories, "directory", "directories"),
+        (outcome.links, "symbolic link", "symbolic links"),
+        (outcome.hard_links, "hard link", "hard links"),
+        (outcome.specials, "pipe or device", "pipes and devices"),
+    ];
+    let made: Vec<String> = made
+        .iter()
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, one, several)| format!("{count} {}", if *count == 1 { one } else { several }))
+        .collect();
+    let mut notes = Vec::new();
+    if !made.is_empty() {
+        notes.push(format!("Also copied: {}.", made.join(", ")));
+    }
+    if outcome.kept_files > 0 {
+        let (kept, bytes) = (plural(outcome.kept_files, "name"), Bytes(outcome.kept_bytes));
+        notes.push(format!("Complete from an earlier copy: {kept}, {bytes}."));
+    }
+    for note in &outcome.notes {
+        let (what, of, first) = (note.lack.name(), plural(note.count, "name"), shown(&note.first));
+        notes.push(format!("Not carried: {what} of {of}, first {first}: {}.", note.why));
+    }
+    notes
+}

@@ -1,0 +1,37 @@
+//! Names of what a copy did, for documents and people.
+
+use blockstone_copy::against::Tool;
+use blockstone_copy::file::{Method, Verified};
+use blockstone_copy::tree::{CopiedFile, Outcome};
+
+/// The method of all files; `mixed` if they have several.
+pub fn method(outcome: &Outcome) -> Option<&'static str> {
+    let mut methods = outcome.files.iter().map(|file| file.copied.method);
+    let first = methods.next()?;
+    Some(if methods.all(|it| it == first) { name(first) } else { "mixed" })
+}
+
+pub fn name(method: Method) -> &'static str {
+    match method {
+        Method::Reflink => "reflink",
+        Method::Server => "server",
+        Method::Direct => "direct",
+        Method::Dontcache => "dontcache",
+        Method::Buffered => "buffered",
+    }
+}
+
+/// Whether all were read again from the medium; none if that was not asked for.
+pub fn verified(outcome: &Outcome) -> Option<bool> {
+    let mut asked = outcome.files.iter().filter(|file| file.copied.verified != Verified::NotAsked);
+    let is_proven = |file: &CopiedFile| matches!(file.copied.verified, Verified::Equal { .. });
+    let first = asked.next()?;
+    Some(is_proven(first) && asked.all(is_proven))
+}
+
+pub fn program(tool: Tool) -> &'static str {
+    match tool {
+        Tool::Ours => "blockstone",
+        Tool::Cp => "cp",
+    }
+}
