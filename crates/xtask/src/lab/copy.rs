@@ -29,6 +29,7 @@ const PIPED_FILE: Bytes = Bytes::mib(256);
 /// Of each of the throttled disks, in each direction.
 const THROTTLED: u64 = 100_000_000;
 const ROUNDS: usize = 5;
+const ROUNDS_OF_RUNS: usize = 3;
 
 const COLUMNS: &[Column] = &[
     column("seconds", "s", 2),
@@ -68,7 +69,11 @@ const LARGE: &[Way] = &[
         needs: Some("rsync"),
         script: r#"rsync -W "$FROM" "$TO" && sync "$TO""#,
     },
-    Way { name: "xcp, then sync", needs: Some("xcp"), script: r#"xcp "$FROM" "$TO" && sync "$TO""# },
+    Way {
+        name: "xcp, then sync",
+        needs: Some("xcp"),
+        script: r#"xcp "$FROM" "$TO" && sync "$TO""#,
+    },
 ];
 
 const THROUGH_GZIP: &[Way] = &[
@@ -92,15 +97,24 @@ pub fn run(lab: &Lab) -> Result<Results> {
     write(&product, &large, FILE)?;
     let of_large = compare(&product, LARGE, (&large, &at("copied")), Command::new)?;
     let ratio = |of: &[Measured], get: fn(&Measured) -> f64, to: usize| get(&of[0]) / get(&of[to]);
-    goals.push(Goal::at_most("time ÷ that of cp and sync", ratio(&of_large, |it| it.seconds, 1), 1.0));
-    goals.push(Goal::at_most("processor time ÷ that of cp", ratio(&of_large, |it| it.cpu_s, 2), 0.2));
+    goals.push(Goal::at_most(
+        "time ÷ that of cp and sync",
+        ratio(&of_large, |it| it.seconds, 1),
+        1.0,
+    ));
+    goals.push(Goal::at_most(
+        "processor time ÷ that of cp",
+        ratio(&of_large, |it| it.cpu_s, 2),
+        0.2,
+    ));
     goals.push(Goal::at_most("cached of source and target, MiB", of_large[0].cached_mib, 0.0));
     points.extend(of_large.into_iter().map(|it| it.point("2 GiB: ", FILE)));
 
     let throttled = throttled(&product)?;
     let slower = ratio(&throttled, |it| it.seconds, 1);
     goals.push(Goal::at_most("time ÷ that of cp and sync, two throttled disks", slower, 0.8));
-    points.extend(throttled.into_iter().map(|it| it.point("100 MB/s to 100 MB/s: ", THROTTLED_FILE)));
+    points
+        .extend(throttled.into_iter().map(|it| it.point("100 MB/s to 100 MB/s: ", THROTTLED_FILE)));
 
     let piped = at("piped");
     write(&product, &piped, PIPED_FILE)?;
@@ -145,7 +159,7 @@ fn compare(
     (from, to): (&Path, &Path),
     start: impl Fn(&'static str) -> Command,
 ) -> Result<Vec<Measured>> {
-    let there = |way: &&Way| way.needs.is_none_or(|program| is_there(program));
+    let there = |way: &&Way| way.needs.is_none_or(is_there);
     let ways: Vec<&Way> = ways.iter().filter(there).collect();
     let mut rounds: Vec<Vec<Measured>> = ways.iter().map(|_| Vec::new()).collect();
     for round in 0..ROUNDS {
@@ -155,7 +169,7 @@ fn compare(
             fs::remove_file(to)?;
         }
     }
-    Ok(rounds.into_iter().map(medians).collect())
+    Ok(rounds.iter().map(|rounds| medians(rounds)).collect())
 }
 
 fn is_there(program: &str) -> bool {
@@ -167,7 +181,7 @@ fn is_there(program: &str) -> bool {
     is_there
 }
 
-fn medians(rounds: Vec<Measured>) -> Measured {
+fn medians(rounds: &[Measured]) -> Measured {
     let median = |get: fn(&Measured) -> f64| {
         let mut values: Vec<f64> = rounds.iter().map(get).collect();
         values.sort_by(f64::total_cmp);
@@ -239,18 +253,19 @@ fn beside_a_run(product: &Product<'_>, from: &Path, data: &Path) -> Result<Vec<P
             "beside copy --rate 50M",
             r#"while "$BLOCKSTONE" copy --quiet --rate 50M "$FROM" "$TO"; do rm "$TO"; done"#,
         ),
-        way(
-            "beside copy",
-            r#"while "$BLOCKSTONE" copy --quiet "$FROM" "$TO"; do rm "$TO"; done"#,
-        ),
+        way("beside copy", r#"while "$BLOCKSTONE" copy --quiet "$FROM" "$TO"; do rm "$TO"; done"#),
         way("beside cp", r#"while cp "$FROM" "$TO"; do rm "$TO"; done"#),
     ];
     fs::create_dir(data)?;
     let to = product.scratch().join("over-and-over");
     let mut rounds: Vec<Vec<f64>> = BESIDE.iter().map(|_| Vec::new()).collect();
-    for round in 0..ROUNDS {
+    for round in 0..ROUNDS_OF_RUNS {
         for (way, rounds) in BESIDE.iter().zip(&mut rounds) {
-            product.begin(&format!("round {} of {ROUNDS}: a run {}", round + 1, way.name))?;
+            product.begin(&format!(
+                "round {} of {ROUNDS_OF_RUNS}: a run {}",
+                round + 1,
+                way.name
+            ))?;
             let mut shell = Command::new("sh");
             told(&mut shell, product, (from, &to)).args(["-c", way.script]).process_group(0);
             let mut beside = shell.stderr(Stdio::null()).spawn().context("start sh")?;

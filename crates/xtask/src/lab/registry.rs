@@ -3,8 +3,8 @@
 use blockstone_testkit::Need;
 
 use super::{
-    Lab, comparison, copy, coverage, durability, log_writes, long, mutations, nfs, options, power_cut,
-    reduce, redundancy, verb_cost, zoo,
+    Lab, comparison, copy, coverage, durability, log_writes, long, mutations, nfs, options,
+    power_cut, reduce, redundancy, verb_cost, zoo,
 };
 use crate::goals::Entry;
 
@@ -47,7 +47,7 @@ pub const ALL: &[Entry<Lab>] = &[
     },
     Entry {
         name: "copy",
-        doc: "What copy takes beside cp, dd, rsync and gzip, and what reads of a run take meanwhile",
+        doc: "What copy takes beside cp, dd, rsync and gzip, and what it does to reads of a run",
         needs: &[Need::Root, Need::Loop, Need::Blkio, Need::Cachestat],
         run: copy::run,
     },
