@@ -73,8 +73,7 @@ pub(super) struct Filled {
 
 impl Copier {
     pub fn new(options: Options) -> Result<Self, CopyError> {
-        let request = options.request.get();
-        if !request.is_multiple_of(PAGE_BYTES) || !(1..=REQUEST_MOST).contains(&request) {
+        if !can_request(options.request) {
             let what = format!("requests of {} are not possible", options.request);
             return Err(CopyError::Usage { what, hint: "whole pages of 4 KiB, 1 GiB at most" });
         }
@@ -97,6 +96,9 @@ impl Copier {
         let part = Part::open((job.target_dir, job.name), &self.options)?;
         let mut keeps = part.is_left;
         let pair = Pair { source: &source, source_path: job.source, part: &part };
+        let asked = self.options.request;
+        let left = part.request_of_left(&identity)?.map(Bytes);
+        self.use_request(left.filter(|it| can_request(*it)).unwrap_or(asked));
         let filled = self.fill(&pair, &identity, Some(&mut keeps), watch);
         let ended = filled.and_then(|filled| {
             let verified = self.complete(&pair, &identity, &filled, (carry, watch))?;
@@ -104,6 +106,7 @@ impl Copier {
             Ok(copied(identity.size_bytes, filled, verified))
         });
         self.let_go();
+        self.use_request(asked);
         match ended {
             Ok(copied) => part.end(&mut Vec::new()).map(|()| copied),
             Err(error) => {
@@ -117,6 +120,14 @@ impl Copier {
                 }
                 Err(error)
             }
+        }
+    }
+
+    /// Makes requests of this size from now on.
+    fn use_request(&mut self, request: Bytes) {
+        if self.options.request != request {
+            self.options.request = request;
+            self.io = None;
         }
     }
 
@@ -319,6 +330,11 @@ impl Copier {
     pub fn small(&self) -> Bytes {
         self.options.request
     }
+}
+
+fn can_request(request: Bytes) -> bool {
+    let bytes = request.get();
+    bytes.is_multiple_of(PAGE_BYTES) && (1..=REQUEST_MOST).contains(&bytes)
 }
 
 pub(super) fn copied(bytes: u64, filled: Filled, verified: Verified) -> Copied {

@@ -108,6 +108,26 @@ impl<'a> Part<'a> {
         Ok(again)
     }
 
+    /// What an interrupted copy of this very source left beside the file, and what it claims.
+    fn left(&self, source: &Identity) -> Result<Option<(File, Claims)>, CopyError> {
+        let path = self.dir.path().join(&self.sidecar);
+        if self.is_left
+            && let Ok(file) = self.dir.write(&self.sidecar, false)
+            && is_own(&file)
+            && let Some(claims) = Claims::read(&file).map_err(CopyError::io("read", &path))?
+            && claims.source == *source
+        {
+            return Ok(Some((file, claims)));
+        }
+        Ok(None)
+    }
+
+    /// The size of the requests of an interrupted copy of this very source: only chunks of that
+    /// size can be found again.
+    pub(super) fn request_of_left(&self, source: &Identity) -> Result<Option<u64>, CopyError> {
+        Ok(self.left(source)?.map(|(_, claims)| claims.request_bytes))
+    }
+
     /// What an interrupted copy of this very source claims, and the sidecar to go on with.
     pub(super) fn sidecar(
         &self,
@@ -117,11 +137,8 @@ impl<'a> Part<'a> {
         let path = self.dir.path().join(&self.sidecar);
         let failed = |operation| CopyError::io(operation, &path);
         self.has_sidecar.set(true);
-        if self.is_left
-            && let Ok(file) = self.dir.write(&self.sidecar, false)
-            && is_own(&file)
-            && let Some(claims) = Claims::read(&file).map_err(failed("read"))?
-            && (&claims.source, claims.request_bytes) == (source, request)
+        if let Some((file, claims)) = self.left(source)?
+            && claims.request_bytes == request
         {
             let sidecar = Sidecar::go_on(file, &claims).map_err(failed("write"))?;
             return Ok((Some(claims), sidecar));
