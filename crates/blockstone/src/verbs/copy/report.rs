@@ -183,7 +183,8 @@ fn reasons(outcome: &Outcome) -> Vec<String> {
     let line = |((method, why), count): ((Method, &str), u64)| {
         format!("{}, {}: {why}", name(method), plural(count, "file"))
     };
-    reasons.into_iter().take(SCREEN_ROWS).map(line).collect()
+    let said = reasons.into_iter().filter(|((_, why), _)| !why.is_empty());
+    said.take(SCREEN_ROWS).map(line).collect()
 }
 
 fn evidence(ran: &Ran) -> Table {
