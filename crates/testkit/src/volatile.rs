@@ -71,6 +71,8 @@ impl Server {
 pub struct VolatileDevice {
     cache: WriteCache,
     watched: Option<PathBuf>,
+    /// Of each direction.
+    bytes_per_s: Option<u64>,
     powered: Option<Powered>,
     lease: Lease,
 }
@@ -90,19 +92,27 @@ impl VolatileDevice {
 
     /// A device of `size` with such a cache that holds zeros, under power.
     pub fn with_cache(size: Bytes, cache: WriteCache) -> Result<Self, TestkitError> {
-        Self::set_up(size, cache, None)
+        Self::set_up(size, cache, None, None)
+    }
+
+    /// A device of `size` without a cache that moves so many bytes a second in each direction,
+    /// whoever asks for them: also those that the kernel writes back by itself, on which
+    /// [`Caps`](crate::Caps) have no effect.
+    pub fn limited(size: Bytes, bytes_per_s: u64) -> Result<Self, TestkitError> {
+        Self::set_up(size, WriteCache::Through, None, Some(bytes_per_s))
     }
 
     /// An honest device that keeps all requests, and what size the `watched` file had at each
     /// flush.
     pub fn watching(size: Bytes, watched: &Path) -> Result<Self, TestkitError> {
-        Self::set_up(size, WriteCache::Own(Fault::None), Some(watched.to_owned()))
+        Self::set_up(size, WriteCache::Own(Fault::None), Some(watched.to_owned()), None)
     }
 
     fn set_up(
         size: Bytes,
         cache: WriteCache,
         watched: Option<PathBuf>,
+        bytes_per_s: Option<u64>,
     ) -> Result<Self, TestkitError> {
         let lease = Lease::acquire(Path::new(DISK_ROOT))?;
         for (name, bytes) in [(lease::BACKING, size.get()), (lease::SERVED, 0)] {
@@ -110,7 +120,7 @@ impl VolatileDevice {
             let made = File::create(&path).and_then(|file| file.set_len(bytes));
             made.map_err(TestkitError::file("create", &path))?;
         }
-        let mut device = Self { cache, watched, powered: None, lease };
+        let mut device = Self { cache, watched, bytes_per_s, powered: None, lease };
         device.power_on()?;
         Ok(device)
     }
@@ -154,11 +164,13 @@ impl VolatileDevice {
         let (backing, shown) = (dir.join(lease::BACKING), dir.join(lease::SERVED));
         let socket = dir.join(SOCKET);
         let _ = std::fs::remove_file(&socket);
-        let words = ["--foreground", "--exit-with-parent", "--filter=cache", "--unix"];
+        let words = ["--foreground", "--exit-with-parent", "--filter=cache"];
         let server = match self.cache.served() {
             Served::ByNbdkit(option) => {
                 let mut nbdkit = Command::new("nbdkit");
-                nbdkit.args(words).arg(&socket).arg("file").arg(&backing).arg(option);
+                nbdkit.args(words).args(self.bytes_per_s.map(|_| "--filter=rate"));
+                nbdkit.arg("--unix").arg(&socket).arg("file").arg(&backing).arg(option);
+                nbdkit.args(self.bytes_per_s.map(|bytes| format!("rate={}", 8 * bytes)));
                 Server::Nbdkit(start(&mut nbdkit)?)
             }
             Served::Here(fault) => {

@@ -14,7 +14,7 @@ use blockstone_base::rng;
 use blockstone_base::units::Bytes;
 use blockstone_sys::cached::{self, Look};
 use blockstone_sys::process;
-use blockstone_testkit::{Caps, DeviceSpec, DiskArray, FileSystem, LoopDevice};
+use blockstone_testkit::{Caps, DeviceSpec, FileSystem, LoopDevice, VolatileDevice};
 use rustix::fs::{Advice, fadvise};
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -204,9 +204,11 @@ fn once(
 ) -> Result<Measured> {
     fadvise(File::open(from)?, 0, None, Advice::DontNeed)?;
     let began = Instant::now();
-    let child = told(&mut shell, product, (from, to)).args(["-c", way.script]).spawn();
+    told(&mut shell, product, (from, to)).args(["-c", way.script]).stdout(Stdio::null());
+    let child = shell.spawn();
     let ended = process::wait(child.context("start sh")?)?;
     let seconds = began.elapsed().as_secs_f64();
+    eprintln!("  {seconds:.2} s");
     ensure!(ended.status.success(), "{}: {}", line(&shell), ended.status);
     let cached_mib = (cached(from)? + cached(to)?) as f64 / f64::from(1 << 20);
     Ok(Measured { name: way.name, seconds, cpu_s: ended.cpu.cpu_ns() as f64 / 1e9, cached_mib })
@@ -229,21 +231,30 @@ fn cached(path: &Path) -> Result<u64> {
     }
 }
 
-/// From one disk to another, each of which the kernel slows down.
+/// From one slow disk to another. What the kernel writes back for cp is not charged to cp, so the
+/// second is one that is slow for everybody.
 fn throttled(product: &Product<'_>) -> Result<Vec<Measured>> {
-    let rate = Some(THROTTLED);
-    let caps = Caps { read_bytes_per_s: rate, write_bytes_per_s: rate, ..Caps::default() };
-    let disk = || {
-        let size = Bytes(2 * THROTTLED_FILE.get());
-        LoopDevice::create(DeviceSpec { size, file_system: Some(FileSystem::Ext4), caps })
-    };
-    let disks = DiskArray::new(vec![disk()?, disk()?])?;
-    let at = |index: usize, name: &str| {
-        disks.disks()[index].mount_point().map(|mounted| mounted.join(name)).context("mount it")
-    };
-    let (from, to) = (at(0, "large")?, at(1, "copied")?);
+    let size = Bytes(2 * THROTTLED_FILE.get());
+    let caps = Caps { read_bytes_per_s: Some(THROTTLED), ..Caps::default() };
+    let first = LoopDevice::create(DeviceSpec { size, file_system: Some(FileSystem::Ext4), caps })?;
+    let from = first.mount_point().context("mount it")?.join("large");
     write(product, &from, THROTTLED_FILE)?;
-    compare(product, &LARGE[..2], (&from, &to), |program| disks.command(program))
+    let second = VolatileDevice::limited(size, THROTTLED)?;
+    let device = second.device().context("turn it on")?;
+    let mounted = product.scratch().join("second");
+    fs::create_dir(&mounted)?;
+    run_to_its_end(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(device))?;
+    run_to_its_end(Command::new("mount").arg(device).arg(&mounted))?;
+    let start = |program| first.command(program);
+    let compared = compare(product, &LARGE[..2], (&from, &mounted.join("copied")), start);
+    run_to_its_end(Command::new("umount").arg(&mounted))?;
+    compared
+}
+
+fn run_to_its_end(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("start {}", line(command)))?;
+    ensure!(status.success(), "`{}` failed with {status}", line(command));
+    Ok(())
 }
 
 /// What reads of a run take on the disk on which a file is copied over and over.
@@ -269,7 +280,8 @@ fn beside_a_run(product: &Product<'_>, from: &Path, data: &Path) -> Result<Vec<P
             ))?;
             let mut shell = Command::new("sh");
             told(&mut shell, product, (from, &to)).args(["-c", way.script]).process_group(0);
-            let mut beside = shell.stderr(Stdio::null()).spawn().context("start sh")?;
+            let quiet = shell.stdout(Stdio::null()).stderr(Stdio::null());
+            let mut beside = quiet.spawn().context("start sh")?;
             let ran = read_p99_ms(product, data);
             kill_process_group(Pid::from_child(&beside), Signal::TERM)?;
             beside.wait()?;

@@ -48,7 +48,7 @@ pub const ALL: &[Entry<Lab>] = &[
     Entry {
         name: "copy",
         doc: "What copy takes beside cp, dd, rsync and gzip, and what it does to reads of a run",
-        needs: &[Need::Root, Need::Loop, Need::Blkio, Need::Cachestat],
+        needs: &[Need::Root, Need::Loop, Need::Blkio, Need::Cachestat, Need::Nbdkit],
         run: copy::run,
     },
     Entry {
