@@ -1,4 +1,4 @@
-//! The same copy by cp(1), in turn with ours, so that both have the same machine.
+//! The same copy by cp(1), interleaved with ours.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,7 +13,7 @@ use blockstone_sys::process;
 use crate::CopyError;
 use crate::cost::{cached_bytes, drop_cached, page_cache_bytes};
 
-/// Ours, theirs, theirs, ours: what changes steadily on the machine affects both alike.
+/// In ABBA order, so that a steady drift of the machine affects both alike.
 pub const ROUNDS: [Tool; 4] = [Tool::Ours, Tool::Cp, Tool::Cp, Tool::Ours];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +34,8 @@ pub struct Round {
     pub all_cached_bytes: [Option<u64>; 2],
 }
 
-/// Measures a round of `act`, which makes `target` of `sources` and says its CPU seconds. The page
-/// cache has forgotten the files before.
+/// Measures one copy of `sources` to `target` by `act`, which returns its CPU seconds. The files
+/// are dropped from the page cache first.
 pub fn round(
     tool: Tool,
     (sources, target): (&[PathBuf], &Path),
@@ -60,8 +60,8 @@ pub fn round(
     })
 }
 
-/// `cp -a`, and what makes its target as durable as ours: `sync -f` would write what others have
-/// too, so each file is flushed. Says the CPU seconds of both.
+/// Runs `cp -a` and flushes each file of the target, so that it is as durable as ours (`sync -f`
+/// would also write the data of others). Returns the CPU seconds of both.
 pub fn cp(sources: &[PathBuf], target: &Path) -> Result<f64, CopyError> {
     let mut command = Command::new("cp");
     command.args(["--reflink=never", "--sparse=auto", "-a", "-T", "--"]);
@@ -83,7 +83,7 @@ pub fn cp(sources: &[PathBuf], target: &Path) -> Result<f64, CopyError> {
     Ok((cp.cpu.cpu_ns() + flushes) as f64 / 1e9)
 }
 
-/// A name beside `target` that is its own.
+/// A unique name beside `target`.
 pub fn beside(target: &Path, number: usize) -> PathBuf {
     let name = target.file_name().unwrap_or(OsStr::new("target"));
     let mut own = OsStr::new(".blockstone-against-").to_owned();

@@ -17,13 +17,13 @@ use rustix::io::Errno;
 
 use crate::CopyError;
 
-/// The kernel gives a file no more names of attributes, and no attribute more bytes (limits.h).
+/// Limit of the kernel for the list of names and for one value (limits.h).
 const XATTR_BYTES_MAX: usize = 65536;
-/// The lists that a new file gets from its directory.
+/// Access lists that a new file may inherit from its directory.
 const ACCESS_LISTS: [&CStr; 2] = [c"system.posix_acl_access", c"system.posix_acl_default"];
 const SET_ID: u32 = 0o6000;
 
-/// What a target could not be given.
+/// An attribute that a target could not be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lack {
     Owner,
@@ -118,7 +118,7 @@ impl Attributes {
         }
     }
 
-    /// Gives them to an open file or directory: the owner before the mode and the attributes,
+    /// Sets them on an open file or directory: the owner before mode and extended attributes,
     /// because a change of owner clears set-ID bits and capabilities; times last.
     pub fn apply(&self, file: impl AsFd, path: &Path, notes: &Notes) -> Result<(), CopyError> {
         let file = file.as_fd();
@@ -126,7 +126,7 @@ impl Attributes {
             keeps_owner(fchown(file, Some(self.owner.0), Some(self.owner.1)), path, notes)?;
         fchmod(file, Mode::from_raw_mode(self.mode_for(is_owned, path, notes)))
             .map_err(failed("set the mode of", path))?;
-        // A list that came from the directory would let in users whom the source keeps out.
+        // An inherited list could admit users whom the source excludes.
         for list in ACCESS_LISTS {
             if !self.extended.iter().any(|(name, _)| name.as_c_str() == list) {
                 match fremovexattr(file, list) {
@@ -150,7 +150,7 @@ impl Attributes {
         Ok(())
     }
 
-    /// The same for what cannot be opened: a link, a pipe, a device.
+    /// Sets them on a link, pipe or device, which cannot be opened.
     pub fn apply_at(
         &self,
         dir: impl AsFd,
@@ -180,7 +180,7 @@ impl Attributes {
         Ok(())
     }
 
-    /// Set-ID bits would make another owner's program of what it was.
+    /// Without the original owner, set-ID bits would grant the rights of another user.
     fn mode_for(&self, is_owned: bool, path: &Path, notes: &Notes) -> u32 {
         if is_owned || self.mode & SET_ID == 0 {
             return self.mode;
@@ -222,7 +222,7 @@ fn names(file: impl AsFd) -> io::Result<Vec<CString>> {
     Ok(names.filter_map(|name| CString::new(name).ok()).collect())
 }
 
-/// Asks with little room first, then with the most that there can be.
+/// Tries a small buffer first, then the largest size that the kernel allows.
 fn fetch(
     out: &mut Vec<u8>,
     ask: impl Fn(&mut Vec<u8>) -> rustix::io::Result<usize>,

@@ -10,11 +10,11 @@ use blockstone_sys::cached::{self, Look};
 use blockstone_sys::proc::{numbers, numbers_after};
 use blockstone_sys::{survey, usage};
 
-/// Longer than this, nobody waits to know what the page cache holds.
+/// Time limit for looking at the page cache.
 const PATIENCE: Duration = Duration::from_secs(5);
 const SECTOR_BYTES: u64 = 512;
 
-/// What a copy cost. What this user or kernel does not see is none.
+/// What a copy cost; `None` where this user or kernel cannot see it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
     pub seconds: f64,
@@ -23,9 +23,9 @@ pub struct Cost {
     /// Charged to this process as read from storage.
     pub charged_read_bytes: Option<u64>,
     pub charged_write_bytes: Option<u64>,
-    /// Of the devices of the sources, for whomever.
+    /// Read from the devices of the sources, by all processes.
     pub device_read_bytes: Option<u64>,
-    /// Of the devices of the target, likewise.
+    /// Written to the device of the target, by all processes.
     pub device_write_bytes: Option<u64>,
 }
 
@@ -96,8 +96,8 @@ fn moved(counters: &[PathBuf], field: usize) -> Option<u64> {
     Some(sectors.filter(|all| !all.is_empty())?.iter().sum::<u64>() * SECTOR_BYTES)
 }
 
-/// Bytes of these files in the page cache; none where the kernel does not tell (before Linux 6.5),
-/// and where a file system keeps its files in memory. Files that are not there have none.
+/// Bytes of these files in the page cache. `None` where the kernel does not say (before Linux 6.5)
+/// or the file system keeps its files in memory. A file that does not exist counts as 0.
 pub fn cached_bytes<'a>(files: impl IntoIterator<Item = &'a Path>) -> Option<u64> {
     let until = Instant::now() + PATIENCE;
     let mut bytes = 0;
@@ -124,7 +124,7 @@ pub fn drop_cached<'a>(files: impl IntoIterator<Item = &'a Path>) {
     }
 }
 
-/// Memory that holds pages of files, all of them: `Cached` of `/proc/meminfo`.
+/// Page cache of all files: `Cached` of `/proc/meminfo`.
 pub fn page_cache_bytes() -> Option<u64> {
     let text = std::fs::read("/proc/meminfo").ok()?;
     Some(numbers_after(&text, "Cached:")?.next()? * 1024)

@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::CopyError;
 
-/// Whether it is one, or a link to one, as names in /dev are.
+/// Whether the path is a block device, or a link to one, as names in /dev/disk are.
 pub fn is_device(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.file_type().is_block_device())
 }

@@ -52,7 +52,7 @@ pub enum CopyError {
 }
 
 impl CopyError {
-    /// Makes an error of one of the kernel's.
+    /// Makes an I/O error with the hint that fits it.
     pub(crate) fn io<'a, E: Into<io::Error>>(
         operation: &'static str,
         path: &'a Path,

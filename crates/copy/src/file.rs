@@ -114,7 +114,7 @@ pub struct Copied {
     /// Bytes that were moved or shared; holes are not among them.
     pub data_bytes: u64,
     pub method: Method,
-    /// Why it is no cheaper method.
+    /// Why no cheaper method was used.
     pub why: String,
     /// Empty if nothing asked for hashes, and where no bytes pass through this process.
     pub chunks: Vec<Chunk>,
@@ -125,7 +125,7 @@ pub struct Copied {
     pub verified: Verified,
 }
 
-/// What a copy asks of whoever started it, from several threads.
+/// Callbacks of a copy to its caller, from several threads.
 pub trait Watch: Sync {
     /// `bytes` more were moved. `Break` ends the copy as soon as it can be resumed.
     fn moved(&self, bytes: u64) -> ControlFlow<()>;
@@ -133,7 +133,8 @@ pub trait Watch: Sync {
     fn pace(&self, bytes: u64);
 }
 
-/// Gives the target, the second file, what it carries besides its bytes, before it gets its name.
+/// Copies attributes from the source (first) to the target (second), before the target gets its
+/// name.
 pub type Carry<'a> = &'a dyn Fn(&File, &File) -> Result<(), CopyError>;
 
 /// Copies one regular file. Several are cheaper with a [`Copier`] for all.

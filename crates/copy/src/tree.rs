@@ -15,7 +15,7 @@ pub use pace::{Steady, smooth_request};
 pub use plan::{Entry, Kind, Plan, PlanError, pipe_target, plan, shown};
 pub use run::{Settings, Step, copy};
 
-/// What one of several could not be copied for; the others are.
+/// Why one file could not be copied; the others are copied all the same.
 #[derive(Debug)]
 pub struct Failure {
     pub path: PathBuf,
@@ -32,7 +32,7 @@ pub struct CopiedFile {
     pub seconds: Option<f64>,
 }
 
-/// What came of a plan.
+/// The result of a plan.
 #[derive(Debug, Default)]
 pub struct Outcome {
     pub files: Vec<CopiedFile>,

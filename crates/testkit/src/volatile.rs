@@ -95,9 +95,9 @@ impl VolatileDevice {
         Self::set_up(size, cache, None, None)
     }
 
-    /// A device of `size` without a cache that moves so many bytes a second in each direction,
-    /// whoever asks for them: also those that the kernel writes back by itself, on which
-    /// [`Caps`](crate::Caps) have no effect.
+    /// A device of `size` without a cache that moves at most this many bytes a second in each
+    /// direction, also for what the kernel writes back by itself, on which [`Caps`](crate::Caps)
+    /// have no effect.
     pub fn limited(size: Bytes, bytes_per_s: u64) -> Result<Self, TestkitError> {
         Self::set_up(size, WriteCache::Through, None, Some(bytes_per_s))
     }

@@ -43,7 +43,7 @@ pub const VERB: Verb = Verb {
     ..Verb::PLAIN
 };
 
-/// A copy that ended, well or not.
+/// A copy that completed or failed.
 struct Ran {
     outcome: Outcome,
     cost: Cost,

@@ -18,7 +18,7 @@ const BATCH: usize = 256;
 /// Threads that wait until files are durable.
 const SYNCS: usize = 16;
 
-/// A job of a batch, with what gives its target what it carries.
+/// A job of a batch and its `carry` function.
 #[derive(Clone, Copy)]
 pub struct BatchJob<'a> {
     pub job: Job<'a>,
@@ -87,7 +87,7 @@ impl Copier {
         ends.into_iter().flatten().collect()
     }
 
-    /// Makes a target of a source that fits into one request, all but its name; none for others.
+    /// Copies a source that fits into one request to its temporary name; `None` for larger ones.
     fn fill_small<'a>(
         &mut self,
         index: usize,
@@ -149,7 +149,7 @@ fn sync_all(
     });
 }
 
-/// Does something with each; those that fail leave.
+/// Calls `step` for each file; a file that fails is removed from `smalls`.
 fn each(
     smalls: &mut BTreeMap<usize, Small<'_>>,
     ends: &mut [Option<Result<Copied, CopyError>>],

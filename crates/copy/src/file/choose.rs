@@ -1,4 +1,4 @@
-//! Which method a pair of files can have, and why it is no cheaper one.
+//! Chooses the method for a pair of files and says why no cheaper one is possible.
 
 use std::fs::File;
 use std::io;
@@ -57,7 +57,7 @@ fn file_system(file: &File) -> i64 {
     fstatfs(file).map_or(0, |found| found.f_type)
 }
 
-/// Why these files cannot share blocks; nothing if they do now.
+/// Makes the target share the blocks of the source. Returns why it cannot.
 pub(super) fn reflink(pair: &Pair<'_>) -> Result<(), String> {
     let device = |file: &File| file.metadata().map(|it| it.dev()).unwrap_or_default();
     let kinds = [pair.source, &pair.part.file].map(file_system);
@@ -69,7 +69,7 @@ pub(super) fn reflink(pair: &Pair<'_>) -> Result<(), String> {
         .map_err(|errno| format!("no reflink: {}", io::Error::from(errno)))
 }
 
-/// Why no server copies these files; nothing if one may.
+/// Checks whether a server can copy these files. Returns why it cannot.
 pub(super) fn server(pair: &Pair<'_>) -> Result<(), String> {
     let files = [pair.source, &pair.part.file];
     let kinds = files.map(file_system);
@@ -212,13 +212,13 @@ impl Side<'_> {
         Ok(End { file, align, uncached: false, drops: kind == BTRFS })
     }
 
-    /// Why the page cache keeps what passes through it; nothing if it need not.
+    /// Checks whether the file system supports `RWF_DONTCACHE`. Returns why it does not.
     fn uncached(&self) -> Result<(), String> {
         let size = self.file.metadata().map_or(0, |it| it.len());
         let flags = ReadWriteFlags::from_bits_retain(RWF_DONTCACHE as u32);
         let mut byte = [0];
         let mut into = [io::IoSliceMut::new(&mut byte)];
-        // At the end there is nothing to read, but the flag is looked at.
+        // A read at the end of the file returns nothing, but the kernel checks the flag.
         let tried = preadv2(self.file, &mut into, size, flags);
         tried.map(drop).map_err(|errno| format!("RWF_DONTCACHE: {}", io::Error::from(errno)))
     }

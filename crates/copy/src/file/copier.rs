@@ -31,10 +31,11 @@ const PAGE_BYTES: u64 = 4096;
 const RESUMABLE_BYTES: u64 = 256 << 20;
 const REQUEST_MOST: u64 = 1 << 30;
 const IN_FLIGHT_MOST: u32 = 1024;
-/// A server copies so much before it is looked whether to go on.
+/// Bytes per `copy_file_range` call; interruption is checked between calls.
 const SERVED_BYTES: u64 = 128 << 20;
 
-/// Makes what serves requests, of so many slots of so many bytes; and why it is no io_uring.
+/// Opens the two files for requests, with this number of slots of this many bytes; also returns why
+/// it is not an io_uring.
 pub(super) type Open =
     fn([Arc<BlockFile>; 2], usize, usize) -> Result<(Box<dyn Io>, Option<String>), CopyError>;
 
@@ -62,12 +63,12 @@ pub struct Copier {
     without_ring: Option<String>,
 }
 
-/// What is in a target that does not have its name yet.
+/// What was copied into a target that still has its temporary name.
 pub(super) struct Filled {
     method: Method,
     why: String,
     progress: Progress,
-    /// What a target can be verified with: it was written by this process.
+    /// Whether this process read and wrote the bytes, so that there are hashes to verify.
     is_moved: bool,
 }
 
@@ -123,7 +124,7 @@ impl Copier {
         }
     }
 
-    /// Makes requests of this size from now on.
+    /// Changes the request size; memory for requests is allocated again when it is needed.
     fn use_request(&mut self, request: Bytes) {
         if self.options.request != request {
             self.options.request = request;
@@ -131,7 +132,7 @@ impl Copier {
         }
     }
 
-    /// Gets the bytes of a file of a batch into its target.
+    /// Copies the bytes of one file of a batch.
     pub(super) fn fill_one(
         &mut self,
         pair: &Pair<'_>,
@@ -141,8 +142,8 @@ impl Copier {
         self.fill(pair, source, None, watch)
     }
 
-    /// Gets the bytes into the target. `keeps` becomes true once it could go on from there; there
-    /// is none for a file of a batch.
+    /// Copies the bytes into the target. `keeps` is set once an interrupted copy could be resumed;
+    /// it is `None` for a file of a batch.
     fn fill(
         &mut self,
         pair: &Pair<'_>,
@@ -245,7 +246,8 @@ impl Copier {
         Ok(Filled { method: moved.method, why: whys.join("; "), progress, is_moved: true })
     }
 
-    /// Makes the target what it should be, all but its name.
+    /// Verifies the target, checks that the source did not change, and makes the target durable. It
+    /// keeps its temporary name.
     fn complete(
         &mut self,
         pair: &Pair<'_>,
@@ -273,7 +275,7 @@ impl Copier {
         self.verify(part, &filled.progress.chunks, watch)
     }
 
-    /// If that was asked for: whether the target has what these chunks had.
+    /// Reads the target again and compares it with the hashes of these chunks, if `--verify` asks.
     pub(super) fn verify(
         &mut self,
         part: &Part<'_>,
@@ -315,7 +317,7 @@ impl Copier {
         Ok(&mut **self.io.insert(io))
     }
 
-    /// Keeps memory, and no file open.
+    /// Closes the files but keeps the memory.
     pub(super) fn let_go(&mut self) {
         let Some(io) = &mut self.io else { return };
         let nothing = BlockFile::open(Path::new("/dev/null"), Access::Read, false).map(Arc::new);
@@ -359,7 +361,7 @@ pub(super) fn set_size(part: &Part<'_>, bytes: u64) -> Result<(), CopyError> {
     part.file.set_len(bytes).map_err(CopyError::io("resize", &part.part_path()))
 }
 
-/// Fails when the source is not what it was before it was read.
+/// Fails if the source changed since `before`.
 pub(super) fn unchanged(pair: &Pair<'_>, before: &Identity) -> Result<(), CopyError> {
     let now = Identity::of(pair.source).map_err(CopyError::io("look at", pair.source_path))?;
     match before.difference(&now) {
@@ -373,7 +375,8 @@ fn data_of(source: &File, identity: &Identity) -> u64 {
     std::iter::from_fn(|| spans.next().ok().flatten()).map(|span| u64::from(span.len)).sum()
 }
 
-/// Has the server copy; or why it does not, with nothing copied. Returns bytes of data.
+/// Lets the server copy. Returns the bytes of data, or why the server refused before anything was
+/// copied.
 fn serve(
     pair: &Pair<'_>,
     source: &Identity,

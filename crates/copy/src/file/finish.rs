@@ -144,14 +144,15 @@ impl<'a> Part<'a> {
             return Ok((Some(claims), sidecar));
         }
         self.remove_sidecar();
-        // What is in the file is of another source, or nobody knows what it is.
+        // The file holds data of another source, or data of which nothing is known.
         self.file.set_len(0).map_err(CopyError::io("resize", &self.part_path()))?;
         let file = self.dir.create_new(&self.sidecar).map_err(failed("create"))?;
         Ok((None, Sidecar::start(file, source, request).map_err(failed("write"))?))
     }
 
     fn remove_sidecar(&self) {
-        // It may not be there. One that stays claims what a later copy finds to be untrue.
+        // It may not exist. If it cannot be removed, a later resume finds that its claims do not
+        // hold.
         let _ = self.dir.remove(&self.sidecar);
     }
 
@@ -196,7 +197,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Makes the name durable, unless its directory is among those that are since.
+    /// Makes the name durable, unless its directory was synced already.
     pub(super) fn end(self, synced: &mut Vec<*const HeldDir>) -> Result<(), CopyError> {
         if !synced.contains(&std::ptr::from_ref(self.dir)) {
             let sync = self.dir.sync(Path::new(""));
@@ -210,8 +211,8 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Whether nobody else can have made it, to read what is written to it or to have another file of
-/// this user written to: others may write to the directory.
+/// Whether the left-over belongs to this user alone. Where others may write to the directory, one
+/// of theirs could expose what is written, or be another name of a file of this user.
 fn is_own(file: &File) -> bool {
     let me = rustix::process::geteuid().as_raw();
     file.metadata().is_ok_and(|found| found.uid() == me && found.nlink() == 1)

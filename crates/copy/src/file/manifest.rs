@@ -1,5 +1,5 @@
 //! A list of files with the hashes of their chunks, one JSON line a file: what a copy held when it
-//! was made, to be compared later. Whoever reads it does not trust it.
+//! was made, to be compared later. It is untrusted input.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -19,11 +19,11 @@ use super::io::End;
 use super::{Chunk, Copier, Options, Verified, Watch, choose, verify};
 use crate::CopyError;
 
-/// A line is not longer: a file of 16 TiB in chunks of 8 MiB.
+/// Longest accepted line: a file of 16 TiB in chunks of 8 MiB.
 const LINE_BYTES: u64 = 128 << 20;
 const CHUNK_BYTES: u32 = 1 << 30;
 const PAGE_BYTES: u64 = 4096;
-/// Memory for requests, whatever the size of chunks, or one chunk.
+/// Memory for requests; at least one chunk.
 const MEMORY_BYTES: u64 = 256 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,13 +31,13 @@ pub struct Entry {
     /// Below the target, without `..`.
     pub path: PathBuf,
     pub size_bytes: u64,
-    /// In their order. What lies between them is zeros.
+    /// In ascending order; the gaps between them are holes.
     pub chunks: Vec<Chunk>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Compared {
-    /// `medium_bytes` is none if nothing shows that the bytes came from the medium.
+    /// `medium_bytes` is `None` if nothing shows that the bytes came from the medium.
     Equal {
         read_bytes: u64,
         medium_bytes: Option<u64>,
@@ -85,7 +85,7 @@ pub fn write(out: &mut dyn Write, entry: &Entry) -> io::Result<()> {
     out.write_all(&line)
 }
 
-/// The entries of a manifest, each or why it is none; nothing follows an error.
+/// The entries of a manifest. An error ends the iteration.
 pub fn read<'a>(
     mut from: impl BufRead + 'a,
 ) -> impl Iterator<Item = Result<Entry, CopyError>> + 'a {
@@ -107,7 +107,7 @@ pub fn read<'a>(
     })
 }
 
-/// The entry of a line, or why it is none.
+/// Parses one line.
 pub fn parse(line: &[u8]) -> Result<Entry, String> {
     let line: Line = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     let path = match (line.path, line.path_bytes) {
@@ -183,7 +183,7 @@ pub fn check(entry: &Entry, root: &Path, options: &Options) -> Result<Compared, 
     })
 }
 
-/// Direct, if the chunks lie as direct requests must.
+/// Opens the file direct if the chunks are aligned for direct requests.
 fn end_for(
     file: &File,
     path: &Path,
@@ -198,7 +198,8 @@ fn end_for(
     choose::cached(file, path, &reopen)
 }
 
-/// The chunks of an entry, and those of the data between them, which should be zeros.
+/// Chunks to read: those of the entry, and any data in the gaps between them, which should be
+/// zeros.
 fn with_zeros(entry: &Entry, file: &File, request: u64) -> Result<Vec<Chunk>, rustix::io::Errno> {
     let mut all = entry.chunks.clone();
     let mut spans = Spans::of(file, entry.size_bytes, request, PAGE_BYTES);

@@ -1,5 +1,6 @@
 //! Moves chunks: each slot reads one from the source, then writes it to the target, and all slots
-//! do so at the same time. What is in the target may be compared with a hash first, or only.
+//! do so at the same time. For resume and verification, the target's chunk is read and compared
+//! with a hash.
 
 use std::ops::ControlFlow;
 
@@ -16,7 +17,7 @@ use crate::CopyError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
     Copy,
-    /// Unless the target has it with this hash.
+    /// Copy, unless the target's chunk has this hash.
     CopyUnless(u128),
     /// Only read the target.
     Look,
@@ -33,7 +34,7 @@ pub(super) struct Done {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     Copied,
-    /// The target should have had it, and had not.
+    /// An interrupted copy claimed it, but the target did not have it.
     CopiedAgain,
     /// In the target.
     Found,
@@ -62,7 +63,7 @@ struct Flight {
     step: Step,
     moving: Moving,
     hash: Option<u128>,
-    /// Pages of the source that nobody had cached.
+    /// Parts of the source that were not cached before.
     fresh: Vec<Span>,
 }
 
@@ -73,7 +74,7 @@ pub(super) struct Mover<'a> {
     pub watch: &'a dyn Watch,
 }
 
-/// A source of chunks, and who takes what was done with them.
+/// Supplies chunks and receives what was done with them.
 pub(super) trait Plan {
     fn next(&mut self) -> Result<Option<(Span, Work)>, CopyError>;
     /// `Break` ends the copy.
@@ -81,8 +82,8 @@ pub(super) trait Plan {
 }
 
 impl Mover<'_> {
-    /// Works until the plan has no chunk left, or ends it. Fails with the first error, after the
-    /// kernel has answered for all that is in flight.
+    /// Moves chunks until the plan has none left or ends the copy. Fails with the first error,
+    /// after all requests in flight have completed.
     pub(super) fn run(&mut self, plan: &mut dyn Plan) -> Result<ControlFlow<()>, CopyError> {
         let mut flights: Vec<Option<Flight>> = (0..self.io.slots()).map(|_| None).collect();
         let mut free: Vec<usize> = (0..flights.len()).rev().collect();
@@ -105,8 +106,8 @@ impl Mover<'_> {
             if free.len() == flights.len() && !more {
                 return end;
             }
-            // One new chunk at a time: what has been answered goes on before the next one starts,
-            // which may have to wait for its turn.
+            // Start one chunk at a time: completed requests are processed before the next chunk,
+            // which the rate limit may delay.
             self.io.answers(!more || free.is_empty(), &mut answers)?;
             for (slot, result) in answers.drain(..) {
                 let Some(flight) = flights[slot].as_mut() else { continue };
@@ -157,7 +158,7 @@ impl Mover<'_> {
         self.io.push(&flight.moving.request(slot, end));
     }
 
-    /// Takes an answer; the chunk is done, or its next request is in flight.
+    /// Handles a completion: the chunk is done, or its next request is sent.
     fn step(
         &mut self,
         slot: usize,

@@ -10,7 +10,7 @@ use super::extents::Span;
 use super::io::{End, Request};
 use crate::CopyError;
 
-/// Requests that the kernel answers without moving anything are repeated so often.
+/// Requests that move no bytes are repeated at most this often.
 const TRIES: u32 = 1000;
 const PAUSE: Duration = Duration::from_millis(1);
 

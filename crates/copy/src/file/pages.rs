@@ -1,5 +1,5 @@
-//! Pages that a copy brings into the page cache, to be dropped again; those that were there before
-//! are of others and stay.
+//! Drops the pages that a copy brought into the page cache. Pages that were cached before belong
+//! to others and stay.
 
 use std::os::fd::AsFd;
 
@@ -8,11 +8,11 @@ use rustix::fs::{Advice, fadvise};
 
 use super::extents::Span;
 
-/// Parts of a chunk that are looked at by themselves if some of its pages are cached.
+/// Granularity of the search where a chunk is cached in part.
 const PART_BYTES: u32 = 128 << 10;
 
-/// The parts of a span of which no page is cached. A kernel that does not say (before Linux 6.5)
-/// shows none: pages of others are not dropped on a guess.
+/// The parts of a span of which no page is cached. Empty where the kernel does not say (before
+/// Linux 6.5): pages of others are not dropped on a guess.
 pub(super) fn missing(file: impl AsFd, span: Span) -> Vec<Span> {
     let cached = |span: Span| cached::of_part(&file, span.offset, u64::from(span.len));
     match cached(span) {

@@ -18,16 +18,16 @@ use super::resume::Identity;
 use super::{Carry, Chunk, Copier, Method, Options, Verified, Watch};
 use crate::CopyError;
 
-/// What the kernel lets anybody have for a pipe, unless it was told otherwise.
+/// The largest pipe that the kernel gives to any user by default (/proc/sys/fs/pipe-max-size).
 const PIPE_BYTES: usize = 1 << 20;
-/// A file that grows has room made for so much at once, at least and at most.
+/// The least and the most bytes that are reserved at once for a file that grows.
 const ROOM: (u64, u64) = (64 << 20, 4 << 30);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piped {
     pub bytes: u64,
     pub method: Method,
-    /// Why it is no cheaper method.
+    /// Why no cheaper method was used.
     pub why: String,
     /// Whether the reader of the pipe went before its end.
     pub broken: bool,
@@ -241,7 +241,7 @@ fn make_room(part: &Part<'_>, room: u64) -> Result<u64, CopyError> {
     set_size(part, room + more)?;
     let free = fstatvfs(&part.file).map_or(0, |it| it.f_bavail.saturating_mul(it.f_frsize));
     if free / 2 > more {
-        // Only to be faster: where it fails, what is written takes its room by itself.
+        // Only an optimisation: without it, each write allocates its own blocks.
         let _ = fallocate(&part.file, FallocateFlags::empty(), room, more);
     }
     Ok(room + more)

@@ -1,4 +1,4 @@
-//! What is to be copied of one file, and what is done: kept, so that it can go on.
+//! Which chunks of a file are left to copy, and the record of those that are durable, for resume.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,7 +17,7 @@ use super::resume::Sidecar;
 use super::{Chunk, Watch};
 use crate::CopyError;
 
-/// Chunks are made durable after so many, or so much time.
+/// Chunks are made durable after this many, or after this much time.
 const DURABLE_CHUNKS: usize = 256;
 const DURABLE_EVERY: Duration = Duration::from_secs(1);
 
@@ -27,7 +27,7 @@ pub(super) struct CopyPlan<'a> {
     pub watch: &'a dyn Watch,
     pub claims: BTreeMap<u64, Chunk>,
     pub sidecar: Option<Sidecar>,
-    /// Have room reserved for data before they are written.
+    /// Reserve blocks for a range of data before it is written.
     pub reserves: bool,
     /// Drop the target's pages once they are durable.
     pub drops: bool,
@@ -59,7 +59,7 @@ impl Default for Durable {
 }
 
 impl CopyPlan<'_> {
-    /// Makes what was written durable, and claims it.
+    /// Makes the written chunks durable and records them in the sidecar.
     pub(super) fn keep(&mut self) -> Result<(), CopyError> {
         self.durable.at = Instant::now();
         if self.durable.spans.is_empty() || self.sidecar.is_none() && !self.drops {
@@ -86,8 +86,8 @@ impl CopyPlan<'_> {
         let path = self.part.part_path();
         let failed = |errno: Errno| CopyError::io("reserve room in", &path)(io::Error::from(errno));
         let file: &File = &self.part.file;
-        // fallocate fills the file system before it fails, which affects all of its users. What an
-        // interrupted copy has reserved already is not needed twice.
+        // fallocate fills the file system before it fails, which affects all of its users, so free
+        // space is checked first. A resumed copy may have reserved its blocks already.
         let found = fstatvfs(file).map_err(failed)?;
         let free = found.f_bavail.saturating_mul(found.f_frsize);
         if end - start > free && !self.part.is_left {

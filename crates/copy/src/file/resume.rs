@@ -1,5 +1,5 @@
 //! What an interrupted copy leaves beside its target, so that it can go on: which chunks are
-//! durable, and their hashes. Whoever reads it does not trust it.
+//! durable, and their hashes. It is untrusted input.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -41,7 +41,7 @@ impl Identity {
         })
     }
 
-    /// What of it is another; none if nothing is.
+    /// How `now` differs; `None` if it does not.
     pub(super) fn difference(&self, now: &Self) -> Option<String> {
         if self.size_bytes != now.size_bytes {
             return Some(format!("its size went from {} to {}", self.size_bytes, now.size_bytes));
@@ -163,7 +163,7 @@ impl Sidecar {
         Ok(Self { file, seed: seed_of(&head), records: 0 })
     }
 
-    /// One that goes on behind its whole records.
+    /// Continues an existing sidecar after its last whole record.
     pub(super) fn go_on(mut file: File, claims: &Claims) -> io::Result<Self> {
         file.set_len(claims.whole_bytes)?;
         file.seek(io::SeekFrom::End(0))?;

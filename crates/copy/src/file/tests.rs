@@ -26,7 +26,7 @@ mod places;
 const REQUEST: u64 = 64 << 10;
 const NAME: &str = "target";
 
-/// Lets everything pass, or ends the copy after so many bytes.
+/// Never ends the copy, or ends it after this many bytes.
 #[derive(Default)]
 struct Until(Option<u64>, AtomicU64);
 

@@ -10,9 +10,9 @@ use blockstone_base::units::Bytes;
 
 use crate::file::Watch;
 
-/// No request takes more of the rate at once.
+/// The longest time that one request may take at the given rate.
 const SMOOTH: Duration = Duration::from_millis(50);
-/// Smaller requests cost more than an even rate is worth.
+/// The smallest request size that a rate leads to.
 const REQUEST_BYTES_MIN: u64 = 64 << 10;
 
 /// The largest power of two that is moved in 50 ms at that rate, and no more than was asked for.
@@ -39,7 +39,7 @@ impl Pace {
     pub fn wait(&self, bytes: u64, end: &AtomicBool) {
         let start = {
             let Ok(mut free_at) = self.free_at.lock() else { return };
-            // Time that nobody used is not saved for a burst.
+            // Unused time does not accumulate into a burst.
             let start = (*free_at).max(Instant::now());
             *free_at = start + Duration::from_nanos((bytes as f64 * self.ns_per_byte) as u64);
             start

@@ -20,10 +20,10 @@ use super::Failure;
 use crate::attributes::{Attributes, Lack, Notes, failed};
 use crate::file::{Method, Options};
 
-/// The kernel takes no longer path (limits.h), its end included.
+/// Longest path that the kernel accepts (limits.h), without its final zero.
 const PATH_BYTES_MAX: usize = 4095;
 
-/// What is not started.
+/// Why a copy is refused before anything is written.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     #[error("copy {}: {source}\nhint: {hint}", shown(path))]
@@ -69,7 +69,7 @@ pub enum PlanError {
     NoSpace { path: PathBuf, needed: Bytes, free: Bytes },
 }
 
-/// A path for people, on one line: control characters and bytes that are no text as `\x..`.
+/// A path for messages: control characters and bytes that are not UTF-8 appear as `\x..`.
 pub fn shown(path: &Path) -> String {
     let mut text = String::new();
     let escape = |text: &mut String, bytes: &[u8]| {
@@ -141,7 +141,7 @@ pub enum Kind {
     Special(FileType, u64, Attributes),
 }
 
-/// Looks at everything and refuses what cannot end well. Nothing is written.
+/// Walks the sources and refuses what would fail later. Writes nothing.
 pub fn plan(sources: &[PathBuf], target: &Path, options: &Options) -> Result<Plan, PlanError> {
     let (root, only_name) = root(sources, target)?;
     let mut walk = Walk {
@@ -229,8 +229,7 @@ fn name_of(source: &Path) -> Result<OsString, PlanError> {
     name.ok_or_else(|| refused(io::ErrorKind::InvalidInput.into()))
 }
 
-/// By the names in `sources`, so before links. On file systems that share blocks a copy may need
-/// none.
+/// Refuses a copy that does not fit. On file systems that share blocks, a copy may need no space.
 fn refuse_without_space(plan: &Plan, options: &Options) -> Result<(), PlanError> {
     let room = fstatvfs(&plan.root);
     let shares = matches!(options.method, None | Some(Method::Reflink))
@@ -378,7 +377,7 @@ impl Walk {
         source: &Path,
         target: &Path,
     ) -> rustix::io::Result<()> {
-        // What is in it could not be named. It also bounds how deep this goes.
+        // Its entries would exceed the longest path. This also bounds the recursion.
         if source.as_os_str().len() > PATH_BYTES_MAX {
             return Err(Errno::NAMETOOLONG);
         }

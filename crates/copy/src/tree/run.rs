@@ -25,12 +25,12 @@ use crate::CopyError;
 use crate::attributes::{Attributes, Notes, failed};
 use crate::file::{BatchJob, Copier, Job, Options, Watch};
 
-/// How often whoever waits is told how far it is.
+/// How often progress is reported.
 const TICK: Duration = Duration::from_millis(50);
-/// So much is begun before the first of it is durable, and copied again if it is interrupted.
+/// Bytes in progress before the first of them are durable; an interrupted copy moves them again.
 const BATCH_FILES: usize = 64;
 const BATCH_BYTES: u64 = 64 << 20;
-/// Until its attributes are set, nobody else looks into a directory.
+/// Mode of a new directory until its attributes are set.
 const NEW_DIRECTORY: Mode = Mode::RWXU;
 
 #[derive(Clone, Debug)]
@@ -51,8 +51,8 @@ pub struct Step<'a> {
     pub file: &'a Path,
 }
 
-/// Carries out a plan. What fails for one file is in the outcome, and the others are copied. When
-/// `progress` says false, it ends as soon as it can be resumed.
+/// Carries out a plan. A file that fails is listed in the outcome, and the others are copied. When
+/// `progress` returns false, the copy ends as soon as it can be resumed.
 pub fn copy(
     plan: Plan,
     settings: &Settings,
@@ -87,7 +87,7 @@ pub fn copy(
 #[derive(Default)]
 struct Results {
     outcome: Outcome,
-    /// Entries that are not there: what is below them, or another name of them, cannot be either.
+    /// Entries that failed; what is below them and their other names cannot be made either.
     absent: Vec<usize>,
     /// Directories, with what they were when they were made or found.
     made: Vec<(usize, Node)>,
@@ -276,7 +276,7 @@ impl Run<'_> {
     fn work(&self, queue: &Queue<'_>) {
         let mut copier = match Copier::new(self.settings.file) {
             Ok(copier) => copier,
-            // A file says why; other threads may have more luck with the rest.
+            // Reported for one file; other threads may still copy the rest.
             Err(error) => {
                 if let Some(&index) = queue.take(0).first() {
                     self.fails(index, error);
@@ -379,7 +379,7 @@ impl Run<'_> {
             {
                 continue;
             }
-            // Its first name could not be copied, which was said.
+            // Its first name failed, which was reported.
             if let Kind::Same(first) = entry.kind
                 && self.with(|results| results.absent.contains(&first))
             {
@@ -432,7 +432,7 @@ impl Run<'_> {
         if FileType::from_raw_mode(there.st_mode) == FileType::Directory {
             return Err(failed("replace", &path)(Errno::ISDIR));
         }
-        // The old one is there until the new one is.
+        // The old one is replaced by a rename, so that the name always exists.
         let new =
             PathBuf::from(format!(".blockstone-{}", rustix::process::getpid().as_raw_nonzero()));
         match unlinkat(&dir, &new, AtFlags::empty()) {
@@ -441,7 +441,7 @@ impl Run<'_> {
         }
         make(&new)?;
         let rename = dir.rename(&new, name);
-        // Of two names of one file, rename(2) leaves both.
+        // rename(2) does nothing if both are names of the same file.
         let _ = unlinkat(&dir, &new, AtFlags::empty());
         rename.map(|()| Done::Made).map_err(|source| CopyError::Io {
             operation: "replace",
@@ -510,8 +510,8 @@ fn replaced(operation: &'static str, path: &Path) -> CopyError {
     }
 }
 
-/// Whether the target is what a copy leaves: as long as the source and of the same time, which a
-/// target gets last.
+/// Whether an earlier copy completed this target: it has the size and the modification time of the
+/// source, which a copy sets last.
 fn is_complete(entry: &Entry, dir: &HeldDir, name: &Path) -> Result<bool, CopyError> {
     let stat = |found: rustix::io::Result<rustix::fs::Stat>| match found {
         Ok(found) => Ok(Some(found)),

@@ -24,7 +24,7 @@ pub fn run(args: &CopyArgs, sources: &[PathBuf], target: &Path, context: &Contex
     let mut rounds: Vec<Round> = Vec::new();
     let mut first = Some(plan);
     for (number, tool) in ROUNDS.into_iter().enumerate() {
-        // What ours makes first stays, the rest is removed.
+        // The first target stays; the others are removed.
         let own = if number == 0 { made.clone() } else { against::beside(&made, number) };
         let plan = match (tool, first.take()) {
             (Tool::Ours, Some(plan)) => Some(plan),

@@ -6,7 +6,7 @@ use blockstone_base::units::Bytes;
 use blockstone_copy::file::Method;
 use clap::{Args, ValueEnum, ValueHint};
 
-/// What only a copy to a target has.
+/// Options that need a copy to a target.
 const COPYING: [&str; 4] = ["force", "resume", "manifest", "against"];
 
 /// Arguments of `copy`.

@@ -47,9 +47,9 @@ pub struct CopyDocument<'a> {
     /// Charged by the kernel to this process as read from storage.
     charged_read_bytes: Option<u64>,
     charged_write_bytes: Option<u64>,
-    /// Moved by the devices of the sources, for whomever.
+    /// Read from the devices of the sources, by all processes.
     device_read_bytes: Option<u64>,
-    /// Moved by the device of the target, for whomever.
+    /// Written to the device of the target, by all processes.
     device_write_bytes: Option<u64>,
     end: &'a End,
     /// What could not be copied.

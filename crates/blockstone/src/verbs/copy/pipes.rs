@@ -97,7 +97,7 @@ fn own(stream: impl AsFd) -> std::io::Result<File> {
     Ok(File::from(stream.as_fd().try_clone_to_owned()?))
 }
 
-/// Runs `act`; how far it is shows on a terminal. An interrupted one has moved nothing that counts.
+/// Runs `act` and shows its progress. An interrupted pipe leaves no target.
 fn through(
     args: &CopyArgs,
     (source, target): (&Path, &Path),

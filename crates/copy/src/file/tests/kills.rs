@@ -56,7 +56,7 @@ fn a_copy_that_is_killed_goes_on() {
         std::thread::sleep(Duration::from_millis(wait));
         child.kill().unwrap();
         child.wait().unwrap();
-        // Most end one after the other what was begun; some end what was left at once.
+        // Most complete started chunks one by one; some complete all that are left at once.
         if kill % 4 == 3 && !place.target().exists() {
             let resumed = place.copy(resume).unwrap();
             resumed_bytes += resumed.resumed_bytes;

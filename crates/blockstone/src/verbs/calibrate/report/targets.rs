@@ -69,8 +69,8 @@ fn headline<'a>(findings: &'a Findings, name: &str, group: Group) -> Option<&'a 
 }
 
 /// The target whose random reads take the longest, where that is more than chance: the intervals at
-/// the headline are apart, or it is the slowest in all points of random reads and these are so many
-/// that targets which are alike would rarely agree so.
+/// the headline are apart, or it is the slowest in all points of random reads, and there are enough
+/// points that equal targets would rarely give the same order in all of them.
 fn slowest(findings: &Findings) -> Option<&TargetShare> {
     let shares = &random_reads(findings)?.targets;
     let (fastest, slowest) = extremes(shares)?;
