@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use blockstone_testkit::{Ran, blockstone_binary, run};
+use blockstone_testkit::{blockstone_binary, run};
 
 use super::Place;
 
@@ -16,13 +16,15 @@ fn limited(place: &Place, limit: &str, value: u32, arguments: &[&str]) -> Comman
 
 const WATCH: [&str; 5] = ["watch", "--once", "--for", "200ms", "--no-bpf"];
 
-/// The least memory in KiB, to `step`, with which the program does what `is_enough` asks for.
-fn least(place: &Place, arguments: &[&str], step: u32, is_enough: fn(&Ran) -> bool) -> u32 {
-    let (mut too_little, mut enough) = (1_000, 1_000_000);
+/// The least memory in KiB, to `step`, that `is_enough`: the first of these is not, the second is.
+fn least(
+    (mut too_little, mut enough): (u32, u32),
+    step: u32,
+    is_enough: impl Fn(u32) -> bool,
+) -> u32 {
     while enough - too_little > step {
         let middle = u32::midpoint(too_little, enough);
-        let ran = run(&mut limited(place, "-v", middle, arguments));
-        *if is_enough(&ran) { &mut enough } else { &mut too_little } = middle;
+        *if is_enough(middle) { &mut enough } else { &mut too_little } = middle;
     }
     enough
 }
@@ -47,15 +49,17 @@ fn watches_with(place: &Place, kibibytes: u32) -> bool {
 #[test]
 fn without_memory_it_says_so_in_one_line() {
     let place = Place::beside();
-    let starts = least(&place, &["--version"], 500, |ran| ran.code == Some(0));
+    let ran = |arguments, kibibytes| run(&mut limited(&place, "-v", kibibytes, arguments));
+    let starts = least((1_000, 1_000_000), 500, |k| ran(&["--version"], k).code == Some(0));
     // From too little for a thread to enough.
     let enough = (starts..starts + 80_000).step_by(1_000).find(|&k| watches_with(&place, k));
     assert!(enough.is_some_and(|enough| enough > starts), "{starts} KiB to start, {enough:?}");
 
     // A thread that has its stack needs some KiB more before it runs.
-    let thread = least(&place, &WATCH, 4, |ran| {
-        ran.code == Some(0) || ran.code == Some(2) && !ran.stderr.contains("start a thread")
-    });
+    let has_thread = |k| !ran(&WATCH, k).stderr.contains("start a thread");
+    let all = (starts..enough.unwrap()).step_by(1_000);
+    let last = all.filter(|&k| !has_thread(k)).last().expect("too little for a thread");
+    let thread = least((last, last + 1_000), 4, has_thread);
     for kibibytes in (thread - 40..thread + 60).step_by(4) {
         watches_with(&place, kibibytes);
     }
