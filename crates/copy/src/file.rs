@@ -10,6 +10,7 @@ mod io;
 pub mod manifest;
 mod mover;
 mod moving;
+pub mod onto_device;
 mod pages;
 pub mod pipe;
 mod plan;

@@ -66,6 +66,15 @@ fn run(args: &CopyArgs, context: &Context) -> Result<Exit> {
     if target == Path::new("-") || sources.iter().any(|source| source == Path::new("-")) {
         return pipes::run(args, sources, target, context);
     }
+    if device::is_device(target) {
+        return pipes::to_device(args, sources, target, context);
+    }
+    if let Some(other) = &args.destroy {
+        bail!(
+            "copy with --destroy {}: the target is no block device\nhint: omit --destroy",
+            shown(other)
+        );
+    }
     if let [source] = sources
         && device::is_device(source)
     {

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -368,6 +368,43 @@ fn a_device_is_read_to_its_end() {
     assert_eq!(found["bytes"], content.len());
     assert_eq!(fs::read(&to).unwrap(), content);
     refused(&copy(&["--resume"], &[device.device(), &place.file("other")]), "files only");
+}
+
+#[test]
+fn a_device_is_overwritten_if_it_is_named_twice_and_empty() {
+    require!(Root, Loop);
+    let place = Place::beside();
+    let spec = DeviceSpec { size: Bytes::mib(17), ..DeviceSpec::default() };
+    let [one, two] = [spec, spec].map(|spec| LoopDevice::create(spec).unwrap());
+    one.blank().unwrap();
+    two.blank().unwrap();
+    let from = place.file("from");
+    let mut content = bytes(4, 9 << 20);
+    fs::write(&from, &content).unwrap();
+    // A hole, and bytes that end within a sector.
+    content.resize(12 << 20, 0);
+    content.extend(bytes(5, 41));
+    let file = fs::OpenOptions::new().write(true).open(&from).unwrap();
+    file.write_all_at(&content[12 << 20..], 12 << 20).unwrap();
+
+    refused(&copy(&[], &[&from, one.device()]), "--destroy");
+    refused(&copy(&["--destroy", "/dev/null"], &[&from, &place.file("to")]), "no block device");
+    let onto = |from: &Path, device: &LoopDevice| {
+        let name = device.device().to_str().unwrap();
+        copy(&["--json", "--verify", "--destroy", name], &[from, device.device()])
+    };
+    let found = document(&onto(&from, &one), 0);
+    assert_eq!((&found["bytes"], &found["method"]), (&content.len().into(), &"direct".into()));
+    assert_eq!(found["verified"], true);
+    let mut whole = content.clone();
+    whole.resize(17 << 20, 0);
+    assert_eq!(fs::read(one.device()).unwrap(), whole);
+    refused(&onto(&from, &one), "not empty");
+    assert_eq!(document(&onto(one.device(), &two), 0)["verified"], true);
+    assert_eq!(fs::read(two.device()).unwrap(), whole);
+    file.set_len(18 << 20).unwrap();
+    two.blank().unwrap();
+    refused(&onto(&from, &two), "name a larger device");
 }
 
 #[test]

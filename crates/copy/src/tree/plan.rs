@@ -288,8 +288,7 @@ impl Walk {
             }
             Ok(there) if is_device(&there) => {
                 let source = io::Error::new(io::ErrorKind::InvalidInput, "it is a device");
-                let hint =
-                    "blockstone copy FILE - | dd of=DEVICE bs=8M iflag=fullblock oflag=direct";
+                let hint = "a block device by itself can be a target, with --destroy";
                 return Err(PlanError::Target { path: target, source, hint });
             }
             Ok(_) if !options.force && !options.resume => {

@@ -19,6 +19,7 @@ Examples:
   blockstone copy --resume /u01/big.dbf /backup/       go on after Ctrl-C, a crash or a full disk
   blockstone copy --manifest m.jsonl /u01/d /backup/   and a year later:
   blockstone copy --check m.jsonl /backup/             whether all bytes are still the same
+  blockstone copy --verify disk.img /dev/sdb --destroy /dev/sdb
   blockstone copy redo.log - | gzip | blockstone copy - redo.log.gz
   blockstone copy --against cp /u01/big.dbf /backup/   compare with cp in the same run")]
 pub struct CopyArgs {
@@ -60,6 +61,10 @@ pub struct CopyArgs {
     #[arg(long, value_name = "MANIFEST", value_hint = ValueHint::FilePath,
           conflicts_with_all = COPYING)]
     pub check: Option<PathBuf>,
+    /// Name a block device that is the target a second time, to allow its content to be destroyed
+    #[arg(long, value_name = "DEVICE", value_hint = ValueHint::FilePath,
+          conflicts_with_all = ["against", "force", "resume", "manifest", "check"])]
+    pub destroy: Option<PathBuf>,
     /// Copy again with this program, in turn with ours, and show what each takes
     #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["resume", "force", "manifest"])]
     pub against: Option<Peer>,

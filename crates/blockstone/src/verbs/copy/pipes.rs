@@ -9,9 +9,10 @@ use blockstone_base::units::Bytes;
 use blockstone_copy::CopyError;
 use blockstone_copy::cost::{Meter, cached_bytes};
 use blockstone_copy::device;
-use blockstone_copy::file::Copied;
+use blockstone_copy::file::{Copied, onto_device};
 use blockstone_copy::file::pipe::{self, Piped};
 use blockstone_copy::tree::{self, CopiedFile, Outcome, Steady, shown};
+use blockstone_measure::claim::Device;
 use blockstone_record::manifest::End;
 
 use super::args::CopyArgs;
@@ -81,6 +82,28 @@ pub fn from_device(
     finish(&report::report(&ran, (&[source.to_owned()], target), &[]), context)
 }
 
+/// A device is overwritten from its beginning.
+pub fn to_device(
+    args: &CopyArgs,
+    sources: &[PathBuf],
+    target: &Path,
+    context: &Context,
+) -> Result<Exit> {
+    refuse_options(args, "a device")?;
+    let [source] = sources else {
+        bail!("copy several sources to a device\nhint: name one file or device");
+    };
+    if source.is_dir() {
+        bail!("copy {}: a directory to a device\nhint: name a file or device", shown(source));
+    }
+    let destroy = args.destroy.as_deref() == Some(target);
+    Device { path: target, destroy, instead: None }.claim(|_| Ok(false))?;
+    let (ran, _) = through(args, (source, target), context, |watch| {
+        onto_device::write(source, target, &options(args), watch)
+    })?;
+    finish(&report::report(&ran, (sources, target), &[]), context)
+}
+
 fn refuse_options(args: &CopyArgs, with: &str) -> Result<()> {
     let given = [
         ("--resume", args.resume),
@@ -108,10 +131,9 @@ fn through(
     let page_cache_before = cached_bytes([file]);
     let all = device::size_bytes(source).unwrap_or(0);
     let mut bar = Progress::start(context.printer)?;
-    let meter = Meter::start(
-        [source],
-        target.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new(".")),
-    );
+    let parent = target.parent().filter(|dir| !dir.as_os_str().is_empty());
+    let onto = if device::is_device(target) { target } else { parent.unwrap_or(Path::new(".")) };
+    let meter = Meter::start([source], onto);
     let piped = {
         let watch = Steady::new(args.rate, |done: u64| {
             bar.step(

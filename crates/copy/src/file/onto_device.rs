@@ -1,0 +1,125 @@
+//! A block device as the target: the bytes of a file or of another device from its beginning,
+//! holes as zeros. It has no name to get last, so an interrupted copy is not resumed.
+
+use std::fs::File;
+use std::ops::ControlFlow;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use blockstone_base::units::Bytes;
+use blockstone_sys::file::BlockFile;
+use blockstone_sys::held;
+use blockstone_sys::survey::{Alignment, alignment_of};
+use rustix::fs::OFlags;
+
+use super::extents::Span;
+use super::io::End;
+use super::mover::{Done, Mover, Plan, Work};
+use super::pipe::Piped;
+use super::resume::Identity;
+use super::{Chunk, Copier, Options, Verified, Watch, choose, verify};
+use crate::{CopyError, device};
+
+/// What direct requests are aligned to where nothing says what they need.
+const ALIGN_BYTES: u64 = 4096;
+
+/// All of a source, in order.
+struct Whole<'a> {
+    at: u64,
+    size: u64,
+    request: u64,
+    chunks: Vec<Chunk>,
+    watch: &'a dyn Watch,
+}
+
+impl Plan for Whole<'_> {
+    fn next(&mut self) -> Result<Option<(Span, Work)>, CopyError> {
+        let len = self.request.min(self.size - self.at);
+        let span = Span { offset: self.at, len: len as u32 };
+        self.at += len;
+        Ok((len > 0).then_some((span, Work::Copy)))
+    }
+
+    fn done(&mut self, done: Done) -> Result<ControlFlow<()>, CopyError> {
+        let Span { offset, len } = done.span;
+        let chunk = |xxh3_128| Chunk { offset_bytes: offset, len_bytes: len, xxh3_128 };
+        self.chunks.extend(done.hash.map(chunk));
+        Ok(self.watch.moved(u64::from(len)))
+    }
+}
+
+/// Overwrites `target`, a device that the caller has claimed.
+pub fn write(
+    source: &Path,
+    target: &Path,
+    options: &Options,
+    watch: &dyn Watch,
+) -> Result<Piped, CopyError> {
+    let mut copier = Copier::new(*options)?;
+    let is_device = device::is_device(source);
+    let file = if is_device {
+        device::open(source)?
+    } else {
+        held::open_file(source).map_err(CopyError::io("open", source))?
+    };
+    let size_bytes = |path| device::size_bytes(path).map_err(CopyError::io("look at", path));
+    let (size, room) = (size_bytes(source)?, size_bytes(target)?);
+    if size > room {
+        let (size, room) = (Bytes(size), Bytes(room));
+        let what = format!("{} has {size}, and {} only {room}", source.display(), target.display());
+        return Err(CopyError::Usage { what, hint: "name a larger device" });
+    }
+    let before = Identity::of(&file).map_err(CopyError::io("look at", source))?;
+    let (method, from, why) = if is_device {
+        (super::Method::Direct, end(file.try_clone(), source)?, String::new())
+    } else {
+        choose::source(&file, source, options)?
+    };
+    let flags = OFlags::DIRECT | OFlags::EXCL;
+    let opened =
+        File::options().read(true).write(true).custom_flags(flags.bits() as i32).open(target);
+    let onto = end(opened, target)?;
+    let hash = options.hash || options.verify;
+    let ends = [from, onto.clone()];
+    let request = options.request.get();
+    let mut plan = Whole { at: 0, size, request, chunks: Vec::new(), watch };
+    let io = copier.io(&ends, size)?;
+    if (Mover { io, ends: &ends, hash, watch }).run(&mut plan)?.is_break() {
+        return Err(CopyError::Interrupted);
+    }
+    onto.file
+        .fsync()
+        .map_err(std::io::Error::from_raw_os_error)
+        .map_err(CopyError::io("fsync", target))?;
+    if !is_device {
+        let now = Identity::of(&file).map_err(CopyError::io("look at", source))?;
+        if let Some(what) = before.difference(&now) {
+            return Err(CopyError::Changed { path: source.to_owned(), what });
+        }
+    }
+    let mut chunks = plan.chunks;
+    chunks.sort_unstable_by_key(|chunk| chunk.offset_bytes);
+    let verified = if options.verify {
+        let io = copier.io(&[onto.clone(), onto.clone()], size)?;
+        verify::compare(io, &onto, &chunks, watch)?.map_err(|difference| {
+            let verify::Difference { offset, expected, found } = difference;
+            let path = target.to_owned();
+            CopyError::Differs { part: path.clone(), path, offset_bytes: offset, expected, found }
+        })?
+    } else {
+        Verified::NotAsked
+    };
+    Ok(Piped { bytes: size, method, why, broken: false, chunks, verified })
+}
+
+/// A device for direct requests.
+fn end(opened: std::io::Result<File>, path: &Path) -> Result<End, CopyError> {
+    let opened = opened.map_err(CopyError::io("open", path))?;
+    let align = match alignment_of(&opened) {
+        Alignment::Known { offset_bytes, .. } => u64::from(offset_bytes),
+        Alignment::Refused | Alignment::Unknown => ALIGN_BYTES,
+    };
+    let file = Arc::new(BlockFile::of(opened, path, true));
+    Ok(End { file, align, uncached: false, drops: false })
+}
