@@ -2,6 +2,7 @@
 
 mod against;
 mod args;
+mod beside;
 mod check;
 mod document;
 mod manifest;
@@ -26,6 +27,7 @@ use crate::exit::Exit;
 use crate::finish::finish;
 use crate::progress::Progress;
 use crate::verb::{Context, Verb};
+use against::Against;
 use args::CopyArgs;
 
 pub const VERB: Verb = Verb {
@@ -96,7 +98,7 @@ fn run(args: &CopyArgs, context: &Context) -> Result<Exit> {
     if let Some(list) = &mut list {
         list.write(&ran.outcome.files, target)?;
     }
-    let exit = finish(&report::report(&ran, (sources, target), &[]), context)?;
+    let exit = finish(&report::report(&ran, (sources, target), &Against::default()), context)?;
     complain(&ran, context);
     if exit == Exit::Interrupted {
         context.printer.note(&format!("continue with: {}", resuming()));

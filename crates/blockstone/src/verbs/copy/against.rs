@@ -1,27 +1,45 @@
-//! `--against cp`: the same copy by both programs, in turn.
+//! `--against cp`: the same copy by both programs, in turn, and what a database gets meanwhile.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use blockstone_copy::against::{self, ROUNDS, Round, Tool};
 use blockstone_copy::tree;
 
 use super::args::CopyArgs;
+use super::beside::{ALONE, Beside, Got};
 use super::{Ran, complain, copy, options, report, settings};
 use crate::exit::Exit;
 use crate::finish::finish;
 use crate::progress::Progress;
+use crate::recordings;
 use crate::verb::Context;
+
+/// The rounds of a comparison; none without `--against`.
+#[derive(Debug, Default)]
+pub struct Against {
+    pub rounds: Vec<(Round, Option<Got>)>,
+    /// What the database got before the first round.
+    pub alone: Option<Got>,
+}
 
 pub fn run(args: &CopyArgs, sources: &[PathBuf], target: &Path, context: &Context) -> Result<Exit> {
     if sources.len() > 1 {
         bail!("copy --against cp: several sources are named\nhint: name one file or directory");
     }
+    args.password.read_for(args.db.as_deref())?;
     let mut bar = Progress::start(context.printer)?;
     let plan = tree::plan(sources, target, &options(args))?;
     let made = plan.root.path().join(plan.entries.first().map_or(Path::new(""), |it| &it.target));
+    let address = args.db.as_deref().map(|db| recordings::database(db, &context.global));
+    let mut beside = address.transpose()?.as_deref().map(Beside::start).transpose()?;
+    let mut compared = Against::default();
+    if let Some(beside) = &mut beside {
+        wait(ALONE, &mut bar);
+        compared.alone = Some(beside.end()?);
+    }
     let mut kept: Option<Ran> = None;
-    let mut rounds: Vec<Round> = Vec::new();
     let mut first = Some(plan);
     for (number, tool) in ROUNDS.into_iter().enumerate() {
         // The first target stays; the others are removed.
@@ -32,6 +50,7 @@ pub fn run(args: &CopyArgs, sources: &[PathBuf], target: &Path, context: &Contex
             (Tool::Cp, _) => None,
         };
         let mut ran = None;
+        beside.as_mut().map(Beside::begin).transpose()?;
         let round = against::round(tool, (sources, &own), || {
             let Some(plan) = plan else { return against::cp(sources, &own) };
             let copied = copy(plan, &settings(args), sources, &mut bar);
@@ -39,12 +58,13 @@ pub fn run(args: &CopyArgs, sources: &[PathBuf], target: &Path, context: &Contex
             ran = Some(copied);
             Ok(cpu_seconds)
         });
+        let got = beside.as_mut().map(Beside::end).transpose()?;
         if number > 0 && own.symlink_metadata().is_ok() {
             against::remove(&own)?;
         }
         let ended = bar.signal().is_some();
         if !ended {
-            rounds.push(round?);
+            compared.rounds.push((round?, got));
         }
         let failed = ran.as_ref().is_some_and(|ran| !ran.outcome.failed.is_empty());
         kept = kept.or(ran);
@@ -55,7 +75,18 @@ pub fn run(args: &CopyArgs, sources: &[PathBuf], target: &Path, context: &Contex
     bar.finish();
     let Some(mut ran) = kept else { return Ok(bar.exit()) };
     ran.end = blockstone_record::manifest::End::by(bar.signal());
-    let exit = finish(&report::report(&ran, (sources, target), &rounds), context)?;
+    let exit = finish(&report::report(&ran, (sources, target), &compared), context)?;
     complain(&ran, context);
     Ok(if ran.outcome.failed.is_empty() { exit } else { Exit::CouldNotRun })
+}
+
+fn wait(time: Duration, bar: &mut Progress) {
+    let until = Instant::now() + time;
+    while Instant::now() < until {
+        let left = until.saturating_duration_since(Instant::now());
+        if !bar.step(1.0 - left.div_duration_f64(time), "the database alone") {
+            return;
+        }
+        std::thread::sleep(left.min(Duration::from_millis(100)));
+    }
 }

@@ -6,6 +6,8 @@ use blockstone_base::units::Bytes;
 use blockstone_copy::file::Method;
 use clap::{Args, ValueEnum, ValueHint};
 
+use crate::password::PasswordFile;
+
 /// Options that need a copy to a target.
 const COPYING: [&str; 4] = ["force", "resume", "manifest", "against"];
 
@@ -68,6 +70,12 @@ pub struct CopyArgs {
     /// Copy again with this program, in turn with ours, and show what each takes
     #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["resume", "force", "manifest"])]
     pub against: Option<Peer>,
+    /// With --against: also read the counters of this database before and after each round:
+    /// `postgres://user@host/db`, `mysql://user@host` or `run:RUN`
+    #[arg(long, value_name = "ADDRESS", requires = "against")]
+    pub db: Option<String>,
+    #[command(flatten)]
+    pub password: PasswordFile,
 }
 
 /// The names of the methods.

@@ -8,6 +8,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Ran;
+use super::against::Against;
+use super::beside::Got;
 use super::words::{method, program, verified};
 
 #[derive(Serialize, JsonSchema)]
@@ -58,6 +60,8 @@ pub struct CopyDocument<'a> {
     not_carried: Vec<NoteKeys>,
     /// Rounds of this program and another in turn; empty without --against.
     against: Vec<RoundKeys>,
+    /// What the database of --db got before the first round.
+    database_alone: Option<Got>,
     verdicts: &'a [Verdict],
 }
 
@@ -88,11 +92,13 @@ struct RoundKeys {
     /// Of all files of the machine.
     all_page_cache_bytes_before: Option<u64>,
     all_page_cache_bytes_after: Option<u64>,
+    /// What the database of --db got meanwhile.
+    database: Option<Got>,
 }
 
 pub fn document<'a>(
     ran: &'a Ran,
-    rounds: &[Round],
+    compared: &Against,
     verdicts: &'a [Verdict],
     tool_version: &'static str,
 ) -> CopyDocument<'a> {
@@ -139,12 +145,13 @@ pub fn document<'a>(
                 why: note.why.clone(),
             })
             .collect(),
-        against: rounds.iter().map(round).collect(),
+        against: compared.rounds.iter().map(round).collect(),
+        database_alone: compared.alone,
         verdicts,
     }
 }
 
-fn round(round: &Round) -> RoundKeys {
+fn round((round, got): &(Round, Option<Got>)) -> RoundKeys {
     RoundKeys {
         program: program(round.tool),
         seconds: round.seconds,
@@ -153,5 +160,6 @@ fn round(round: &Round) -> RoundKeys {
         page_cache_bytes_after: round.files_cached_bytes[1],
         all_page_cache_bytes_before: round.all_cached_bytes[0],
         all_page_cache_bytes_after: round.all_cached_bytes[1],
+        database: *got,
     }
 }

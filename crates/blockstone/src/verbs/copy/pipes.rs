@@ -15,6 +15,7 @@ use blockstone_copy::tree::{self, CopiedFile, Outcome, Steady, shown};
 use blockstone_measure::claim::Device;
 use blockstone_record::manifest::End;
 
+use super::against::Against;
 use super::args::CopyArgs;
 use super::{Ran, options, report};
 use crate::exit::Exit;
@@ -63,7 +64,7 @@ fn from_pipe(args: &CopyArgs, target: &Path, context: &Context) -> Result<Exit> 
     let (ran, _) = through(args, (Path::new("-"), target), context, |watch| {
         pipe::write(&input, (&dir, &name), &options(args), &|_, _| Ok(()), watch)
     })?;
-    finish(&report::report(&ran, (&[PathBuf::from("-")], target), &[]), context)
+    finish(&report::report(&ran, (&[PathBuf::from("-")], target), &Against::default()), context)
 }
 
 /// A device is read from its beginning to its end, as a pipe is.
@@ -79,7 +80,7 @@ pub fn from_device(
     let (ran, _) = through(args, (source, target), context, |watch| {
         pipe::write(&input, (&dir, &name), &options(args), &|_, _| Ok(()), watch)
     })?;
-    finish(&report::report(&ran, (&[source.to_owned()], target), &[]), context)
+    finish(&report::report(&ran, (&[source.to_owned()], target), &Against::default()), context)
 }
 
 /// A device is overwritten from its beginning.
@@ -101,7 +102,7 @@ pub fn to_device(
     let (ran, _) = through(args, (source, target), context, |watch| {
         onto_device::write(source, target, &options(args), watch)
     })?;
-    finish(&report::report(&ran, (sources, target), &[]), context)
+    finish(&report::report(&ran, (sources, target), &Against::default()), context)
 }
 
 fn refuse_options(args: &CopyArgs, with: &str) -> Result<()> {

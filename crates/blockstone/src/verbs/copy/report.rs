@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use blockstone_base::copy::CopyFindings;
 use blockstone_base::row;
-use blockstone_base::table::{Heading, Row, Table, Value, bytes, happened, text, time};
+use blockstone_base::table::{Heading, Row, Table, Value, bytes, count, happened, text, time};
 use blockstone_base::units::{Bytes, format_ns, three_digits};
 use blockstone_copy::against::{Round, Tool};
 use blockstone_copy::file::{Method, Verified};
@@ -14,6 +14,8 @@ use blockstone_report::render::json;
 use blockstone_report::{Headline, Report, Section, Tone};
 
 use super::Ran;
+use super::against::Against;
+use super::beside::Got;
 use super::document::document;
 use super::words::{method, name, program, verified};
 
@@ -51,14 +53,27 @@ const AGAINST: &[Heading] = &[
     bytes("all_after_bytes", "all after", "Likewise, after."),
 ];
 
-pub const TABLES: &[(&str, &[Heading])] =
-    &[("files", FILES), ("evidence", EVIDENCE), ("page-cache", CACHE), ("against", AGAINST)];
+const DATABASE: &[Heading] = &[
+    text("while", "while", "Without a copy, then in the order of the rounds."),
+    count("commits_per_s", "commits/s", "Commits a second; empty for rounds shorter than 3 s."),
+    count("physical_reads_per_s", "reads/s", "Blocks read from storage a second."),
+    time("read_latency_ns_mean", "read", "Mean time of a read."),
+    time("commit_latency_ns_mean", "commit", "Mean time of a commit."),
+];
+
+pub const TABLES: &[(&str, &[Heading])] = &[
+    ("files", FILES),
+    ("evidence", EVIDENCE),
+    ("page-cache", CACHE),
+    ("against", AGAINST),
+    ("database", DATABASE),
+];
 
 /// Files in the table; all of them are in the sums.
 const ROWS: usize = 1000;
 const SCREEN_ROWS: usize = 20;
 
-pub fn report(ran: &Ran, (sources, target): (&[PathBuf], &Path), rounds: &[Round]) -> Report {
+pub fn report(ran: &Ran, (sources, target): (&[PathBuf], &Path), compared: &Against) -> Report {
     let verdicts = blockstone_judge::judge_copy(&CopyFindings {
         data_bytes: ran.outcome.files.iter().map(|file| file.copied.data_bytes).sum(),
         page_cache_bytes_before: ran.page_cache_before,
@@ -80,9 +95,9 @@ pub fn report(ran: &Ran, (sources, target): (&[PathBuf], &Path), rounds: &[Round
             ..Headline::default()
         },
         warnings: warnings(ran),
-        sections: sections(ran, rounds),
+        sections: sections(ran, compared),
         notes: notes(&ran.outcome),
-        document: json::keys(document(ran, rounds, &verdicts, VERSION)),
+        document: json::keys(document(ran, compared, &verdicts, VERSION)),
         end: ran.end.clone(),
         verdicts,
         ..Report::default()
@@ -133,7 +148,7 @@ fn warnings(ran: &Ran) -> Vec<String> {
         .collect()
 }
 
-fn sections(ran: &Ran, rounds: &[Round]) -> Vec<Section> {
+fn sections(ran: &Ran, compared: &Against) -> Vec<Section> {
     let outcome = &ran.outcome;
     let mut files = Table::new("files", "Files", FILES).on_screen(SCREEN_ROWS);
     files = files.with(outcome.files.iter().take(ROWS).map(file));
@@ -146,8 +161,11 @@ fn sections(ran: &Ran, rounds: &[Round]) -> Vec<Section> {
         Section::of("evidence", evidence(ran)),
         Section::of("page-cache", page_cache(ran)),
     ];
-    if !rounds.is_empty() {
-        sections.push(against(rounds));
+    if !compared.rounds.is_empty() {
+        sections.push(against(&compared.rounds));
+    }
+    if let Some(alone) = &compared.alone {
+        sections.push(database(alone, &compared.rounds));
     }
     sections.retain(|section| !section.blocks.is_empty());
     sections
@@ -213,9 +231,9 @@ fn page_cache(ran: &Ran) -> Table {
         .with([row!["before", ran.page_cache_before], row!["after", ran.page_cache_after]])
 }
 
-fn against(rounds: &[Round]) -> Section {
+fn against(rounds: &[(Round, Option<Got>)]) -> Section {
     let mut table = Table::new("against", "In turn with cp", AGAINST);
-    for round in rounds {
+    for (round, _) in rounds {
         table.push(row![
             program(round.tool),
             round.seconds * 1e9,
@@ -227,7 +245,8 @@ fn against(rounds: &[Round]) -> Section {
         ]);
     }
     let ratio = |of: fn(&Round) -> f64| {
-        let sum = |tool| -> f64 { rounds.iter().filter(|it| it.tool == tool).map(of).sum() };
+        let rounds = || rounds.iter().map(|(round, _)| round);
+        let sum = |tool| -> f64 { rounds().filter(|it| it.tool == tool).map(of).sum() };
         sum(Tool::Ours) / sum(Tool::Cp)
     };
     table.notes.push(format!(
@@ -237,6 +256,25 @@ fn against(rounds: &[Round]) -> Section {
         three_digits(ratio(|round| round.cpu_seconds)),
     ));
     Section::of("against", table)
+}
+
+/// What a database got without a copy and during each round.
+fn database(alone: &Got, rounds: &[(Round, Option<Got>)]) -> Section {
+    let row = |what, got: &Got| {
+        row![
+            what,
+            got.commits_per_s,
+            got.physical_reads_per_s,
+            got.read_latency_ns_mean,
+            got.commit_latency_ns_mean
+        ]
+    };
+    let mut table = Table::new("database", "The database meanwhile", DATABASE);
+    table.push(row("alone", alone));
+    for (round, got) in rounds {
+        table.push(row(program(round.tool), &got.unwrap_or_default()));
+    }
+    Section::of("database", table)
 }
 
 /// What else was made, and what could not be carried.
