@@ -27,8 +27,8 @@ use crate::exit::Exit;
 use crate::finish::finish;
 use crate::progress::Progress;
 use crate::verb::{Context, Verb};
-use against::Against;
 use args::CopyArgs;
+use beside::Against;
 
 pub const VERB: Verb = Verb {
     name: "copy",

@@ -57,8 +57,8 @@ fn without_memory_it_says_so_in_one_line() {
 
     // A thread that has its stack needs some KiB more before it runs.
     let has_thread = |k| !ran(&WATCH, k).stderr.contains("start a thread");
-    let all = (starts..enough.unwrap()).step_by(1_000);
-    let last = all.filter(|&k| !has_thread(k)).last().expect("too little for a thread");
+    let mut all = (starts..enough.unwrap()).step_by(1_000);
+    let last = all.rfind(|&k| !has_thread(k)).expect("too little for a thread");
     let thread = least((last, last + 1_000), 4, has_thread);
     for kibibytes in (thread - 40..thread + 60).step_by(4) {
         watches_with(&place, kibibytes);

@@ -22,7 +22,7 @@ fn small(place: &Place) -> Command {
 }
 
 /// Starts a long run and waits until its sessions work.
-fn start(place: &Place, path: &Path) -> Child {
+pub(super) fn start(place: &Place, path: &Path) -> Child {
     let mut command = place.command("run");
     // More data than cache and no writes: the loop device would undo its shortening at a write.
     command.args(["--scale", "8M", "--cache", "2M", "--update-pct", "0", "--run-time", "60s"]);

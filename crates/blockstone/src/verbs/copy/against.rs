@@ -4,25 +4,17 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use blockstone_copy::against::{self, ROUNDS, Round, Tool};
+use blockstone_copy::against::{self, ROUNDS, Tool};
 use blockstone_copy::tree;
 
 use super::args::CopyArgs;
-use super::beside::{ALONE, Beside, Got};
+use super::beside::{ALONE, Against, Beside};
 use super::{Ran, complain, copy, options, report, settings};
 use crate::exit::Exit;
 use crate::finish::finish;
 use crate::progress::Progress;
 use crate::recordings;
 use crate::verb::Context;
-
-/// The rounds of a comparison; none without `--against`.
-#[derive(Debug, Default)]
-pub struct Against {
-    pub rounds: Vec<(Round, Option<Got>)>,
-    /// What the database got before the first round.
-    pub alone: Option<Got>,
-}
 
 pub fn run(args: &CopyArgs, sources: &[PathBuf], target: &Path, context: &Context) -> Result<Exit> {
     if sources.len() > 1 {

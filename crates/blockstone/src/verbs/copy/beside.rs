@@ -1,9 +1,11 @@
-//! What a database gets while files are copied: its counters before and after each round.
+//! The rounds of a comparison, and what a database gets meanwhile: its counters before and after
+//! each round.
 
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use blockstone_base::column::{Cell, Reading};
+use blockstone_copy::against::Round;
 use blockstone_target::monitor::{self, Monitor};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,6 +24,14 @@ pub struct Got {
     pub physical_reads_per_s: Option<f64>,
     pub read_latency_ns_mean: Option<f64>,
     pub commit_latency_ns_mean: Option<f64>,
+}
+
+/// The rounds of a comparison; none without `--against`.
+#[derive(Debug, Default)]
+pub struct Against {
+    pub rounds: Vec<(Round, Option<Got>)>,
+    /// What the database got before the first round.
+    pub alone: Option<Got>,
 }
 
 pub struct Beside {

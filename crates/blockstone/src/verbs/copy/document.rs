@@ -8,8 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Ran;
-use super::against::Against;
-use super::beside::Got;
+use super::beside::{Against, Got};
 use super::words::{method, program, verified};
 
 #[derive(Serialize, JsonSchema)]

@@ -9,14 +9,14 @@ use blockstone_base::units::Bytes;
 use blockstone_copy::CopyError;
 use blockstone_copy::cost::{Meter, cached_bytes};
 use blockstone_copy::device;
-use blockstone_copy::file::{Copied, onto_device};
 use blockstone_copy::file::pipe::{self, Piped};
+use blockstone_copy::file::{Copied, onto_device};
 use blockstone_copy::tree::{self, CopiedFile, Outcome, Steady, shown};
 use blockstone_measure::claim::Device;
 use blockstone_record::manifest::End;
 
-use super::against::Against;
 use super::args::CopyArgs;
+use super::beside::Against;
 use super::{Ran, options, report};
 use crate::exit::Exit;
 use crate::finish::finish;

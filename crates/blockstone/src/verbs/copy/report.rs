@@ -14,8 +14,7 @@ use blockstone_report::render::json;
 use blockstone_report::{Headline, Report, Section, Tone};
 
 use super::Ran;
-use super::against::Against;
-use super::beside::Got;
+use super::beside::{Against, Got};
 use super::document::document;
 use super::words::{method, name, program, verified};
 
