@@ -70,7 +70,7 @@ fn hint(source: &io::Error) -> &'static str {
         io::ErrorKind::NotFound => "check the path",
         io::ErrorKind::PermissionDenied => "run as a user who may",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "free some space; --resume goes on from there"
+            "free some space; --resume goes on with a copy of a file"
         }
         io::ErrorKind::InvalidInput => "name a regular file",
         io::ErrorKind::ReadOnlyFilesystem => "choose a file system that can be written to",
