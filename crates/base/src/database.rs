@@ -3,11 +3,13 @@
 //! since the database was opened, unless marked as a level. What a monitored database reports
 //! beyond that is declared here too.
 
+mod load;
 mod monitored;
 mod wait_class;
 
 pub use wait_class::{BLOCKED_IN, CPU, NETWORK, PEER, ROW_LOCK, RUN_QUEUE, RUNNING, wait_class};
 
+pub use load::{LOAD, LOAD_ADVICE, LOAD_STATEMENT, LOAD_STATISTIC, OF_LOAD};
 pub use monitored::{
     DATABASE, IO, MONITORED, SESSION, SESSION_EVENT, SESSION_STATISTICS, SESSIONS, STATEMENT,
     STATEMENT_TEXT,
@@ -25,6 +27,10 @@ pub const TRANSACTIONS: [&str; 5] =
 /// The steps of a bulk write, the objects of [`OPERATION`] of such a run: a table is made of
 /// existing rows, its bytes are written to the medium, and it is dropped.
 pub const TABLE_STEPS: [&str; 3] = ["create-table", "flush-table", "drop-table"];
+
+/// The capability of a database whose data files this program opens: whether it reads and writes
+/// them past the page cache.
+pub const DIRECT_DATA: &str = "direct-data";
 
 /// What the sessions sent, by kind of operation; the object is one of [`STATEMENTS`],
 /// [`TRANSACTIONS`] or [`TABLE_STEPS`].

@@ -15,6 +15,7 @@ mod pages;
 pub mod pipe;
 mod plan;
 pub mod resume;
+mod serve;
 mod verify;
 
 use std::fs::File;
@@ -102,11 +103,12 @@ pub enum Verified {
         read_bytes: u64,
         medium_bytes: u64,
     },
-    /// All chunks are equal, but nothing shows that they came from the medium; or no bytes were
-    /// moved that could be compared.
+    /// All chunks are equal, but nothing shows that they came from the medium.
     Unproven {
         why: String,
     },
+    /// Nothing was read from the source that could be compared: another moved or shared the bytes.
+    NotCompared,
 }
 
 #[derive(Clone, Debug)]

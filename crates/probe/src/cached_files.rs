@@ -2,6 +2,8 @@
 //! by file. What exactly is counted stands in docs/cached-files.md.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::ffi::OsStr;
+use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -226,6 +228,9 @@ impl CachedFiles {
             Some((pid, self.database().map_or(server, |only| &only.name).to_owned()))
         };
         self.queue = account::all(&self.root).into_iter().filter_map(of).collect();
+        // What this process has open is looked at there, and not opened by way of another.
+        let own = std::process::id();
+        self.queue.make_contiguous().sort_by_key(|(pid, _)| *pid != own);
         if self.queue.is_empty() {
             self.rows.clear();
         }
@@ -268,7 +273,7 @@ impl CachedFiles {
                 continue;
             }
             let look = if self.found.len() < FILES_MAX {
-                cached::look(&path, found.len(), Instant::now() + FILE)
+                look(pid, &path, &found)
             } else {
                 Ok(Look::Unfinished)
             };
@@ -316,6 +321,22 @@ impl CachedFiles {
     }
 }
 
+/// Looks what the page cache holds of a file that a process has open at this path. One of this
+/// process is not opened: to close it would drop the locks of a database in this process.
+fn look(pid: u32, path: &Path, found: &Metadata) -> io::Result<Look> {
+    let until = Instant::now() + FILE;
+    let name = path.file_name().and_then(OsStr::to_str);
+    let own = name.and_then(|name| name.parse().ok()).filter(|_| pid == std::process::id());
+    let Some(number) = own else { return cached::look(path, found.len(), until) };
+    let look = cached::look_at_own(number, found.len(), until)?;
+    let now = std::fs::metadata(path)?;
+    if (now.dev(), now.ino()) == (found.dev(), found.ino()) {
+        Ok(look)
+    } else {
+        Err(io::Error::other("another file has its number"))
+    }
+}
+
 fn row((kind, server, file): (&str, &str, Option<&Found>), files: &[&Found], unseen: usize) -> Row {
     let sum = |of: fn(&Found) -> u64| files.iter().map(|file| of(file)).sum::<u64>();
     let mode = match (
@@ -349,6 +370,7 @@ mod tests {
     use std::path::Path;
 
     use blockstone_testkit::{ScratchDir, require};
+    use rustix::fs::{FlockOperation, fcntl_lock};
 
     use super::*;
 
@@ -396,6 +418,32 @@ mod tests {
             assert_eq!(value(file, "buffered_size_bytes"), 64 << 10);
             assert_eq!(file.cells[4], Cell::Text("buffered".to_owned()));
         }
+    }
+
+    #[test]
+    fn a_look_leaves_this_process_its_locks() {
+        require!(Cachestat);
+        let scratch = ScratchDir::on_disk().unwrap();
+        let path = scratch.path().join("locked");
+        std::fs::write(&path, vec![7; 16 << 10]).unwrap();
+        let file = File::options().read(true).write(true).open(&path).unwrap();
+        fcntl_lock(&file, FlockOperation::LockExclusive).unwrap();
+        let found = file.metadata().unwrap();
+        let is_locked = || {
+            let locks = std::fs::read_to_string("/proc/locks").unwrap();
+            let ours = format!("{} ", std::process::id());
+            let of_file = format!(":{} ", found.ino());
+            locks.lines().any(|line| {
+                line.contains("POSIX") && line.contains(&ours) && line.contains(&of_file)
+            })
+        };
+        assert!(is_locked());
+        let files = DatabaseFiles::default();
+        files.set("sqlite", &[path]);
+        let mut probe = open_beside(&files);
+        let rows = looked(probe.as_mut());
+        assert_eq!(value(&rows[0], "cached_bytes"), 16 << 10);
+        assert!(is_locked(), "the look dropped it");
     }
 
     #[test]

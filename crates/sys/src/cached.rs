@@ -3,10 +3,12 @@
 use std::ffi::c_void;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Instant;
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 /// Its number on every architecture.
 const CACHESTAT: libc::c_long = 451;
@@ -59,9 +61,23 @@ pub fn look(path: &Path, size_bytes: u64, until: Instant) -> io::Result<Look> {
     look_at(&file, size_bytes, until)
 }
 
+/// The same of a file that this process holds open under this number, without opening it once more:
+/// a process loses its locks on a file when it closes any descriptor of it. Whoever asks has to see
+/// to it that the number still means the same file afterwards.
+pub fn look_at_own(number: RawFd, size_bytes: u64, until: Instant) -> io::Result<Look> {
+    if number < 0 {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: the number is only passed to fstatfs and cachestat, which read what they are asked
+    // for; if another thread has closed it meanwhile, they fail or answer for another file.
+    let file = unsafe { BorrowedFd::borrow_raw(number) };
+    look_at(file, size_bytes, until)
+}
+
 /// The same of a file that is open.
-pub fn look_at(file: &File, size_bytes: u64, until: Instant) -> io::Result<Look> {
-    if is_in_memory(file)? {
+pub fn look_at(file: impl AsFd, size_bytes: u64, until: Instant) -> io::Result<Look> {
+    let file = file.as_fd();
+    if keeps_in_memory(file)? {
         return Ok(Look::InMemory);
     }
     let mut sum = Cached::default();
@@ -82,8 +98,37 @@ pub fn of_part(file: impl AsFd, offset_bytes: u64, len_bytes: u64) -> io::Result
     Ok(pages(file.as_fd().as_raw_fd(), &range)?.cached * PAGE_BYTES)
 }
 
+/// The same of a file that is open to be read and written, before Linux 6.5 too: to others, the
+/// kernel may say that all is in memory. `offset_bytes` is a multiple of the page size.
+pub fn of_own_part(file: impl AsFd, offset_bytes: u64, len_bytes: u64) -> io::Result<u64> {
+    match of_part(&file, offset_bytes, len_bytes) {
+        Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => {
+            mapped_part(file, offset_bytes, len_bytes)
+        }
+        found => found,
+    }
+}
+
+fn mapped_part(file: impl AsFd, offset_bytes: u64, len_bytes: u64) -> io::Result<u64> {
+    let bytes = usize::try_from(len_bytes).map_err(io::Error::other)?;
+    let mut pages = vec![0_u8; len_bytes.div_ceil(PAGE_BYTES) as usize];
+    let (access, shared) = (ProtFlags::READ, MapFlags::SHARED);
+    // SAFETY: the kernel chooses the place, so that no other memory is replaced.
+    let start = unsafe { mmap(std::ptr::null_mut(), bytes, access, shared, file, offset_bytes)? };
+    // SAFETY: the kernel writes one byte for each page of the mapping, and nothing reads from it.
+    let answer = unsafe { libc::mincore(start, bytes, pages.as_mut_ptr()) };
+    let found = if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
+    // SAFETY: these bytes were mapped above, and no reference to them exists.
+    unsafe { munmap(start, bytes)? };
+    found.map(|()| pages.iter().filter(|&page| page & 1 == 1).count() as u64 * PAGE_BYTES)
+}
+
 /// Whether its file system is one that keeps files in memory.
 pub fn is_in_memory(file: &File) -> io::Result<bool> {
+    keeps_in_memory(file)
+}
+
+fn keeps_in_memory(file: impl AsFd) -> io::Result<bool> {
     Ok(IN_MEMORY.contains(&rustix::fs::fstatfs(file)?.f_type))
 }
 
@@ -120,6 +165,14 @@ mod tests {
         file.fsync().unwrap();
         file.drop_cached().unwrap();
         assert_eq!(cached().unwrap(), Look::Cached(Cached::default()));
+        file.read_at(8192, &mut [0; 4096]).unwrap();
+        let file = File::options().read(true).write(true).open(&path).unwrap();
+        let parts = [(0, 8192), (8192, 4096), (4096, size_bytes - 4096)];
+        for (offset, len) in parts {
+            let found = of_part(&file, offset, len).unwrap();
+            assert_eq!(mapped_part(&file, offset, len).unwrap(), found, "{offset}");
+            assert_eq!(found > 0, offset > 0, "{offset}");
+        }
         let look = look(&path, 1 << 40, Instant::now()).unwrap();
         assert_eq!(look, Look::Unfinished, "there is no time for a terabyte");
         let shared = Path::new("/dev/shm");

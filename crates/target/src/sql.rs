@@ -28,6 +28,7 @@ use std::fmt::Debug;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use blockstone_base::capability::Capability;
 use blockstone_base::column::Reading;
 
 use crate::spec::TargetSpec;
@@ -105,6 +106,11 @@ pub trait Database: Send + Sync + Debug + Sized + 'static {
 
     /// What the database is and how it executes the statements, as of now.
     fn describe(&self) -> Result<Description, SqlError>;
+
+    /// What it can do here, by name, and what not and why.
+    fn capabilities(&self) -> Vec<(&'static str, Capability)> {
+        Vec::new()
+    }
 
     /// `error` with what the server itself said, where its log is at hand: a server that ends says
     /// nothing to those whose connection it closes.

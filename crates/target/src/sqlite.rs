@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use blockstone_base::capability::Capability;
 use blockstone_base::column::Unmeasured;
-use blockstone_base::database::{INSTANCE, SQL};
+use blockstone_base::database::{DIRECT_DATA, INSTANCE, SQL};
 use blockstone_sys::page_cache::{PageCacheBound, PageCacheError};
 use blockstone_sys::scratch::ScratchDir;
 use blockstone_sys::{account, sqlite_vfs, survey};
@@ -322,6 +322,10 @@ impl Database for Sqlite {
         let direct = self.direct.clone();
         let processes = Processes::default();
         Ok(Box::new(Threads { processes, direct, page_bytes: self.page_bytes }))
+    }
+
+    fn capabilities(&self) -> Vec<(&'static str, Capability)> {
+        self.direct.iter().map(|_| (DIRECT_DATA, Capability::Full)).collect()
     }
 
     fn describe(&self) -> Result<Description, SqlError> {

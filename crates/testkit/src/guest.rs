@@ -51,6 +51,9 @@ const NFS_MODULES: [&str; 10] = [
     "fs/nfs/nfsv4.ko",
 ];
 
+/// What it serves NFS by, loaded by a job that does, after those above.
+const SERVER_MODULES: [&str; 2] = ["net/sunrpc/auth_gss/auth_rpcgss.ko", "fs/nfsd/nfsd.ko"];
+
 const KERNEL: &str = "kernel";
 const MEMORY: &str = "memory";
 const JOB: &str = "job";
@@ -60,8 +63,10 @@ const POWER: &str = "power";
 const REQUESTS: &str = "requests";
 
 /// The first program of the machine. QEMU's own network has the host at 10.0.2.2. There is no
-/// mount.nfs, which would look up addresses: the kernel is given them.
-const INIT: &str = r"#!/bin/busybox sh
+/// mount.nfs, which would look up addresses: the kernel is given them. Nor is there a mountd, which
+/// the kernel's server would ask what it exports: it is told before it asks, that one directory is
+/// the root (`fsid=0`, `insecure`, `no_subtree_check`).
+const INIT: &str = r#"#!/bin/busybox sh
 /bin/busybox --install -s /bin
 export PATH=/bin HOST=10.0.2.2 DISK=/dev/nvme0n1 NO_COLOR=1
 mount -t proc proc /proc
@@ -73,7 +78,23 @@ load() {
 mount_nfs() {
     [ -d /sys/module/nfsv4 ] || load nfs
     mkdir -p $1
-    mount -t nfs -o vers=4.1,port=$2,addr=$HOST,clientaddr=10.0.2.15,$3 $HOST:/export $1
+    from=${4:-$HOST:/export}
+    mount -t nfs -o vers=4.1,port=$2,addr=${from%%:*},clientaddr=10.0.2.15,$3 $from $1
+}
+serve_nfs() {
+    [ -d /sys/module/nfsv4 ] || load nfs
+    load nfsd
+    mkdir -p /var/lib/nfs/v4recovery
+    mount -t nfsd nfsd /proc/fs/nfsd
+    echo "nfsd 127.0.0.1 2147483647 guest" >/proc/net/rpc/auth.unix.ip/channel
+    echo "guest $1 2147483647 9218 65534 65534 0" >/proc/net/rpc/nfsd.export/channel
+    echo "guest 1 \\x00000000 2147483647 $1" >/proc/net/rpc/nfsd.fh/channel
+    cd /proc/fs/nfsd
+    echo "-3 +4 +4.0 +4.1 +4.2" >versions
+    echo "tcp 2049" >portlist
+    echo 4 >threads
+    echo Y >v4_end_grace
+    cd /
 }
 load modules
 hostname guest
@@ -84,7 +105,7 @@ stty -F /dev/ttyS1 raw
 ln -s /dev/ttyS1 /answers
 . /job
 poweroff -f
-";
+"#;
 
 /// Both are ended after a while whatever becomes of those who started them.
 const SCRIPT: &str = r#"#!/bin/sh
@@ -240,19 +261,22 @@ impl Guest {
     /// Sets what it does at each boot, before it turns itself off: commands for busybox's shell.
     /// They find the programs in the path, the host at `$HOST`, the disk at `$DISK`, and write what
     /// [`Guest::answers`] returns to /answers. `mount_nfs DIR PORT OPTIONS` mounts what a
-    /// [`crate::NfsServer`] serves.
+    /// [`crate::NfsServer`] serves. `serve_nfs DIR` has its own kernel serve a directory, which
+    /// `mount_nfs DIR 2049 OPTIONS 127.0.0.1:/` mounts.
     pub fn install(&self, job: &str, programs: &[&Path]) -> Result<(), TestkitError> {
         let dir = self.lease.dir();
         let (home, root) = (guest_home(), dir.join("root"));
         let kernel = kernel(&home).ok_or_else(|| {
             TestkitError::file("find the kernel in", &home)(std::io::ErrorKind::NotFound.into())
         })?;
-        for name in ["bin", "dev", "mnt", "modules", "nfs", "proc", "sys"] {
+        for name in ["bin", "dev", "mnt", "modules", "nfs", "nfsd", "proc", "sys"] {
             let path = root.join(name);
             fs::create_dir_all(&path).map_err(TestkitError::file("create", &path))?;
         }
         copy(&kernel.image, &dir.join(KERNEL))?;
-        for (place, modules) in [("modules", &MODULES[..]), ("nfs", &NFS_MODULES[..])] {
+        let places =
+            [("modules", &MODULES[..]), ("nfs", &NFS_MODULES[..]), ("nfsd", &SERVER_MODULES[..])];
+        for (place, modules) in places {
             for (number, module) in modules.iter().enumerate() {
                 copy(&kernel.modules.join(module), &root.join(place).join(number.to_string()))?;
             }
@@ -333,7 +357,7 @@ pub(crate) fn unpacked() -> Result<(), String> {
     let home = guest_home();
     let missing = |what: &str| format!("no {what} of a guest is unpacked in {}", home.display());
     let kernel = kernel(&home).ok_or_else(|| missing("kernel"))?;
-    let mut modules = MODULES.iter().chain(&NFS_MODULES);
+    let mut modules = MODULES.iter().chain(&NFS_MODULES).chain(&SERVER_MODULES);
     let has_all = modules.all(|module| kernel.modules.join(module).is_file())
         && home.join("bin/busybox").is_file();
     if has_all { Ok(()) } else { Err(missing("modules and programs")) }

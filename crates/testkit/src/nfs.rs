@@ -21,7 +21,7 @@ NFS_CORE_PARAM {
     Enable_NLM = false; Enable_RQUOTA = false; Enable_UDP = false; fsid_device = true;
 }
 NFSv4 {
-    Minor_Versions = 1, 2; Only_Numeric_Owners = true; Graceless = true;
+    Minor_Versions = 0, 1, 2; Only_Numeric_Owners = true; Graceless = true;
     RecoveryBackend = fs; RecoveryRoot = \"@DIR@/recovery\";
 }
 NFS_KRB5 { Active_krb5 = false; }

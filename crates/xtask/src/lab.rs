@@ -12,6 +12,7 @@ mod long;
 mod measure;
 mod mutations;
 mod nfs;
+mod nfs_copy;
 mod options;
 mod power_cut;
 mod reduce;

@@ -174,6 +174,7 @@ fn a_tree_has_all_that_its_source_has() {
     {
         assert!(found.get(key).is_some(), "{key}");
     }
+    assert_eq!(found["reasons"][0]["why"], "no reflink: hashes are of bytes that are read");
     // What is complete is kept; what is not there any more is copied.
     fs::remove_file(to.join("41")).unwrap();
     fs::remove_file(to.join("dangling")).unwrap();

@@ -401,6 +401,9 @@ fn databases_with_a_bounded_page_cache_read_from_the_storage() {
         );
         assert_eq!(document["settings"]["page_cache_bytes"], 16 << 20, "{document:#}");
         assert_eq!(document["settings"]["io"] == "direct", target == sqlite, "{document:#}");
+        let direct = document["verdicts"].as_array().unwrap().iter();
+        let direct = direct.clone().find(|it| it["rule"] == "not-direct").unwrap();
+        assert_eq!(direct["outcome"] == "pass", target == sqlite, "{direct:#}");
         // The page cache of its files was looked at, and is no share of a machine's memory.
         let verdicts = document["verdicts"].as_array().unwrap();
         let judged = verdicts.iter().find(|it| it["rule"] == "double-caching").unwrap();

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -53,8 +54,13 @@ pub(super) struct Moved {
     pub ends: [End; 2],
 }
 
-fn file_system(file: &File) -> i64 {
+fn file_system(file: impl AsFd) -> i64 {
     fstatfs(file).map_or(0, |found| found.f_type)
+}
+
+/// Whether a server keeps the file. What it answers may come from its memory.
+pub(super) fn is_served(file: impl AsFd) -> bool {
+    SERVED.contains(&file_system(file))
 }
 
 /// Makes the target share the blocks of the source. Returns why it cannot.
@@ -73,7 +79,7 @@ pub(super) fn reflink(pair: &Pair<'_>) -> Result<(), String> {
 pub(super) fn server(pair: &Pair<'_>) -> Result<(), String> {
     let files = [pair.source, &pair.part.file];
     let kinds = files.map(file_system);
-    if !kinds.iter().all(|kind| SERVED.contains(kind)) {
+    if !files.iter().all(is_served) {
         return Err("no server has both files".to_owned());
     }
     let devices = files.map(|file| file.metadata().map(|it| it.dev()).unwrap_or_default());

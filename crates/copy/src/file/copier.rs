@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,16 +10,15 @@ use blockstone_sys::buffer::Arena;
 use blockstone_sys::file::{Access, BlockFile};
 use blockstone_sys::held;
 use blockstone_sys::ring::{Ring, RingError};
-use rustix::fs::copy_file_range;
-use rustix::io::Errno;
 
 use super::choose::{self, Moved, Pair};
-use super::extents::{Span, Spans};
+use super::extents::Spans;
 use super::finish::Part;
 use super::io::{End, Io, TARGET, Threads};
 use super::mover::Mover;
 use super::plan::{CopyPlan, Durable, Progress};
 use super::resume::Identity;
+use super::serve::serve;
 use super::verify;
 use super::{Carry, Chunk, Copied, Job, Method, Options, Verified, Watch};
 use crate::CopyError;
@@ -31,8 +29,6 @@ const PAGE_BYTES: u64 = 4096;
 const RESUMABLE_BYTES: u64 = 256 << 20;
 const REQUEST_MOST: u64 = 1 << 30;
 const IN_FLIGHT_MOST: u32 = 1024;
-/// Bytes per `copy_file_range` call; interruption is checked between calls.
-const SERVED_BYTES: u64 = 128 << 20;
 
 /// Opens the two files for requests, with this number of slots of this many bytes; also returns why
 /// it is not an io_uring.
@@ -163,7 +159,11 @@ impl Copier {
             let tried = match method {
                 Method::Reflink => choose::reflink(pair).map(|()| data_of(pair.source, source)),
                 _ => match choose::server(pair) {
-                    Ok(()) => serve(pair, source, watch)?,
+                    // The chunks that it left need not be copied again.
+                    Ok(()) if asked.is_none() && pair.part.has_claims(source)? => {
+                        Err("no copy by the server: an interrupted copy goes on".to_owned())
+                    }
+                    Ok(()) => serve(pair, source, self.options.request, watch)?,
                     Err(why) => Err(why),
                 },
             };
@@ -269,8 +269,7 @@ impl Copier {
         watch: &dyn Watch,
     ) -> Result<Verified, CopyError> {
         if self.options.verify && !filled.is_moved {
-            let why = format!("{} moves no bytes through here to compare", filled.method.name());
-            return Ok(Verified::Unproven { why });
+            return Ok(Verified::NotCompared);
         }
         self.verify(part, &filled.progress.chunks, watch)
     }
@@ -371,44 +370,6 @@ pub(super) fn unchanged(pair: &Pair<'_>, before: &Identity) -> Result<(), CopyEr
 }
 
 fn data_of(source: &File, identity: &Identity) -> u64 {
-    let mut spans = Spans::of(source, identity.size_bytes, SERVED_BYTES, PAGE_BYTES);
+    let mut spans = Spans::of(source, identity.size_bytes, REQUEST_MOST, PAGE_BYTES);
     std::iter::from_fn(|| spans.next().ok().flatten()).map(|span| u64::from(span.len)).sum()
-}
-
-/// Lets the server copy. Returns the bytes of data, or why the server refused before anything was
-/// copied.
-fn serve(
-    pair: &Pair<'_>,
-    source: &Identity,
-    watch: &dyn Watch,
-) -> Result<Result<u64, String>, CopyError> {
-    set_size(pair.part, source.size_bytes)?;
-    let mut spans = Spans::of(pair.source, source.size_bytes, SERVED_BYTES, PAGE_BYTES);
-    let mut data_bytes = 0;
-    let failed = |errno: Errno| CopyError::io("copy", pair.source_path)(io::Error::from(errno));
-    while let Some(Span { offset, len }) = spans.next().map_err(failed)? {
-        watch.pace(u64::from(len));
-        let end = offset + u64::from(len);
-        let (mut from, mut to) = (offset, offset);
-        while from < end {
-            let left = (end - from) as usize;
-            let file = &pair.part.file;
-            match copy_file_range(pair.source, Some(&mut from), file, Some(&mut to), left) {
-                Ok(0) => {
-                    let what = format!("it became shorter than {end} bytes");
-                    return Err(CopyError::Changed { path: pair.source_path.to_owned(), what });
-                }
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(error) if data_bytes == 0 && from == offset => {
-                    return Ok(Err(format!("no copy by the server: {}", io::Error::from(error))));
-                }
-                Err(error) => return Err(failed(error)),
-            }
-        }
-        data_bytes += u64::from(len);
-        if watch.moved(u64::from(len)).is_break() {
-            return Err(CopyError::Interrupted);
-        }
-    }
-    Ok(Ok(data_bytes))
 }

@@ -128,6 +128,11 @@ impl<'a> Part<'a> {
         Ok(self.left(source)?.map(|(_, claims)| claims.request_bytes))
     }
 
+    /// Whether an interrupted copy of this very source left chunks to go on with.
+    pub(super) fn has_claims(&self, source: &Identity) -> Result<bool, CopyError> {
+        Ok(self.left(source)?.is_some_and(|(_, claims)| !claims.chunks.is_empty()))
+    }
+
     /// What an interrupted copy of this very source claims, and the sidecar to go on with.
     pub(super) fn sidecar(
         &self,

@@ -173,7 +173,7 @@ pub fn check(entry: &Entry, root: &Path, options: &Options) -> Result<Compared, 
             let read_bytes = all.iter().map(|chunk| u64::from(chunk.len_bytes)).sum();
             let medium_bytes = match verified {
                 Verified::Equal { medium_bytes, .. } => Some(medium_bytes),
-                Verified::Unproven { .. } | Verified::NotAsked => None,
+                Verified::Unproven { .. } | Verified::NotCompared | Verified::NotAsked => None,
             };
             Compared::Equal { read_bytes, medium_bytes }
         }

@@ -5,6 +5,7 @@ mod paths;
 use std::fmt::Write as _;
 
 use blockstone_base::capability::Capability;
+use blockstone_base::database::DIRECT_DATA;
 use blockstone_base::load::Op;
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::{FileEvidence, Manifest};
@@ -41,7 +42,9 @@ pub(super) const RULE: Rule = Rule {
                 neither pages were counted nor the attributes of the file recorded. In a run: a \
                 path without direct I/O, as the target found it when it opened its disks, and \
                 the same file systems; with --io buffered it passes, and memory-test judges the \
-                reads. In a check: any operation of whole blocks, or in a shape that statx(2) \
+                reads; the data file of SQLite with --io direct, which this program opens. \
+                Inconclusive for other databases. In a check: any operation of whole blocks, \
+                or in a shape that statx(2) \
                 allows, and any file opened with O_DIRECT, whose class is buffered or dropped \
                 (docs/check.md).",
     cause: "The page cache was between the load and the storage.",
@@ -239,7 +242,12 @@ fn check_run(case: &RunCase) -> Judgement {
             "buffered I/O was asked for; the ledger shows what of the reads came from memory",
         );
     }
-    if has_server(case.window) {
+    let reported = |name| {
+        let known = case.manifest.capabilities.iter().find(|known| known.name == name);
+        known.map(|known| &known.capability)
+    };
+    let of_database = reported(DIRECT_DATA);
+    if has_server(case.window) && of_database.is_none() {
         return Judgement::inconclusive(
             "how the database opens its files is unknown; the ledger shows what came from memory",
         );
@@ -268,15 +276,19 @@ fn check_run(case: &RunCase) -> Judgement {
         (Checksums::Unknown(why), None) => return Judgement::inconclusive(why),
         _ => {}
     }
-    let found = case.manifest.capabilities.iter().find(|known| known.name == "direct-io");
-    match found.map(|found| &found.capability) {
+    let opened = if of_database.is_some() {
+        "the database opened its data file with O_DIRECT; its log goes through the page cache"
+    } else {
+        "the disks were opened with O_DIRECT"
+    };
+    match of_database.or_else(|| reported("direct-io")) {
         Some(Capability::Full) => direct_elsewhere(file_system(case.manifest)).map_or_else(
             || {
                 let counted = counted.map(|pages| {
                     format!("; the kernel counted {pages} pages that were added to its cache")
                 });
                 let counted = counted.unwrap_or_default();
-                Judgement::pass(format!("the disks were opened with O_DIRECT{counted}"))
+                Judgement::pass(format!("{opened}{counted}"))
             },
             Judgement::inconclusive,
         ),

@@ -2,12 +2,14 @@
 
 use blockstone_base::Capability;
 use blockstone_base::column::{Origin, Schema, Unit};
+use blockstone_base::database::DIRECT_DATA;
 use blockstone_base::identity::{
     BlockDevice, CapKind, CgroupCap, Cloud, DeviceKind, Link, RaidState,
 };
 use blockstone_base::verdict::Outcome;
 use blockstone_judge::RunFindings;
 use blockstone_judge::rules::{Rule, Subject, registry};
+use blockstone_record::manifest::NamedCapability;
 use blockstone_record::testing::{RecordingBuilder, schema};
 use serde_json::json;
 
@@ -310,6 +312,9 @@ const HALF_BLIND: &[(&str, Spoil)] = &[
     ("not-direct", |run| {
         run.manifest.target.file_system.as_mut().unwrap().kind = "nfs4".into();
     }),
+    ("not-direct", |run| {
+        run.manifest.settings.insert("server".into(), "PostgreSQL 15".into());
+    }),
     ("silent-writes", |run| {
         run.manifest.settings.insert("server".into(), "PostgreSQL 15".into());
         run.remove("operation");
@@ -347,6 +352,20 @@ fn a_rule_without_evidence_does_not_decide() {
         let verdict = findings.verdicts.iter().find(|verdict| verdict.rule == *rule).unwrap();
         assert_eq!(verdict.outcome, Outcome::Inconclusive, "{rule}: {}", verdict.evidence);
         assert!(!verdict.evidence.is_empty() && verdict.cause.is_empty(), "{rule}");
+    }
+}
+
+#[test]
+fn direct_io_of_a_database_is_what_it_reports_itself() {
+    let mut run = sound();
+    run.manifest.settings.insert("server".into(), "SQLite 3.54.1".into());
+    let direct = NamedCapability { name: DIRECT_DATA.into(), capability: Capability::Full };
+    run.manifest.capabilities.push(direct);
+    for (kind, outcome) in [("ext4", Outcome::Pass), ("tmpfs", Outcome::Fail)] {
+        run.manifest.target.file_system.as_mut().unwrap().kind = kind.into();
+        let findings = found(&run, None);
+        let verdict = findings.verdicts.iter().find(|it| it.rule == "not-direct").unwrap();
+        assert_eq!(verdict.outcome, outcome, "{kind}: {}", verdict.evidence);
     }
 }
 

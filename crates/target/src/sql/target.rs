@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use blockstone_base::capability::Capability;
 use blockstone_base::column::{Cell, Column, Reading};
 use blockstone_base::database::{INSTANCE, SQL};
 use blockstone_base::load::Op;
@@ -121,6 +122,10 @@ impl<D: Database> Target for SqlTarget<D> {
             return Vec::new();
         }
         vec![Latencies { name: COMMIT.to_owned(), op: Op::Commit, histogram }]
+    }
+
+    fn capabilities(&self) -> Vec<(&'static str, Capability)> {
+        self.database.capabilities()
     }
 
     fn describe(&self) -> Result<Description, TargetError> {

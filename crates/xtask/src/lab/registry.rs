@@ -3,8 +3,8 @@
 use blockstone_testkit::Need;
 
 use super::{
-    Lab, comparison, copy, coverage, durability, log_writes, long, mutations, nfs, options,
-    power_cut, reduce, redundancy, verb_cost, zoo,
+    Lab, comparison, copy, coverage, durability, log_writes, long, mutations, nfs, nfs_copy,
+    options, power_cut, reduce, redundancy, verb_cost, zoo,
 };
 use crate::goals::Entry;
 
@@ -38,6 +38,12 @@ pub const ALL: &[Entry<Lab>] = &[
         doc: "Whether checks tell what NFS keeps: a machine with mounts of a server on its host",
         needs: &[Need::Root],
         run: nfs::run,
+    },
+    Entry {
+        name: "nfs-copy",
+        doc: "Whether copy has an NFS server copy, and what it does where none can: two servers",
+        needs: &[Need::Root],
+        run: nfs_copy::run,
     },
     Entry {
         name: "reduce",

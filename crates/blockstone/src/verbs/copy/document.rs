@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::Ran;
 use super::beside::{Against, Got};
-use super::words::{method, program, verified};
+use super::words::{method, name, program, reasons, verified};
 
 #[derive(Serialize, JsonSchema)]
 pub struct CopyDocument<'a> {
@@ -26,8 +26,11 @@ pub struct CopyDocument<'a> {
     /// `reflink`, `server`, `direct`, `dontcache`, `buffered` or `mixed`; null where no file was
     /// copied.
     method: Option<&'static str>,
+    /// Why files were copied by these methods, and by none that is cheaper.
+    reasons: Vec<ReasonKeys<'a>>,
     /// Whether every target was read again from its medium and is equal. False: equal, but nothing
-    /// shows that it came from the medium. Null: not asked for.
+    /// shows that it came from the medium; or not compared, because no bytes were read (`reflink`,
+    /// `server`). Null: not asked for.
     verified: Option<bool>,
     /// Bytes of the sources and targets in the page cache; null where the kernel does not tell.
     page_cache_bytes_before: Option<u64>,
@@ -62,6 +65,14 @@ pub struct CopyDocument<'a> {
     /// What the database of --db got before the first round.
     database_alone: Option<Got>,
     verdicts: &'a [Verdict],
+}
+
+#[derive(Serialize, JsonSchema)]
+struct ReasonKeys<'a> {
+    method: &'static str,
+    /// How many files it is the reason of.
+    files: u64,
+    why: &'a str,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -113,6 +124,10 @@ pub fn document<'a>(
         seconds: cost.seconds,
         cpu_seconds: cost.cpu_seconds,
         method: method(outcome),
+        reasons: reasons(outcome)
+            .into_iter()
+            .map(|((method, why), files)| ReasonKeys { method: name(method), files, why })
+            .collect(),
         verified: verified(outcome),
         page_cache_bytes_before: ran.page_cache_before,
         page_cache_bytes_after: ran.page_cache_after,

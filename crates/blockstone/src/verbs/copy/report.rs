@@ -1,6 +1,5 @@
 //! The report of a copy.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use blockstone_base::copy::CopyFindings;
@@ -16,7 +15,7 @@ use blockstone_report::{Headline, Report, Section, Tone};
 use super::Ran;
 use super::beside::{Against, Got};
 use super::document::document;
-use super::words::{method, name, program, verified};
+use super::words::{self, method, name, program, verified};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -129,6 +128,11 @@ pub fn headline(ran: &Ran) -> String {
     }
     match verified(outcome) {
         Some(true) => parts.push("verified from the medium".to_owned()),
+        Some(false)
+            if outcome.files.iter().any(|it| it.copied.verified == Verified::NotCompared) =>
+        {
+            parts.push("not verified: no bytes were read to compare".to_owned());
+        }
         Some(false) => parts.push("equal, but not proven to be on the medium".to_owned()),
         None => {}
     }
@@ -178,6 +182,7 @@ fn file(file: &CopiedFile) -> Row {
             format!("{} from the medium", Bytes(*medium_bytes)).into()
         }
         Verified::Unproven { why } => format!("not proven: {why}").into(),
+        Verified::NotCompared => "not compared: its bytes were not read".into(),
     };
     let time_ns = file.seconds.map(|seconds| seconds * 1e9);
     row![
@@ -193,15 +198,10 @@ fn file(file: &CopiedFile) -> Row {
 
 /// Each way that was taken, why, and by how many files.
 fn reasons(outcome: &Outcome) -> Vec<String> {
-    let mut reasons: BTreeMap<(Method, &str), u64> = BTreeMap::new();
-    for file in &outcome.files {
-        *reasons.entry((file.copied.method, &file.copied.why)).or_default() += 1;
-    }
     let line = |((method, why), count): ((Method, &str), u64)| {
         format!("{}, {}: {why}", name(method), plural(count, "file"))
     };
-    let said = reasons.into_iter().filter(|((_, why), _)| !why.is_empty());
-    said.take(SCREEN_ROWS).map(line).collect()
+    words::reasons(outcome).into_iter().take(SCREEN_ROWS).map(line).collect()
 }
 
 fn evidence(ran: &Ran) -> Table {

@@ -1,5 +1,7 @@
 //! Names of what a copy did, for documents and people.
 
+use std::collections::BTreeMap;
+
 use blockstone_copy::against::Tool;
 use blockstone_copy::file::{Method, Verified};
 use blockstone_copy::tree::{CopiedFile, Outcome};
@@ -19,6 +21,17 @@ pub fn name(method: Method) -> &'static str {
         Method::Dontcache => "dontcache",
         Method::Buffered => "buffered",
     }
+}
+
+/// Each way that was taken, why no cheaper one was, and by how many files.
+pub fn reasons(outcome: &Outcome) -> BTreeMap<(Method, &str), u64> {
+    let mut reasons = BTreeMap::new();
+    for CopiedFile { copied, .. } in &outcome.files {
+        if !copied.why.is_empty() {
+            *reasons.entry((copied.method, copied.why.as_str())).or_default() += 1;
+        }
+    }
+    reasons
 }
 
 /// Whether all were read again from the medium; none if that was not asked for.

@@ -5,6 +5,12 @@ use std::time::{Duration, Instant};
 use blockstone_sys::cached::{self, Look};
 use blockstone_testkit::{DeviceSpec, FileSystem, FuseCache, FuseMounts, LoopDevice};
 
+use blockstone_sys::held;
+
+use super::super::choose::Pair;
+use super::super::finish::Part;
+use super::super::resume::Identity;
+use super::super::serve::serve;
 use super::*;
 
 const SIZE: u64 = 40 * REQUEST + 123;
@@ -87,7 +93,7 @@ fn xfs_shares_blocks() {
 
     let reflink = Options { method: Some(Method::Reflink), force: true, ..options() };
     let copied = copy_at(&at, Options { verify: true, ..reflink }).unwrap();
-    assert!(matches!(copied.verified, Verified::Unproven { .. }), "{:?}", copied.verified);
+    assert_eq!(copied.verified, Verified::NotCompared);
     let copied = copy_at(&at, Options { verify: true, force: true, ..options() }).unwrap();
     assert!(copied.method == Method::Direct && copied.why.contains("hashes"), "{}", copied.why);
 
@@ -159,4 +165,44 @@ fn bytes_that_change_after_they_were_written_are_found() {
     is_equal(at);
     let error = copy(&job, &verify, NOTHING, &Until::default()).unwrap_err();
     assert!(matches!(error, CopyError::Exists { .. }), "{error}");
+}
+
+/// The target of a copy whose source has data, a hole and data, and where an older copy had left
+/// other data in all of it.
+fn served(file_system: FileSystem, size: Bytes) -> (Result<u64, String>, LoopDevice) {
+    let device = device(file_system, size);
+    let at = device.mount_point().unwrap();
+    let [source, left] = ["source", ".target.blockstone-part"].map(|name| at.join(name));
+    let file = File::create(&source).unwrap();
+    file.write_all_at(&random(3 << 20, 1), 0).unwrap();
+    file.write_all_at(&random((1 << 20) + 77, 2), 8 << 20).unwrap();
+    fs::write(&left, random(12 << 20, 3)).unwrap();
+    file.sync_all().unwrap();
+    BlockFile::of(file, &source, false).drop_cached().unwrap();
+    let (dir, source) = (HeldDir::open(&at).unwrap(), held::open_file(&source).unwrap());
+    let options = Options { resume: true, ..options() };
+    let part = Part::open((&dir, Path::new(NAME)), &options).unwrap();
+    part.drop_pages();
+    let pair = Pair { source: &source, source_path: &at.join("source"), part: &part };
+    let identity = Identity::of(&source).unwrap();
+    let served = serve(&pair, &identity, options.request, &Until::default()).unwrap();
+    drop(part);
+    (served, device)
+}
+
+#[test]
+fn copy_file_range_counts_as_the_servers_only_if_this_kernel_moved_nothing() {
+    require!(Root, Loop, Xfs, Cachestat);
+    // XFS shares the blocks, as far as the caller sees like a server that copies.
+    let (by_other, device) = served(FileSystem::Xfs, Bytes::mib(400));
+    assert_eq!(by_other, Ok((4 << 20) + 77));
+    let at = device.mount_point().unwrap();
+    fs::rename(at.join(".target.blockstone-part"), at.join(NAME)).unwrap();
+    is_equal(&at);
+    drop(device);
+    // ext4 has the kernel copy through the page cache, as a client does whose server refuses.
+    let (by_kernel, device) = served(FileSystem::Ext4, Bytes::mib(64));
+    let why = by_kernel.unwrap_err();
+    assert!(why.contains("the kernel read and wrote in its place"), "{why}");
+    assert_eq!(cached(&device.mount_point().unwrap().join("source")), 0, "what it brought is gone");
 }

@@ -1,0 +1,95 @@
+//! What a database's own history says of its load: what AWR, Statspack and similar tools keep of
+//! the time between two snapshots. It is imported, never measured here. The object is
+//! `database/instance`, or `database/*` where only the whole cluster is known.
+
+use super::DB;
+use crate::column::{Column, Schema, Unit};
+
+/// The load of an instance. Counters begin at zero with the first snapshot that is imported, and a
+/// row in which nothing is measured stands inside every gap. Rates are increases divided by the
+/// increase of `elapsed_ns`, not by the difference of the snapshots' times, which are rounded.
+pub const LOAD: Schema = Schema {
+    probe: "load",
+    doc: "The load of a database instance between snapshots that its own history kept.",
+    columns: &[
+        DB.time("elapsed_ns", "Exact length of the intervals between snapshots."),
+        DB.count("read_ios", "Read requests, of all processes of the instance."),
+        DB.bytes("read_bytes", "Bytes of them."),
+        DB.count("write_ios", "Write requests, redo and control files included; a request that a \
+                  volume manager mirrors counts once."),
+        DB.bytes("write_bytes", "Bytes of them."),
+        DB.bytes("redo_bytes", "Redo generated."),
+        DB.count("redo_writes", "Writes by the log writer, as the database counts them."),
+        DB.count("data_write_ios", "Write requests of database writers and of direct writes, \
+                  without redo."),
+        DB.count("commits", "Transactions committed."),
+        DB.count("logical_reads", "Blocks visited."),
+        DB.count("physical_reads", "Blocks read."),
+        DB.time("db_time_ns", "Time inside calls of sessions."),
+        DB.time("cpu_ns", "Processor time of these calls."),
+        DB.time("background_cpu_ns", "Processor time of background processes."),
+        DB.time("waits_ns", "Time of the waits of sessions that are not idle."),
+        DB.time("host_busy_ns", "Time that the host's processors were busy; of hardware threads \
+                 where it has them."),
+        DB.time("host_idle_ns", "Time that they were idle."),
+        DB.count("function_read_ios", "Read requests by the table of I/O by function."),
+        DB.bytes("function_read_bytes", "Bytes of them."),
+        DB.count("function_write_ios", "Write requests by the table of I/O by function."),
+        DB.bytes("function_write_bytes", "Bytes of them."),
+        level("most_averaging_ns", Unit::Nanoseconds, "Averaging time of the columns `most_…`, \
+              which are the highest values inside the interval."),
+        level("most_reads_per_s", Unit::Count, "Most reads per second."),
+        level("most_writes_per_s", Unit::Count, "Most writes per second."),
+        level("most_read_bytes_per_s", Unit::Bytes, "Most bytes read per second."),
+        level("most_write_bytes_per_s", Unit::Bytes, "Most bytes written per second."),
+        level("most_redo_bytes_per_s", Unit::Bytes, "Most redo per second."),
+        level("processors", Unit::Count, "Hardware threads of the host."),
+        level("cores", Unit::Count, "Cores of the host."),
+        level("sockets", Unit::Count, "Sockets of the host."),
+        level("host_memory_bytes", Unit::Bytes, "Memory of the host."),
+        level("shared_memory_bytes", Unit::Bytes, "Memory shared by the instance: the SGA."),
+        level("private_memory_bytes", Unit::Bytes, "Private memory of its sessions: the PGA."),
+        level("size_bytes", Unit::Bytes, "Bytes of the database's data files."),
+        level("sessions", Unit::Count, "Sessions connected."),
+    ],
+};
+
+/// Statements that did most in an interval; the object is `database/instance/statement`.
+pub const LOAD_STATEMENT: Schema = Schema {
+    probe: "load_statement",
+    doc: "Statements that a database's own history names as its largest.",
+    columns: &[
+        DB.count("executions", "Executions."),
+        DB.time("elapsed_ns", "Time of their calls."),
+        DB.time("cpu_ns", "Processor time of them."),
+        DB.count("physical_reads", "Blocks that they read from storage."),
+        DB.count("read_ios", "Read requests of them."),
+        DB.count("logical_reads", "Blocks that they visited."),
+    ],
+};
+
+/// What the database expects of another size of its buffer cache; the object is
+/// `database/instance/pool/size in bytes`.
+pub const LOAD_ADVICE: Schema = Schema {
+    probe: "load_advice",
+    doc: "Physical reads that a database expects with other sizes of its buffer cache.",
+    columns: &[
+        level("size_ppm", Unit::Ppm, "This size, as a share of the present one."),
+        level("physical_reads", Unit::Count, "Blocks that would be read in the same time."),
+    ],
+};
+
+/// Statistics as the database names them, of those that account for storage that filters; the
+/// object is `database/instance/statistic`.
+pub const LOAD_STATISTIC: Schema = Schema {
+    probe: "load_statistic",
+    doc: "Statistics of a database about its I/O, by the database's own names.",
+    columns: &[DB.count("total", "What it counted, in the unit that its name implies.")],
+};
+
+/// All series of an imported history.
+pub const OF_LOAD: &[&Schema] = &[&LOAD, &LOAD_STATEMENT, &LOAD_ADVICE, &LOAD_STATISTIC];
+
+const fn level(name: &'static str, unit: Unit, doc: &'static str) -> Column {
+    DB.level(name, unit, doc)
+}

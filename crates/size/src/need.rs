@@ -1,0 +1,1 @@
+//! What is needed, by percentiles of time.
