@@ -34,6 +34,7 @@ pub mod iosize;
 pub mod link;
 pub mod load;
 pub mod metadata;
+pub mod need;
 pub mod order;
 pub mod rng;
 pub mod stats;

@@ -18,6 +18,7 @@ verbs! {
     flash,
     reduce,
     copy,
+    size,
     watch,
     report,
     compare,

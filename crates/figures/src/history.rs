@@ -19,6 +19,8 @@ use interval::Interval;
 use latencies::{Bucket, Latencies};
 use wall_clock::WallClock;
 
+use crate::sample::Sample;
+
 const SECOND_NS: u64 = 1_000_000_000;
 const PAGE_NS: u64 = 50_000_000;
 
@@ -176,6 +178,10 @@ impl History {
         self.imported.as_ref()
     }
 
+    pub fn set_imported(&mut self, imported: Imported) {
+        self.imported = Some(imported);
+    }
+
     /// The latencies of an event in the seconds of an interval whose middles lie in it.
     pub(crate) fn waited(&self, event: &str, interval: &Interval<'_>) -> Vec<Latencies> {
         let Some(seconds) = self.seconds.get(event) else { return Vec::new() };
@@ -247,6 +253,11 @@ impl History {
     /// What the wall clock showed, in nanoseconds since 1970; none where that is not known.
     pub fn realtime_ns(&self, t_ns: u64) -> Option<i128> {
         self.clock.realtime_ns(t_ns)
+    }
+
+    /// The same, in seconds, as a clock on the wall of the history's zone shows it.
+    pub fn local_s(&self, t_ns: u64) -> Option<f64> {
+        self.clock.local_s(t_ns)
     }
 
     /// The same as ISO 8601, with its distance from UTC.
@@ -362,6 +373,21 @@ impl History {
             (row.t_ns == *last_ns).then_some((object.as_str(), &*row.cells))
         });
         last.collect()
+    }
+
+    /// All rows of a series, of whatever instance, by object and then in the order of time.
+    pub fn rows(&self, kind: &str) -> impl Iterator<Item = Sample<'_>> {
+        let probes = self.probes.iter().filter(move |probe| probe.info.kind() == kind);
+        probes.flat_map(|probe| {
+            let (columns, instance) = (probe.info.columns.as_slice(), probe.info.instance());
+            let objects = probe.objects.iter();
+            objects.flat_map(move |(object, track)| {
+                track.iter().map(move |row| {
+                    let (t_ns, cells) = (row.t_ns, &*row.cells);
+                    Sample { t_ns, instance, object, cells, columns }
+                })
+            })
+        })
     }
 
     /// The series of a probe of one of several instances.

@@ -12,7 +12,7 @@
 //! ```
 //! use blockstone_base::column::Cell;
 //! use blockstone_figures::History;
-//! # use blockstone_record::manifest::ProbeInfo;
+//! # use blockstone_figures::ProbeInfo;
 //! # let probes: Vec<ProbeInfo> = serde_json::from_value(serde_json::json!([{
 //! #   "probe": "network", "doc": "", "ticks": 0, "missed_ticks": 0, "columns": [
 //! #   { "name": "received_bytes", "unit": "bytes", "kind": "counter", "source": "", "doc": "",
@@ -34,6 +34,7 @@ pub mod simultaneous;
 mod student;
 
 pub use blockstone_base::table::{Known, Missing};
+pub use blockstone_record::manifest::ProbeInfo;
 pub use focus::{Condition, ConditionError, Focus};
 pub use history::History;
 pub use history::interval::charges::OVERCHARGED;

@@ -12,6 +12,7 @@ pub(crate) mod scans;
 mod scrape;
 pub(crate) mod seal;
 mod server;
+pub(crate) mod size;
 pub(crate) mod workload;
 
 /// A parser of bytes that may be hostile.
@@ -58,11 +59,14 @@ pub const TARGETS: &[Target] = &[
     target("sar", imports::sar, imports::import),
     target("iostat", imports::iostat, imports::import),
     target("iostat_json", imports::iostat_json, imports::import),
+    target("load_reports", imports::loads, imports::load),
     target("gzip", imports::compressed, imports::import),
     // Files of other tools, and of users.
     target("trace", flash::traces, flash::trace),
     target("fio_log", flash::logs, flash::log),
     target("model", reduce::models, reduce::model),
+    target("catalogue", size::catalogues, size::catalogue),
+    target("performances", size::performance_lists, size::performances),
     target("conf", workload::confs, workload::conf),
     target("words", workload::words, workload::word),
     // Data files of databases.

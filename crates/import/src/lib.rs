@@ -2,24 +2,77 @@
 //!
 //! A [`Report`] is one file as it was read: who, when, and totals by instance. A [`Series`] is what
 //! many reports say of one database together: sorted, each interval once, gaps marked. Nothing here
-//! does I/O; names, SQL text and hosts are kept only if the caller asks for them.
+//! does I/O; names of hosts and the text of statements are kept only if the caller asks for them.
+//!
+//! To read another layout: one file in `layout/`, one line in [`layout::ALL`].
 
+mod html;
+mod layout;
+mod number;
 mod report;
 mod series;
+mod table;
+mod text;
+mod time;
 
-pub use report::{
-    Advice, Database, Instance, Interval, Kind, Report, Section, Statement, Totals,
-};
+pub use layout::{Layout, recognises};
+pub use report::{Advice, Database, Instance, Interval, Kind, Report, Section, Statement, Totals};
 pub use series::{Series, Skipped, series};
 
+/// What of names is kept.
+#[derive(Clone, Copy, Debug)]
+pub enum Names<'a> {
+    Kept,
+    /// Hosts are replaced by a short hash with this salt, so that they can be told apart.
+    Hidden {
+        salt: &'a [u8],
+    },
+}
+
 /// Why a file is not read.
-#[derive(Debug, thiserror::Error, PartialEq)]
+#[derive(Clone, Debug, thiserror::Error, PartialEq)]
 pub enum ImportError {
-    /// A report of a known kind that says nothing of a load.
-    #[error("{kind} says nothing of a load over time\nhint: {hint}")]
+    /// A report of a known kind that has no load over time.
+    #[error("{kind} has no load over time\nhint: {hint}")]
     NoLoad { kind: &'static str, hint: &'static str },
     #[error("its format is unknown")]
     Unknown,
     #[error("line {line}: {what}")]
     Damaged { line: usize, what: String },
+}
+
+/// Reads one file. The hint is its name, for layouts whose files name their database nowhere else.
+pub fn read(name_hint: &str, text: &str, names: Names<'_>) -> Result<Report, ImportError> {
+    let head = layout::head(text);
+    match layout::ALL.iter().find(|layout| (layout.recognises)(head)) {
+        Some(layout) => (layout.read)(&Source { name_hint, text, names }),
+        None => Err(layout::refused(head).unwrap_or(ImportError::Unknown)),
+    }
+}
+
+/// What a layout reads.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub name_hint: &'a str,
+    pub text: &'a str,
+    pub names: Names<'a>,
+}
+
+impl Source<'_> {
+    /// A host's name as it is kept.
+    pub fn host(&self, name: &str) -> String {
+        let name = name.trim();
+        match self.names {
+            Names::Kept => name.to_owned(),
+            Names::Hidden { .. } if name.is_empty() => String::new(),
+            Names::Hidden { salt } => short_hash(salt, name),
+        }
+    }
+}
+
+fn short_hash(salt: &[u8], name: &str) -> String {
+    use sha2::{Digest, Sha256};
+    let digest = Sha256::new().chain_update(salt).chain_update([0]).chain_update(name).finalize();
+    let [a, b, c, d, ..] = digest.0;
+    format!("host-{:08x}", u32::from_be_bytes([a, b, c, d]))
 }

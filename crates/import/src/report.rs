@@ -10,11 +10,33 @@ pub enum Kind {
     AwrText,
     AwrHtml,
     /// The report of all instances of a cluster.
-    AwrGlobalText,
     AwrGlobalHtml,
     Statspack,
     AwrMiner,
     Csv,
+}
+
+impl Kind {
+    /// The tool that made it, as a recording names it.
+    pub fn tool(self) -> &'static str {
+        match self {
+            Self::AwrText | Self::AwrHtml | Self::AwrGlobalHtml => "oracle-awr",
+            Self::Statspack => "oracle-statspack",
+            Self::AwrMiner => "awr-miner",
+            Self::Csv => "csv",
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AwrText => "AWR text",
+            Self::AwrHtml => "AWR HTML",
+            Self::AwrGlobalHtml => "AWR global HTML",
+            Self::Statspack => "Statspack",
+            Self::AwrMiner => "AWR-Miner",
+            Self::Csv => "CSV",
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,6 +57,16 @@ pub struct Instance {
     pub host: String,
 }
 
+impl Instance {
+    /// How objects of series name it.
+    pub fn object(&self) -> String {
+        match self.number {
+            Some(number) => number.to_string(),
+            None => "*".to_owned(),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Report {
     pub kind: Kind,
@@ -52,7 +84,7 @@ pub struct Section {
 }
 
 /// The time between two snapshots of one instance.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Interval {
     pub instance: Instance,
     pub snapshots: Option<(u64, u64)>,
@@ -64,7 +96,7 @@ pub struct Interval {
     pub totals: Totals,
     pub statements: Vec<Statement>,
     pub advice: Vec<Advice>,
-    /// Statistics by the database's names, of those that account for storage that filters.
+    /// Statistics about I/O by the database's names.
     pub statistics: BTreeMap<String, f64>,
 }
 
@@ -78,11 +110,16 @@ impl Totals {
         self.0.get(column).copied()
     }
 
-    /// # Panics
-    /// If there is no such column.
-    pub fn set(&mut self, column: &str, value: f64) {
+    /// Sets what is known of a column of [`LOAD`]; what is no such column, unknown, negative or
+    /// too large for a recording is left out.
+    pub fn set(&mut self, column: &str, value: impl Into<Option<f64>>) {
+        const LARGEST: f64 = 1e18;
         let known = LOAD.columns.iter().find(|known| known.name == column);
-        self.0.insert(known.expect("a column of LOAD").name, value);
+        debug_assert!(known.is_some(), "no column {column}");
+        let value = value.into().filter(|value| (0.0..=LARGEST).contains(value));
+        if let (Some(known), Some(value)) = (known, value) {
+            self.0.insert(known.name, value);
+        }
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, f64)> {
@@ -93,6 +130,8 @@ impl Totals {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statement {
     pub id: String,
+    /// Only if names are kept.
+    pub text: Option<String>,
     pub executions: Option<f64>,
     pub elapsed_s: Option<f64>,
     pub cpu_s: Option<f64>,

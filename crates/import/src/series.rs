@@ -1,13 +1,26 @@
 //! What many reports say of one database.
 
-use crate::report::{Database, Interval, Report};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
-/// The intervals of one database, by instance and time; no two of an instance overlap.
+use crate::report::{Database, Interval, Kind, Report};
+
+/// Snapshots of one interval are so far apart at most in two reports: some print minutes only.
+const SAME_S: i64 = 60;
+/// How far the printed length of an interval may be from the distance of its two snapshots.
+const ROUNDED_S: i64 = 120;
+
+/// The intervals of one database, by instance and time; no two of an instance overlap, and those
+/// of the whole cluster do not overlap with those of instances.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
     pub database: Database,
+    /// The kinds of the reports that they came from, in their order.
+    pub kinds: Vec<Kind>,
     pub intervals: Vec<Interval>,
     pub skipped: Vec<Skipped>,
+    /// What a reader has to know of gaps, restarts and intervals that were not taken.
+    pub notes: Vec<String>,
 }
 
 /// An interval that was not taken, and why.
@@ -15,11 +28,192 @@ pub struct Series {
 pub struct Skipped {
     /// Index of the report.
     pub report: usize,
-    pub why: String,
+    pub why: &'static str,
 }
+
+const TWICE: &str = "the same interval is in another report: counted once";
+const COARSER: &str = "shorter intervals of the same time are known: they are taken";
+const OF_CLUSTER: &str = "the whole cluster is known for this time: instances are not added to it";
+const OF_INSTANCES: &str =
+    "shorter intervals of instances are known: the whole cluster is not added to them";
 
 /// Sorts the intervals of reports, in any order, into one series a database: each interval once.
 pub fn series(reports: &[Report]) -> Vec<Series> {
-    let _ = reports;
-    Vec::new()
+    let mut groups: BTreeMap<(String, Option<u64>), Vec<usize>> = BTreeMap::new();
+    for (index, report) in reports.iter().enumerate() {
+        groups.entry(key(reports, report)).or_default().push(index);
+    }
+    groups.into_values().map(|members| of_database(reports, &members)).collect()
+}
+
+/// One database: by its id, or by its name, where that leads to one id.
+fn key(reports: &[Report], report: &Report) -> (String, Option<u64>) {
+    let name = report.database.name.to_uppercase();
+    if let Some(id) = report.database.id {
+        // Names of a standby differ; the id is the same.
+        return (String::new(), Some(id));
+    }
+    let same = reports.iter().filter(|other| other.database.name.to_uppercase() == name);
+    let mut ids: Vec<u64> = same.filter_map(|other| other.database.id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    match ids[..] {
+        [id] => (String::new(), Some(id)),
+        _ => (name, None),
+    }
+}
+
+#[derive(Clone)]
+struct Candidate<'a> {
+    report: usize,
+    kind: Kind,
+    interval: &'a Interval,
+}
+
+impl Candidate<'_> {
+    fn length_s(&self) -> i64 {
+        self.interval.end_s - self.interval.begin_s
+    }
+
+    /// Shorter ones first; of the same, the whole cluster and then that which says most.
+    fn order(&self) -> impl Ord + use<> {
+        let known = self.interval.totals.iter().count() + self.interval.statistics.len();
+        // Seconds that one report rounds away must not decide.
+        let minutes = (self.length_s() + SAME_S / 2) / SAME_S;
+        let digits = self.kind != Kind::AwrHtml;
+        let of_instance = self.interval.instance.number.is_some();
+        (minutes, of_instance, digits, Reverse(known), self.kind, self.interval.begin_s)
+    }
+}
+
+fn of_database(reports: &[Report], members: &[usize]) -> Series {
+    let mut candidates: Vec<Candidate<'_>> = Vec::new();
+    for &report in members {
+        let kind = reports[report].kind;
+        let intervals = reports[report].intervals.iter();
+        candidates.extend(intervals.map(|interval| Candidate { report, kind, interval }));
+    }
+    candidates.sort_by_cached_key(Candidate::order);
+    let mut series = Series::default();
+    let database = members.iter().map(|&report| &reports[report].database);
+    // The same whatever the order of the files.
+    series.database = database
+        .max_by_key(|it| (it.id, it.release.clone(), Reverse(it.name.clone())))
+        .cloned()
+        .unwrap_or_default();
+    let mut taken: BTreeMap<Option<u32>, Taken> = BTreeMap::new();
+    for candidate in candidates {
+        let why =
+            taken.get(&candidate.interval.instance.number).and_then(|of| of.why_not(&candidate));
+        if let Some(why) = why.or_else(|| why_not_beside(&taken, &candidate)) {
+            series.skipped.push(Skipped { report: candidate.report, why });
+            continue;
+        }
+        series.kinds.push(candidate.kind);
+        taken.entry(candidate.interval.instance.number).or_default().add(&candidate);
+        series.intervals.push(candidate.interval.clone());
+    }
+    series.kinds.sort_unstable();
+    series.kinds.dedup();
+    series.intervals.sort_by_key(|interval| (interval.instance.number, interval.begin_s));
+    series.skipped.sort_by_key(|skipped| (skipped.report, skipped.why));
+    series.join();
+    series.note();
+    series
+}
+
+/// The intervals of one instance that were taken: their ends by their beginnings.
+#[derive(Default)]
+struct Taken(BTreeMap<i64, i64>);
+
+impl Taken {
+    fn add(&mut self, candidate: &Candidate<'_>) {
+        self.0.insert(candidate.interval.begin_s, candidate.interval.end_s);
+    }
+
+    /// One that overlaps by more than rounding.
+    fn overlapping(&self, candidate: &Candidate<'_>) -> Option<(i64, i64)> {
+        let (begin, end) = (candidate.interval.begin_s, candidate.interval.end_s);
+        let short = |length: i64| SAME_S.min(length / 2);
+        let overlaps = |(from, to): (&i64, &i64)| {
+            let both = end.min(*to) - begin.max(*from);
+            (both > short(candidate.length_s()).min(short(to - from))).then_some((*from, *to))
+        };
+        let before = self.0.range(..=begin).rev().take(2).find_map(overlaps);
+        before.or_else(|| self.0.range(begin + 1..end.max(begin + 1)).find_map(overlaps))
+    }
+
+    fn why_not(&self, candidate: &Candidate<'_>) -> Option<&'static str> {
+        let (from, to) = self.overlapping(candidate)?;
+        let (begin, end) = (candidate.interval.begin_s, candidate.interval.end_s);
+        let is_same = (from - begin).abs() <= SAME_S && (to - end).abs() <= SAME_S;
+        Some(if is_same { TWICE } else { COARSER })
+    }
+}
+
+/// Whether the cluster, or an instance of it, already is there for this time.
+fn why_not_beside(
+    taken: &BTreeMap<Option<u32>, Taken>,
+    candidate: &Candidate<'_>,
+) -> Option<&'static str> {
+    if candidate.interval.instance.number.is_some() {
+        let cluster = taken.get(&None)?;
+        return cluster.overlapping(candidate).map(|_| OF_CLUSTER);
+    }
+    let mut instances = taken.iter().filter(|(number, _)| number.is_some());
+    instances.find_map(|(_, of)| of.overlapping(candidate)).map(|_| OF_INSTANCES)
+}
+
+impl Series {
+    /// Lets an interval begin where the one before it ended, if their snapshots or times say so.
+    fn join(&mut self) {
+        for index in 1..self.intervals.len() {
+            let (before, after) = self.intervals.split_at_mut(index);
+            let (Some(before), Some(after)) = (before.last(), after.first_mut()) else { return };
+            if before.instance.number != after.instance.number {
+                continue;
+            }
+            let apart = (after.begin_s - before.end_s).abs();
+            let is_chained = match (before.snapshots, after.snapshots) {
+                (Some((_, end)), Some((begin, _))) => end == begin,
+                _ => false,
+            };
+            let joins = apart <= if is_chained { ROUNDED_S } else { SAME_S };
+            if (joins || after.begin_s < before.end_s) && before.end_s < after.end_s {
+                after.begin_s = before.end_s;
+            }
+        }
+    }
+
+    fn note(&mut self) {
+        let pairs = || {
+            let pairs = self.intervals.windows(2);
+            pairs.filter(|pair| pair[0].instance.number == pair[1].instance.number)
+        };
+        let gaps: Vec<i64> =
+            pairs().map(|pair| pair[1].begin_s - pair[0].end_s).filter(|gap| *gap > 0).collect();
+        let is_restart = |pair: &&[Interval]| match (pair[0].started_s, pair[1].started_s) {
+            (Some(before), Some(after)) => (after - before).abs() > SAME_S,
+            _ => false,
+        };
+        let restarts = pairs().filter(is_restart).count();
+        let mut notes = Vec::new();
+        if let Some(longest) = gaps.iter().max() {
+            let hours = *longest as f64 / 3600.0;
+            notes.push(format!(
+                "{} gaps between intervals, the longest of {hours:.1} h",
+                gaps.len()
+            ));
+        }
+        if restarts > 0 {
+            notes.push(format!("{restarts} restarts of instances"));
+        }
+        for why in [TWICE, COARSER, OF_CLUSTER, OF_INSTANCES] {
+            match self.skipped.iter().filter(|skipped| skipped.why == why).count() {
+                0 => {}
+                count => notes.push(format!("{count} intervals are not taken: {why}")),
+            }
+        }
+        self.notes = notes;
+    }
 }

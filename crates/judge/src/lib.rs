@@ -44,6 +44,7 @@ use blockstone_base::copy::CopyFindings;
 use blockstone_base::direct::DirectFindings;
 use blockstone_base::durability::DurabilityFindings;
 use blockstone_base::metadata::MetadataFindings;
+use blockstone_base::need::NeedFindings;
 use blockstone_base::order::OrderFindings;
 use blockstone_base::verdict::{Outcome, Verdict};
 use blockstone_figures::Interval;
@@ -157,6 +158,11 @@ pub fn judge_order(findings: &OrderFindings) -> Vec<Verdict> {
 /// The verdicts on what a copy left behind.
 pub fn judge_copy(findings: &CopyFindings) -> Vec<Verdict> {
     judge(&Evidence::Copy(findings)).mark(&mut [], &mut [])
+}
+
+/// The verdicts on a need for hardware, and on a run that was held against it.
+pub fn judge_need(findings: &NeedFindings) -> Vec<Verdict> {
+    judge(&Evidence::Size(findings)).mark(&mut [], &mut [])
 }
 
 /// The verdicts on a claim, and the answer that follows: memory explains a rate above the link, and

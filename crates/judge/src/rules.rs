@@ -28,6 +28,7 @@ mod file_may_fit_cache;
 mod flags_contradict_settings;
 mod generator_bound;
 mod hole;
+mod import_adds_up;
 mod incoherent;
 mod io_errors;
 mod late_start;
@@ -46,6 +47,7 @@ mod noisy_neighbour;
 mod not_direct;
 mod not_preconditioned;
 mod plan_changed;
+mod prediction_held;
 mod processor_frequency;
 mod raid_degraded;
 pub mod registry;
@@ -53,6 +55,7 @@ mod run_queue_delay;
 mod scale;
 mod shifted_copy;
 mod silent_writes;
+mod source_saturated;
 mod throttled;
 mod unsafe_commits;
 mod unsteady;
@@ -67,6 +70,7 @@ use blockstone_base::direct::DirectFindings;
 use blockstone_base::durability::{Cuts, DurabilityFindings, Stage};
 use blockstone_base::metadata::MetadataFindings;
 use blockstone_base::named;
+use blockstone_base::need::{NeedFindings, RunOfNeed};
 use blockstone_base::order::OrderFindings;
 pub(crate) use blockstone_base::units::format_ns as time;
 use blockstone_base::units::three_digits;
@@ -134,6 +138,10 @@ pub enum Check {
     Order(fn(&OrderFindings) -> Judgement),
     /// Of what a copy left behind.
     Copy(fn(&CopyFindings) -> Judgement),
+    /// Of how the load that `size` takes a need from was distributed over time.
+    Need(fn(&NeedFindings) -> Judgement),
+    /// Of a run that was held against a need.
+    Prediction(fn(&RunOfNeed) -> Judgement),
 }
 
 named! {
@@ -151,6 +159,7 @@ named! {
         Durability = "check durability",
         Order = "check write-order",
         Copy = "copy",
+        Size = "size",
     }
 }
 
@@ -169,6 +178,7 @@ impl Check {
             Self::Flushes(_) | Self::Cut(_) => &[Subject::Durability],
             Self::Order(_) => &[Subject::Order],
             Self::Copy(_) => &[Subject::Copy],
+            Self::Need(_) | Self::Prediction(_) => &[Subject::Size],
         }
     }
 }
@@ -218,6 +228,10 @@ impl Rule {
             }
             (Check::Order(check), Evidence::Order(found)) => Some(check(found)),
             (Check::Copy(check), Evidence::Copy(found)) => Some(check(found)),
+            (Check::Need(check), Evidence::Size(found)) => {
+                (found.intervals > 0).then(|| check(found))
+            }
+            (Check::Prediction(check), Evidence::Size(found)) => found.run.as_ref().map(check),
             _ => None,
         })
     }

@@ -25,7 +25,22 @@ struct Host {
     roles: Vec<&'static str>,
     /// Why files were not looked at.
     why: Option<Unmeasured>,
+    /// What a database kept of its load.
+    load: Option<Load>,
 }
+
+/// Increases over the ten seconds, of one instance; times in seconds.
+#[derive(Clone, Copy)]
+struct Load {
+    reads: i64,
+    reads_by_function: Option<i64>,
+    cpu_s: Option<i64>,
+    waits_s: i64,
+}
+
+/// 20 s of DB time in which 1,000 requests read 8 MB.
+const LOAD: Load =
+    Load { reads: 1_000, reads_by_function: Some(1_001), cpu_s: Some(5), waits_s: 14 };
 
 /// PostgreSQL with 4 GiB of buffers and 8 GiB of page cache, on a machine with memory to spare.
 fn healthy() -> Host {
@@ -37,6 +52,7 @@ fn healthy() -> Host {
         read_again: Some(50),
         roles: vec!["postgres/checkpointer"],
         why: None,
+        load: Some(LOAD),
     }
 }
 
@@ -54,6 +70,13 @@ impl Host {
             ),
             probe("cached_files", &[levels("cached_bytes unseen_files")]),
             probe("processes", &[levels("processes")]),
+            probe(
+                "load",
+                &[
+                    counts("elapsed_ns read_ios read_bytes function_read_ios"),
+                    counts("function_read_bytes db_time_ns cpu_ns waits_ns"),
+                ],
+            ),
         ];
         let series = |instance: Option<&str>| {
             instance.map_or("database".to_owned(), |name| format!("database@{name}"))
@@ -77,6 +100,22 @@ impl Host {
                 let cells = vec![Cell::Value(*cached), Cell::Value(*unseen)];
                 history.push("cached_files", t_ns, name, cells.clone());
                 history.push("cached_files", t_ns, &format!("{name} | /data/base/1"), cells);
+            }
+            if let Some(load) = self.load {
+                let by_end = |value: i64| Cell::Value(if t_ns > SECOND_NS { value } else { 0 });
+                let maybe = |value: Option<i64>| value.map_or(Cell::Unmeasured, by_end);
+                let second = SECOND_NS as i64;
+                let cells = vec![
+                    by_end(10 * second),
+                    by_end(load.reads),
+                    by_end(8_192_000),
+                    maybe(load.reads_by_function),
+                    by_end(8_200_000),
+                    by_end(20 * second),
+                    maybe(load.cpu_s.map(|it| it * second)),
+                    by_end(load.waits_s * second),
+                ];
+                history.push("load", t_ns, "SALES/1", cells);
             }
             for role in &self.roles {
                 history.push("processes", t_ns, role, vec![Cell::Value(1)]);
@@ -103,8 +142,14 @@ impl Host {
 type Spoil = fn(&mut Host);
 
 /// For each rule what fails it, and what leaves it open.
-const CASES: &[(&str, Spoil, Spoil)] =
-    &[("double-caching", |host| host.read_again = Some(500), |host| host.servers.clear())];
+const CASES: &[(&str, Spoil, Spoil)] = &[
+    (
+        "import-adds-up",
+        |host| host.load = Some(Load { reads_by_function: Some(31_000_000), ..LOAD }),
+        |host| host.load = Some(Load { reads_by_function: None, cpu_s: None, ..LOAD }),
+    ),
+    ("double-caching", |host| host.read_again = Some(500), |host| host.servers.clear()),
+];
 
 #[test]
 fn every_rule_passes_a_healthy_host_fails_what_it_looks_for_and_may_not_decide() {
@@ -206,7 +251,26 @@ fn a_host_without_a_database_is_not_judged() {
     let mut host = healthy();
     (host.servers, host.roles) = (vec![("blockstone", GIB, 0)], vec!["blockstone/main"]);
     host.buffer_caches.clear();
+    host.load = None;
     assert_eq!(host.verdicts(), []);
     host.roles.push("postgres/checkpointer");
     assert_eq!(host.verdicts().len(), 1);
+}
+
+#[test]
+fn contradictions_of_an_imported_load_are_named() {
+    for (load, part) in [
+        (Load { reads_by_function: Some(2_000), ..LOAD }, "200 reads a second"),
+        (Load { cpu_s: Some(30), ..LOAD }, "DB CPU above DB time: DB CPU 30"),
+        (Load { waits_s: 2, ..LOAD }, "DB time is 65 % above"),
+        (Load { waits_s: 30, ..LOAD }, "DB time is 75 % below"),
+    ] {
+        let verdict = Host { load: Some(load), ..healthy() }.verdict("import-adds-up");
+        assert_eq!(verdict.outcome, Outcome::Fail, "{}", verdict.evidence);
+        assert!(verdict.evidence.contains(part), "{part}: {}", verdict.evidence);
+        assert!(verdict.evidence.starts_with("SALES/1: "), "{}", verdict.evidence);
+    }
+    let near = Load { reads_by_function: Some(1_400), waits_s: 12, ..LOAD };
+    let verdict = Host { load: Some(near), ..healthy() }.verdict("import-adds-up");
+    assert_eq!(verdict.outcome, Outcome::Pass, "{}", verdict.evidence);
 }

@@ -1,1 +1,239 @@
 //! What is needed, by percentiles of time.
+//!
+//! The requests that reach the disks are derived of each snapshot first, and percentiles are taken
+//! of these: the 95th percentile of reads and that of writes need not be of the same hour.
+
+use blockstone_base::table::Measure;
+
+use crate::cluster::Database;
+use crate::consolidation::{Consolidation, of_databases, of_instances, together, week};
+use crate::growth::{Growth, growth};
+use crate::hardware::Demand;
+use crate::hardware::cpu::{Processors, SMT_FACTOR};
+use crate::hours::{Filter, HOUR_S, HOURS, Week};
+use crate::observation::Levels;
+use crate::percentile::{Percentiles, Weighted};
+use crate::{Observation, Snapshot};
+
+/// What is asked of the observations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Question {
+    /// Writes to disks for each write of a database.
+    pub penalty: f64,
+    pub filter: Filter,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Need {
+    pub hardware_iops: Percentiles,
+    /// Of the highest values inside intervals: an upper bound of the same.
+    pub most_hardware_iops: Option<f64>,
+    /// Over which `most` values are means.
+    pub most_averaging_s: Option<f64>,
+    /// The other quantities, in the order in which they are shown.
+    pub quantities: Vec<(Quantity, Percentiles)>,
+    /// The hours of the week, of the requests that reach the disks.
+    pub week: Week,
+    /// Of one database with several instances, or of several databases.
+    pub consolidation: Option<Consolidation>,
+    pub growth: Result<Growth, String>,
+    /// Values of hardware IOPS with their seconds, sorted from the greatest down.
+    pub durations: Vec<Weighted>,
+    /// Shortest and longest time over which the values are means.
+    pub averaging_s: (f64, f64),
+    /// Snapshots that lack instances, and all.
+    pub partial: (usize, usize),
+    /// Snapshots that `filter` leaves out.
+    pub filtered: usize,
+}
+
+/// One thing that is needed.
+#[derive(Clone, Copy, Debug)]
+pub struct Quantity {
+    /// Its key in tables.
+    pub key: &'static str,
+    pub name: &'static str,
+    pub measure: Measure,
+    pub value: fn(&Observation) -> Option<f64>,
+    /// Whether it is a level at the end, of which percentiles are not weighted.
+    pub is_level: bool,
+}
+
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+const fn rate(
+    key: &'static str,
+    name: &'static str,
+    measure: Measure,
+    value: fn(&Observation) -> Option<f64>,
+) -> Quantity {
+    Quantity { key, name, measure, value, is_level: false }
+}
+
+/// All but the requests that reach the disks, which depend on the penalty.
+pub const QUANTITIES: &[Quantity] = &[
+    rate("reads_per_s", "reads/s", Measure::Count, |it| it.reads_per_s),
+    rate("writes_per_s", "writes/s", Measure::Count, |it| it.writes_per_s),
+    rate("read_bytes_per_s", "read", Measure::BytesPerS, |it| it.read_bytes_per_s),
+    rate("write_bytes_per_s", "written", Measure::BytesPerS, |it| it.write_bytes_per_s),
+    rate("redo_bytes_per_s", "redo", Measure::BytesPerS, |it| it.redo_bytes_per_s),
+    rate("commits_per_s", "commits/s", Measure::Count, |it| it.commits_per_s),
+    rate("database_cores", "CPU of the database, cores", Measure::Count, |it| it.database_cores),
+    rate("busy_processors", "busy processors of the hosts", Measure::Count, |it| {
+        it.busy_processors
+    }),
+    level("memory_bytes", "memory", Measure::Bytes, |it| it.levels.memory_bytes),
+    level("sessions", "sessions", Measure::Count, |it| it.levels.sessions),
+    level("size_bytes", "data files", Measure::Bytes, |it| it.levels.size_bytes),
+];
+
+const fn level(
+    key: &'static str,
+    name: &'static str,
+    measure: Measure,
+    value: fn(&Observation) -> Option<f64>,
+) -> Quantity {
+    Quantity { key, name, measure, value, is_level: true }
+}
+
+impl Need {
+    /// Of one database, or of several on the same storage. `None` where reads and writes are known
+    /// of no snapshot that is meant.
+    pub fn of(databases: &[Database], question: &Question) -> Option<Self> {
+        let meant: Vec<Database> = databases.iter().map(|it| admitted(it, question)).collect();
+        let hardware = |it: &Observation| it.hardware_iops(question.penalty);
+        let most = |it: &Observation| it.most_hardware_iops(question.penalty);
+        let values = |of: &dyn Fn(&Observation) -> Option<f64>| match &meant[..] {
+            [one] => snapshots(one, of),
+            _ => hours_of_week(&together(&weeks(&meant, of))),
+        };
+        let (of_hardware, week) = (values(&hardware), together(&weeks(&meant, &hardware)));
+        let consolidation = match &meant[..] {
+            [one] => of_instances(one, hardware, most),
+            _ => of_databases(&meant, hardware, most),
+        };
+        let all = || meant.iter().flat_map(|it| &it.snapshots);
+        let most_of_one = all().filter_map(|it| most(&it.load)).reduce(f64::max);
+        let most_hardware_iops = if meant.len() == 1 {
+            most_of_one
+        } else {
+            consolidation.as_ref().and_then(|it| it.most)
+        };
+        let lengths = || all().map(|it| it.load.seconds);
+        let of_quantity = |quantity: &Quantity| {
+            let found = Percentiles::of(&values(&quantity.value));
+            (found.samples > 0).then_some((*quantity, found))
+        };
+        let mut durations = of_hardware.clone();
+        durations.sort_by(|a, b| b.0.total_cmp(&a.0));
+        (!of_hardware.is_empty()).then(|| Self {
+            hardware_iops: Percentiles::of(&of_hardware),
+            most_hardware_iops,
+            most_averaging_s: all().find_map(|it| Some(it.load.most?.averaging_s)),
+            quantities: QUANTITIES.iter().filter_map(of_quantity).collect(),
+            week,
+            consolidation,
+            growth: grown(&meant, &hardware),
+            durations,
+            averaging_s: (lengths().fold(f64::INFINITY, f64::min), lengths().fold(0.0, f64::max)),
+            partial: (meant.iter().map(Database::partial).sum(), all().count()),
+            filtered: databases.iter().map(|it| it.snapshots.len()).sum::<usize>() - all().count(),
+        })
+    }
+
+    /// What is asked of hardware at this percentile: `p50`, `p95`, `p99` or `max`. Reads and writes
+    /// are those of the snapshots next to the percentile of what reaches the disks, so that they
+    /// add up to it.
+    pub fn demand(&self, databases: &[Database], question: &Question, percentile: &str) -> Demand {
+        let of = |key: &str| {
+            let found = self.quantities.iter().find(|(quantity, _)| quantity.key == key)?;
+            // What is only known at its end does not stand by a percentile.
+            let name = if found.0.is_level { "max" } else { percentile };
+            found.1.named(name)
+        };
+        let iops = self.hardware_iops.named(percentile);
+        let mix = iops.and_then(|iops| mix_at(databases, question, iops));
+        Demand {
+            reads_per_s: mix.map(|it| it.0),
+            writes_per_s: mix.map(|it| it.1),
+            read_bytes_per_s: of("read_bytes_per_s"),
+            write_bytes_per_s: of("write_bytes_per_s"),
+            redo_bytes_per_s: of("redo_bytes_per_s"),
+            commits_per_s: of("commits_per_s"),
+            size_bytes: of("size_bytes"),
+            cores: of("busy_processors")
+                .map(|busy| busy_cores(busy, databases))
+                .or_else(|| of("database_cores")),
+            memory_bytes: of("memory_bytes"),
+            sessions: of("sessions"),
+        }
+    }
+}
+
+/// Of busy threads, where it is known how many threads a core has; else each counts as a core.
+fn busy_cores(busy: f64, databases: &[Database]) -> f64 {
+    let all = |level: fn(&Levels) -> Option<f64>| {
+        let of_one =
+            |it: &Database| it.snapshots.iter().rev().find_map(|it| level(&it.load.levels));
+        databases.iter().map(of_one).sum::<Option<f64>>()
+    };
+    let hosts = all(|it| it.cores).zip(all(|it| it.processors));
+    let known = hosts.and_then(|(cores, processors)| {
+        let threads_per_core = processors / cores;
+        Processors { busy, cores, threads_per_core, smt_factor: SMT_FACTOR }.busy_cores().ok()
+    });
+    known.unwrap_or(busy)
+}
+
+/// Reads and writes that make `iops` at the disks, in the mix of the snapshot that is next to it.
+fn mix_at(databases: &[Database], question: &Question, iops: f64) -> Option<(f64, f64)> {
+    let snapshots = databases.iter().flat_map(|it| &it.snapshots);
+    let known = snapshots.filter_map(|it| {
+        let hardware = it.load.hardware_iops(question.penalty).filter(|it| *it > 0.0)?;
+        Some((hardware, it.load.reads_per_s?, it.load.writes_per_s?))
+    });
+    let (hardware, reads, writes) =
+        known.min_by(|a, b| (a.0 - iops).abs().total_cmp(&(b.0 - iops).abs()))?;
+    Some((reads * iops / hardware, writes * iops / hardware))
+}
+
+fn admitted(database: &Database, question: &Question) -> Database {
+    let admits = |it: &&Snapshot| question.filter.admits(it.load.begin_s + it.load.seconds / 2.0);
+    let snapshots = database.snapshots.iter().filter(admits).cloned().collect();
+    Database { snapshots, ..database.clone() }
+}
+
+fn snapshots(database: &Database, of: &dyn Fn(&Observation) -> Option<f64>) -> Vec<Weighted> {
+    database.snapshots.iter().filter_map(|it| Some((of(&it.load)?, it.load.seconds))).collect()
+}
+
+fn weeks(databases: &[Database], of: &dyn Fn(&Observation) -> Option<f64>) -> Vec<Week> {
+    databases.iter().map(|database| week(database, of)).collect()
+}
+
+fn hours_of_week(week: &Week) -> Vec<Weighted> {
+    week.0.iter().flatten().map(|value| (*value, HOUR_S)).collect()
+}
+
+fn grown(
+    databases: &[Database],
+    of: &dyn Fn(&Observation) -> Option<f64>,
+) -> Result<Growth, String> {
+    let [one] = databases else {
+        return Err("no growth of several databases together".to_owned());
+    };
+    let known = one
+        .snapshots
+        .iter()
+        .filter_map(|it| Some((it.load.begin_s, (of(&it.load)?, it.load.seconds))));
+    growth(&known.collect::<Vec<_>>())
+}
+
+/// How many hours of the week are known.
+pub fn known_hours(week: &Week) -> usize {
+    week.0.iter().flatten().count().min(HOURS)
+}

@@ -8,10 +8,13 @@
 //! Files are read twice: once to check all of it before anything is written, and once to write it.
 //!
 //! To read another tool's files: one module with its `FORMAT`, one line in [`ALL`].
+//!
+//! What databases kept of their load is read by the crate `import`, as a whole ([`load`]).
 
 mod collectl;
 mod iostat;
 mod ledger;
+mod load;
 mod sar;
 mod stamp;
 mod sysstat;
@@ -27,12 +30,16 @@ use std::thread::{self, ScopedJoinHandle};
 
 use blockstone_base::column::Reading;
 use blockstone_base::identity::Host;
+use blockstone_probe::host;
 use blockstone_record::RecordError;
-use blockstone_record::manifest::{End, Imported};
+use blockstone_record::manifest::{End, Imported, ProbeInfo};
+use blockstone_view::History;
 
 use crate::settings::Destination;
+use load::Load;
+pub use load::{Databases, is_load};
 use text::Text;
-use writer::{Contents, Writer};
+use writer::{Contents, Writer, empty_row};
 
 /// Every format that is read, in the order in which a file is offered to them.
 const ALL: &[&Format] = &[&collectl::FORMAT, &sar::FORMAT, &iostat::JSON, &iostat::TEXT];
@@ -101,21 +108,32 @@ pub enum ImportError {
     },
     #[error("import {path} with {other}: {what}\nhint: import each into a recording of its own")]
     Differ { path: PathBuf, other: PathBuf, what: &'static str },
+    #[error("import {path}: {what}\nhint: {hint}")]
+    Load { path: PathBuf, what: String, hint: String },
+    #[error("import several databases into one recording: {names}\nhint: import each by itself")]
+    Databases { names: String },
     #[error(transparent)]
     Record(#[from] RecordError),
 }
 
 fn foreign(path: &Path, why: &'static str) -> ImportError {
-    let known = ALL.iter().map(|format| format.made_by).collect::<Vec<_>>().join(" · ");
+    let made_by = ALL.iter().map(|format| format.made_by).chain([load::MADE_BY]);
+    let known = made_by.collect::<Vec<_>>().join(" · ");
     ImportError::Foreign { path: path.to_owned(), why, known }
 }
 
 /// Files of another tool, read and checked; a truncated one up to where it ends.
 pub struct Import {
-    parts: Vec<Part>,
+    source: Source,
     host: Host,
     imported: Imported,
     contents: Contents,
+}
+
+enum Source {
+    Files(Vec<Part>),
+    /// The rows of databases' loads, and the databases' names.
+    Load(Vec<Snapshot>, Vec<String>),
 }
 
 struct Part {
@@ -126,8 +144,12 @@ struct Part {
 }
 
 impl Import {
-    /// Reads these files of one tool on one host, in any order. Nothing is written.
+    /// Reads these files of one tool on one host, or what one database kept of its load, in any
+    /// order. Nothing is written.
     pub fn read(paths: &[PathBuf]) -> Result<Self, ImportError> {
+        if paths.iter().any(|path| is_load(path)) {
+            return Self::read_loads(paths, false, Databases::One);
+        }
         let mut parts = Part::read_all(paths)?;
         parts.sort_by_key(|part| part.contents.first_ns);
         let mut contents = Contents::default();
@@ -153,7 +175,64 @@ impl Import {
             notes,
         };
         let host = last.origin.host.clone();
-        Ok(Self { parts, host, imported, contents })
+        Ok(Self { source: Source::Files(parts), host, imported, contents })
+    }
+
+    /// Reads what databases kept of their loads, from these files and those in these directories,
+    /// in any order. An object of its series begins with the name of its database. Names of hosts
+    /// are replaced by a hash unless they are kept.
+    pub fn read_loads(
+        paths: &[PathBuf],
+        keep_names: bool,
+        databases: Databases,
+    ) -> Result<Self, ImportError> {
+        let Load { snapshots, host, imported, databases } =
+            Load::read(paths, keep_names, databases)?;
+        let mut contents = Contents::default();
+        for snapshot in &snapshots {
+            contents.add(snapshot);
+        }
+        Ok(Self { source: Source::Load(snapshots, databases), host, imported, contents })
+    }
+
+    /// The history that the recording would give, without writing one.
+    pub fn history(&self) -> Result<History, ImportError> {
+        let mut history = History::new(self.probes());
+        let first_ns = self.contents.first_ns;
+        history.set_clock(0, i128::from(first_ns));
+        history.set_imported(self.imported.clone());
+        let mut add = |snapshot: &Snapshot| {
+            let t_ns = snapshot.at_ns - first_ns;
+            // The rows of the host are the ticks of a history.
+            if !snapshot.readings.iter().any(|reading| reading.probe == host::SCHEMA.probe) {
+                history.push(host::SCHEMA.probe, t_ns, "", empty_row(&host::SCHEMA));
+            }
+            for reading in &snapshot.readings {
+                history.push(reading.probe, t_ns, &reading.object, reading.cells.clone());
+            }
+        };
+        match &self.source {
+            Source::Load(snapshots, _) => snapshots.iter().for_each(add),
+            Source::Files(parts) => {
+                for part in parts {
+                    let mut sink = |snapshot: Snapshot| {
+                        add(&snapshot);
+                        Ok(())
+                    };
+                    let read = (part.format.read)(&mut Text::open(&part.path)?, &mut sink);
+                    read.map_err(|failure| part.failed(failure))?;
+                }
+            }
+        }
+        Ok(history)
+    }
+
+    /// The series that it has, with the reasons why columns are empty.
+    fn probes(&self) -> Vec<ProbeInfo> {
+        let schemas = self.contents.series();
+        let mut probes: Vec<ProbeInfo> = schemas.into_iter().map(ProbeInfo::of).collect();
+        self.contents.mark(&mut probes, &self.imported.tool);
+        probes
     }
 
     /// Notes for the reader of the recording: what was skipped, and which assumptions were made.
@@ -162,10 +241,13 @@ impl Import {
     }
 
     pub fn summary(&self) -> String {
+        let of = match &self.source {
+            Source::Files(_) => format!("on {}", self.host.hostname),
+            Source::Load(_, databases) => format!("of {}", databases.join(", ")),
+        };
         format!(
-            "{} on {}: {} instants over {}",
+            "{} {of}: {} instants over {}",
             self.imported.told_by(),
-            self.host.hostname,
             self.contents.instants,
             blockstone_base::Nanos(self.contents.length_ns()),
         )
@@ -174,12 +256,17 @@ impl Import {
     /// Writes the recording.
     pub fn record(&self, to: &Destination, argv: &[String]) -> Result<(), ImportError> {
         let mut writer = Writer::begin(to, argv, self)?;
-        let written = self.parts.iter().try_for_each(|part| {
-            if !part.format.goes_on {
-                writer.interrupt(part.contents.first_ns)?;
+        let written = match &self.source {
+            Source::Load(snapshots, _) => {
+                snapshots.iter().try_for_each(|snapshot| Ok(writer.add(snapshot)?))
             }
-            part.write(&mut writer)
-        });
+            Source::Files(parts) => parts.iter().try_for_each(|part| {
+                if !part.format.goes_on {
+                    writer.interrupt(part.contents.first_ns)?;
+                }
+                part.write(&mut writer)
+            }),
+        };
         let end = match &written {
             Ok(()) => End::Complete,
             Err(error) => End::Failed { error: error.to_string() },

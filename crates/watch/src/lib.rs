@@ -38,7 +38,7 @@ mod watch;
 
 pub use database::{Answer, Database};
 pub use exposition::Paths;
-pub use import::{Import, ImportError};
+pub use import::{Databases, Import, ImportError, is_load};
 pub use listen::{Access, Listen, Listener, Token, host_name};
 pub use recorder::KEEP_MIN;
 pub use settings::{Destination, Kernel, Settings};

@@ -15,13 +15,19 @@ pub const LOAD: Schema = Schema {
         DB.time("elapsed_ns", "Exact length of the intervals between snapshots."),
         DB.count("read_ios", "Read requests, of all processes of the instance."),
         DB.bytes("read_bytes", "Bytes of them."),
-        DB.count("write_ios", "Write requests, redo and control files included; a request that a \
-                  volume manager mirrors counts once."),
+        DB.count(
+            "write_ios",
+            "Write requests, redo and control files included; a request that a \
+                  volume manager mirrors counts once.",
+        ),
         DB.bytes("write_bytes", "Bytes of them."),
         DB.bytes("redo_bytes", "Redo generated."),
         DB.count("redo_writes", "Writes by the log writer, as the database counts them."),
-        DB.count("data_write_ios", "Write requests of database writers and of direct writes, \
-                  without redo."),
+        DB.count(
+            "data_write_ios",
+            "Write requests of database writers and of direct writes, \
+                  without redo.",
+        ),
         DB.count("commits", "Transactions committed."),
         DB.count("logical_reads", "Blocks visited."),
         DB.count("physical_reads", "Blocks read."),
@@ -29,20 +35,27 @@ pub const LOAD: Schema = Schema {
         DB.time("cpu_ns", "Processor time of these calls."),
         DB.time("background_cpu_ns", "Processor time of background processes."),
         DB.time("waits_ns", "Time of the waits of sessions that are not idle."),
-        DB.time("host_busy_ns", "Time that the host's processors were busy; of hardware threads \
-                 where it has them."),
+        DB.time(
+            "host_busy_ns",
+            "Time that the host's processors were busy; of hardware threads \
+                 where it has them.",
+        ),
         DB.time("host_idle_ns", "Time that they were idle."),
         DB.count("function_read_ios", "Read requests by the table of I/O by function."),
         DB.bytes("function_read_bytes", "Bytes of them."),
         DB.count("function_write_ios", "Write requests by the table of I/O by function."),
         DB.bytes("function_write_bytes", "Bytes of them."),
-        level("most_averaging_ns", Unit::Nanoseconds, "Averaging time of the columns `most_…`, \
-              which are the highest values inside the interval."),
-        level("most_reads_per_s", Unit::Count, "Most reads per second."),
-        level("most_writes_per_s", Unit::Count, "Most writes per second."),
-        level("most_read_bytes_per_s", Unit::Bytes, "Most bytes read per second."),
-        level("most_write_bytes_per_s", Unit::Bytes, "Most bytes written per second."),
-        level("most_redo_bytes_per_s", Unit::Bytes, "Most redo per second."),
+        level(
+            "most_averaging_ns",
+            Unit::Nanoseconds,
+            "Over which the columns `most_…` count: they are the highest counts of this time \
+             inside the interval.",
+        ),
+        level("most_read_ios", Unit::Count, "Most read requests in that time."),
+        level("most_write_ios", Unit::Count, "Most write requests in that time."),
+        level("most_read_bytes", Unit::Bytes, "Most bytes read in that time."),
+        level("most_write_bytes", Unit::Bytes, "Most bytes written in that time."),
+        level("most_redo_bytes", Unit::Bytes, "Most redo in that time."),
         level("processors", Unit::Count, "Hardware threads of the host."),
         level("cores", Unit::Count, "Cores of the host."),
         level("sockets", Unit::Count, "Sockets of the host."),

@@ -24,7 +24,7 @@ use blockstone_target::monitor::Server;
 use blockstone_target::without_password;
 use blockstone_view::{Condition, Focus, History, registry};
 use blockstone_watch::{
-    Access, Destination, Import, Kernel, Listen, Listener, Paths, Settings, Token, Watch,
+    Access, Databases, Destination, Import, Kernel, Listen, Listener, Paths, Settings, Token, Watch,
 };
 use clap::{Args, FromArgMatches};
 use jiff::tz::TimeZone;
@@ -72,7 +72,7 @@ fn run(args: &WatchArgs, context: &Context) -> Result<Exit> {
         return replay(name, args, context);
     }
     if let ([_, ..], Some(dir)) = (args.import.as_slice(), &args.record) {
-        return import(&args.import, dir, printer);
+        return import(&args.import, args.keep_names, dir, printer);
     }
     let interrupt = Interrupt::install()?;
     let settings = settings(args, global)?;
@@ -299,8 +299,12 @@ fn destination(dir: &Path, keep: Option<Nanos>) -> Result<Destination> {
     Ok(Destination { dir: run.path, id: run.id, keep })
 }
 
-fn import(files: &[PathBuf], dir: &Path, printer: Printer) -> Result<Exit> {
-    let import = Import::read(files)?;
+fn import(files: &[PathBuf], keep_names: bool, dir: &Path, printer: Printer) -> Result<Exit> {
+    let import = if keep_names {
+        Import::read_loads(files, keep_names, Databases::One)?
+    } else {
+        Import::read(files)?
+    };
     for note in import.notes() {
         printer.note(&format!("warning: {note}"));
     }

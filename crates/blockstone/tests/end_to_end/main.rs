@@ -28,6 +28,7 @@ mod redundancy;
 mod run;
 mod run_report;
 mod scripts;
+mod size;
 mod targets;
 mod turn;
 mod watch;

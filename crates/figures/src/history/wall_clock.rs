@@ -48,6 +48,13 @@ impl WallClock {
         Some(ahead_ns + i128::from(t_ns))
     }
 
+    pub fn local_s(&self, t_ns: u64) -> Option<f64> {
+        let realtime_ns = self.realtime_ns(t_ns)?;
+        let instant = Timestamp::from_nanosecond(realtime_ns).ok()?;
+        let offset_s = self.zone.to_offset(instant).seconds();
+        Some(realtime_ns as f64 / 1e9 + f64::from(offset_s))
+    }
+
     pub fn text(&self, t_ns: u64) -> Option<String> {
         let instant = Timestamp::from_nanosecond(self.realtime_ns(t_ns)?).ok()?;
         let local = instant.to_zoned(self.zone.clone());
@@ -71,5 +78,6 @@ mod tests {
         assert_eq!(clock.realtime_ns(0), Some(start_ns), "also before it was read");
         clock.zone = TimeZone::fixed(jiff::tz::offset(-5));
         assert_eq!(clock.text(3_000_000_000).as_deref(), Some("2026-11-23T23:00:03-05:00"));
+        assert_eq!(clock.local_s(3_000_000_000), Some(1_795_489_203.0 - 5.0 * 3_600.0 + 3_600.0));
     }
 }

@@ -149,6 +149,7 @@ pub const CLASSES: &[Class] = &[
     class("sar", Seeds(imports::sar), IMPORT),
     class("iostat", Seeds(imports::iostat), IMPORT),
     class("iostat-json", Seeds(imports::iostat_json), IMPORT),
+    class("load-report", Seeds(imports::loads), IMPORT),
     class("gzip", Seeds(imports::compressed), IMPORT),
     class("trace", Seeds(flash::traces), TRACE),
     class("fio-log", Seeds(flash::logs), FIT),

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 
+use blockstone_import::Names;
 use blockstone_watch::{Destination, Import};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -25,6 +26,123 @@ pub fn import(input: &[u8]) -> bool {
         let _ = import.record(&Destination { dir, id: "abcdef".to_owned(), keep: None }, &[]);
     }
     true
+}
+
+/// What databases kept of their load: the reading of one file, and the series of several.
+pub fn load(input: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(input);
+    let Ok(report) = blockstone_import::read("fuzz", &text, Names::Hidden { salt: b"" }) else {
+        return false;
+    };
+    blockstone_import::series(&[report.clone(), report]);
+    true
+}
+
+/// An HTML table whose first row are headings.
+fn table(summary: &str, rows: &[&[&str]]) -> String {
+    let mut text = format!("<table border=\"0\" summary=\"{summary}\">");
+    for (index, row) in rows.iter().enumerate() {
+        let tag = if index == 0 { "th" } else { "td" };
+        let cells = row.iter().map(|cell| format!("<{tag}>{cell}</{tag}>"));
+        let _ = writeln!(text, "<tr>{}</tr>", cells.collect::<Vec<_>>().concat());
+    }
+    text + "</table>\n"
+}
+
+fn html_loads() -> [String; 2] {
+    let activity: [&[&str]; 3] = [
+        &["Statistic", "Total", "per Second", "per Trans"],
+        &["physical read total IO requests", "720,072", "200.00", "1.00"],
+        &["redo size", "3,600,360,000", "1,000,000.00", "1.00"],
+    ];
+    let html = "<html><head><title>AWR Report for DB: A, Inst: a, Snaps: 1-2</title></head>\n"
+        .to_owned()
+        + &table(
+            "This table displays database instance information",
+            &[
+                &["DB Name", "DB Id", "Instance", "Inst num", "Startup Time", "Release", "RAC"],
+                &["A", "4711", "a", "1", "01-May-24 08:00", "11.2.0.4.0", "NO"],
+            ],
+        )
+        + &table(
+            "This table displays snapshot information",
+            &[
+                &["", "Snap Id", "Snap Time", "Sessions"],
+                &["Begin Snap:", "1", "14-May-24 10:00:00", "39"],
+                &["End Snap:", "2", "14-May-24 11:00:00", "40"],
+            ],
+        )
+        + &table("This table displays Instance activity statistics", &activity)
+        + "End of Report\n</html>\n";
+    let global = "<html><head><title>AWR RAC Report for DB: A, Snaps: 1-2</title></head>\n"
+        .to_owned()
+        + &table(
+            "Database Instances Included In Report",
+            &[
+                &["I#", "Host", "Begin Snap Time", "End Snap Time", "Release"],
+                &["1", "h", "14-May-24 10:00", "14-May-24 11:00", "19.0.0.0.0"],
+                &["2", "i", "14-May-24 10:00", "14-May-24 11:00", "19.0.0.0.0"],
+            ],
+        )
+        + &table("System Statistics (Global)", &activity)
+        + "End of Report\n</html>\n";
+    [html, global]
+}
+
+const STATSPACK: &str = "
+STATSPACK report for
+
+Database    DB Id    Instance     Inst Num  Startup Time   Release     RAC
+~~~~~~~~ ----------- ------------ -------- --------------- ----------- ---
+A               4711 a                   1 01-May-24 08:00 11.2.0.4.0  NO
+
+Begin Snap:       1 14-May-24 10:00:00        39       1.5
+  End Snap:       2 14-May-24 11:00:00        40       1.5
+
+Instance Activity Stats  DB/Inst: A/a  Snaps: 1-2
+
+Statistic                                     Total     per Second
+-------------------------------- ------------------ --------------
+physical reads                            1,800,180          500.0
+\u{c}Instance Activity Stats  DB/Inst: A/a  Snaps: 1-2
+
+Statistic                                     Total     per Second
+-------------------------------- ------------------ --------------
+redo size                             3,600,360,000    1,000,000.0
+          -------------------------------------------------------------
+
+Tablespace IO Stats  DB/Inst: A/a  Snaps: 1-2
+
+         Reads Reads/s       Writes
+-------------- ------- ------------
+A
+       720,000     200      180,000
+          -------------------------------------------------------------
+End of Report
+";
+
+const MINER: &str = "~~BEGIN-OS-INFORMATION~~
+STAT_NAME  STAT_VALUE
+---------- ----------
+NUM_CPUS   8
+DB_NAME    A
+~~END-OS-INFORMATION~~
+~~BEGIN-MAIN-METRICS~~
+
+      snap      dur_m end                  inst  read_iops read_iops_max
+---------- ---------- -------------- ---------- ---------- -------------
+       101         60 24/05/14 11:00          1        200           450
+~~END-MAIN-METRICS~~
+";
+
+/// One of each layout, as small as it can be.
+pub fn loads() -> Vec<Vec<u8>> {
+    let [html, global] = html_loads();
+    let awr = STATSPACK.replace("STATSPACK", "WORKLOAD REPOSITORY");
+    let csv = "begin,end,database,reads_per_s\n2024-05-14T10:00,2024-05-14T11:00,\"A\",200\n";
+    [html, global, STATSPACK.to_owned(), awr, MINER.to_owned(), csv.to_owned()]
+        .map(String::into_bytes)
+        .to_vec()
 }
 
 pub fn collectl() -> Vec<Vec<u8>> {

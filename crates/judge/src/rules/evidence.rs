@@ -7,6 +7,7 @@ use blockstone_base::durability::DurabilityFindings;
 use blockstone_base::identity::{BlockDevice, DeviceKind, Link, StorageTarget};
 use blockstone_base::load::Op;
 use blockstone_base::metadata::MetadataFindings;
+use blockstone_base::need::NeedFindings;
 use blockstone_base::order::OrderFindings;
 use blockstone_base::verdict::{Outcome, Weight};
 use blockstone_figures::Interval;
@@ -37,6 +38,7 @@ pub enum Evidence<'a> {
     Durability(&'a DurabilityFindings),
     Order(&'a OrderFindings),
     Copy(&'a CopyFindings),
+    Size(&'a NeedFindings),
 }
 
 pub struct Case<'a> {
@@ -92,6 +94,7 @@ impl Evidence<'_> {
             | Self::Direct(_)
             | Self::Order(_)
             | Self::Copy(_)
+            | Self::Size(_)
             | Self::Coherence(_)
             | Self::Durability(_)
             | Self::Metadata(_) => places.to_vec(),

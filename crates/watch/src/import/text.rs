@@ -9,7 +9,7 @@ use flate2::bufread::MultiGzDecoder;
 use super::{Failure, ImportError, foreign};
 
 /// How a gzip file begins (RFC 1952).
-const GZIP: [u8; 2] = [0x1f, 0x8b];
+pub const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// A zero among these first bytes means a binary file.
 const HEAD_BYTES: usize = 512;
 /// As much of a file as shows its format.

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use blockstone_base::capability::Capability;
 use blockstone_base::column::{Cell, Kind, Reading, Schema, Unmeasured};
+use blockstone_base::database::OF_LOAD;
 use blockstone_base::identity::{DirectIo, PathKind, StorageTarget};
 use blockstone_measure::Opening;
 use blockstone_probe::{host, registry};
-use blockstone_record::manifest::{End, Stop};
+use blockstone_record::manifest::{End, ProbeInfo, Stop};
 use blockstone_record::parameters::WatchParameters;
 use blockstone_record::{Parameters, RecordError, Recorder};
 use jiff::Timestamp;
@@ -67,12 +68,31 @@ impl Contents {
     }
 
     /// The series that the recording has. Its ticks are those of the host, which is always there.
-    fn series(&self) -> Vec<&'static Schema> {
-        let schemas = registry::ALL.iter().map(|entry| entry.schema);
+    pub fn series(&self) -> Vec<&'static Schema> {
         let wanted =
             |s: &&Schema| s.probe == host::SCHEMA.probe || self.measured.contains_key(s.probe);
-        schemas.filter(wanted).collect()
+        schemas().filter(wanted).collect()
     }
+
+    /// Notes why columns are empty of which it says nothing.
+    pub fn mark(&self, probes: &mut [ProbeInfo], tool: &str) {
+        for info in probes {
+            let known = self.measured.get(info.probe.as_str());
+            let is_known = |index: usize| known.is_some_and(|known| known[index]);
+            let mut lacking: Vec<_> = info.columns.iter_mut().enumerate().collect();
+            lacking.retain(|(index, _)| !is_known(*index));
+            let names: Vec<String> = lacking.iter().map(|(_, c)| c.name.clone()).collect();
+            let why = Unmeasured::not_imported(tool, &names);
+            for (_, column) in lacking {
+                column.unmeasured = Some(why.clone());
+            }
+        }
+    }
+}
+
+/// What can be imported.
+fn schemas() -> impl Iterator<Item = &'static Schema> {
+    registry::ALL.iter().map(|entry| entry.schema).chain(OF_LOAD.iter().copied())
 }
 
 pub struct Writer<'a> {
@@ -110,18 +130,7 @@ impl<'a> Writer<'a> {
         manifest.ended_at = Some(instant(contents.last_ns));
         manifest.imported = Some(import.imported.clone());
         let mut recorder = Recorder::create(&to.dir, manifest, &contents.series())?;
-        let tool = &import.imported.tool;
-        for info in &mut recorder.manifest().probes {
-            let known = contents.measured.get(info.probe.as_str());
-            let is_known = |index: usize| known.is_some_and(|known| known[index]);
-            let mut lacking: Vec<_> = info.columns.iter_mut().enumerate().collect();
-            lacking.retain(|(index, _)| !is_known(*index));
-            let names: Vec<String> = lacking.iter().map(|(_, c)| c.name.clone()).collect();
-            let why = Unmeasured::not_imported(tool, &names);
-            for (_, column) in lacking {
-                column.unmeasured = Some(why.clone());
-            }
-        }
+        contents.mark(&mut recorder.manifest().probes, &import.imported.tool);
         let objects = Vec::new();
         Ok(Self { contents, recorder, at_ns: None, has_host: false, objects, rows: 0 })
     }
@@ -145,7 +154,6 @@ impl<'a> Writer<'a> {
     /// Marks the time from the last instant to this one as unknown.
     pub fn interrupt(&mut self, until_ns: u64) -> Result<(), RecordError> {
         let Some(last_ns) = self.at_ns else { return Ok(()) };
-        let schemas = || registry::ALL.iter().map(|entry| entry.schema);
         let objects = std::mem::take(&mut self.objects).into_iter();
         let empty = objects.filter_map(|(probe, object)| {
             let cells = empty_row(schemas().find(|schema| schema.probe == probe)?);

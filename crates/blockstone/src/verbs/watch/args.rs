@@ -34,6 +34,7 @@ Examples:
   blockstone watch --record night --for 8h         record; needs no terminal
   blockstone watch --record always --keep 7d       the last week, whenever something happened
   blockstone watch --import db1-*.raw.gz --record old    convert files of collectl, sar or iostat
+  blockstone watch --import awr/ --record load     convert reports of AWR or Statspack
   blockstone watch --replay night                  show a recording, forwards and backwards
   blockstone watch --replay night --once --from 10m --to 12m --view disks
   blockstone watch --replay night --once --where event=DataFileRead --view sampled-sessions")]
@@ -95,14 +96,18 @@ pub struct WatchArgs {
     #[arg(long, value_name = "TIME", value_parser = keep, requires = "record",
           help_heading = "Output")]
     pub keep: Option<Nanos>,
-    /// Instead of watching, convert these files of collectl (raw), sar (sadf -j) or iostat to a
-    /// recording
+    /// Instead of watching, convert these files of collectl (raw), sar (sadf -j) or iostat, or
+    /// reports of AWR, Statspack and AWR-Miner and CSV (see docs/import.md), to a recording
     #[arg(long, value_name = "FILE", num_args = 1.., value_hint = ValueHint::FilePath,
           requires = "record", help_heading = "Output",
           conflicts_with_all = ["replay", "interval", "duration", "db", "sample", "no_bpf", "pid",
                                 "group", "listen", "once", "lines", "csv", "view", "profile",
                                 "keep", "active_set"])]
     pub import: Vec<PathBuf>,
+    /// With --import of a database's reports: keep names of hosts, of which otherwise only a hash
+    /// is kept
+    #[arg(long, requires = "import", help_heading = "Output")]
+    pub keep_names: bool,
     /// Show a recording: its directory, its id, or `last`
     #[arg(long, value_name = "RUN", help_heading = "Output")]
     pub replay: Option<String>,

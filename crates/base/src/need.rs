@@ -1,0 +1,24 @@
+//! What is known of a need for hardware, as rules judge it.
+
+use crate::stats::Estimate;
+
+/// How the load was distributed over time, and what a run of it did.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct NeedFindings {
+    pub intervals: u64,
+    pub seconds: f64,
+    /// The share of the time within 1 % of the maximum of what reached the disks.
+    pub at_max_share: Option<f64>,
+    /// A run that was held against the need.
+    pub run: Option<RunOfNeed>,
+}
+
+/// What a run did of what was predicted. Requests are those of the database.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunOfNeed {
+    pub predicted_iops: Estimate,
+    /// None where the run does not know it.
+    pub iops: Option<Estimate>,
+    pub wanted_latency_ns_p99: Option<f64>,
+    pub latency_ns_p99: Option<Estimate>,
+}

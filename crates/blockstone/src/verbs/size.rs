@@ -1,0 +1,202 @@
+//! `blockstone size`: from the load that was measured to the hardware that it needs.
+
+mod args;
+mod document;
+mod drive;
+mod files;
+mod hardware;
+mod machine;
+mod report;
+mod sources;
+mod verify;
+
+use anyhow::{Result, bail};
+use blockstone_base::need::{NeedFindings, RunOfNeed};
+use blockstone_base::verdict::Verdict;
+use blockstone_report::render::json::schema::Document;
+use blockstone_size::hardware::Demand;
+use blockstone_size::hardware::change::Known;
+use blockstone_size::hours::Filter;
+use blockstone_size::need::Need;
+use blockstone_size::{Database, Observation, Question, databases};
+use clap::{Args, FromArgMatches};
+
+use crate::exit::Exit;
+use crate::finish::finish;
+use crate::verb::{Context, Verb};
+use args::SizeArgs;
+use hardware::Hardware;
+use sources::Sources;
+
+pub const VERB: Verb = Verb {
+    name: "size",
+    about: "Size storage for a load that was measured, and name the ceiling that binds",
+    options: SizeArgs::augment_args,
+    run: |options, context| run(&SizeArgs::from_arg_matches(options)?, context),
+    reports: true,
+    documents: &[Document::of::<document::SizeDocument>("size", "A need and its hardware")
+        .with_tables(&[report::TABLES])],
+    ..Verb::PLAIN
+};
+
+/// Everything that a report says.
+pub struct Sized {
+    pub sources: Sources,
+    pub databases: Vec<Database>,
+    pub question: Question,
+    /// None of a need that was stated.
+    pub need: Option<Need>,
+    pub percentile: String,
+    pub demand: Demand,
+    pub hardware: Hardware,
+    pub verified: Option<RunOfNeed>,
+    pub verdicts: Vec<Verdict>,
+}
+
+fn run(args: &SizeArgs, context: &Context) -> Result<Exit> {
+    let question = question(args);
+    let (sources, databases, need, demand) = match args.stated.iops {
+        Some(iops) => (Sources::default(), Vec::new(), None, stated(args, iops)),
+        None => observed(args, &question, context)?,
+    };
+    let without = without(&databases, &question, &args.need.percentile);
+    // What a cache does to one of several databases says nothing of the others.
+    let advice = if databases.len() == 1 { sources::advice(&sources) } else { Vec::new() };
+    let known = Known { advice: &advice, without: &without };
+    let redundancy = args.need.redundancy();
+    let hardware = hardware::hold(&demand, redundancy, args, known, context)?;
+    let verified = match &args.verify {
+        Some(run) => Some(verify::verify(run, &demand, need.as_ref(), args, context)?),
+        None => None,
+    };
+    let findings = NeedFindings {
+        seconds: need.as_ref().map_or(0.0, |it| it.hardware_iops.seconds),
+        intervals: need.as_ref().map_or(0, |it| it.hardware_iops.samples as u64),
+        at_max_share: need.as_ref().and_then(|it| it.hardware_iops.at_max_share),
+        run: verified,
+    };
+    let mut verdicts = Vec::new();
+    for interval in sources.histories.iter().filter_map(blockstone_figures::History::whole) {
+        verdicts.extend(report::distinct(&verdicts, blockstone_judge::judge_watch(&interval)));
+    }
+    verdicts.extend(blockstone_judge::judge_need(&findings));
+    let percentile = args.need.percentile.clone();
+    let sized = Sized {
+        sources,
+        databases,
+        question,
+        need,
+        percentile,
+        demand,
+        hardware,
+        verified,
+        verdicts,
+    };
+    finish(&report::report(&sized, args), context)
+}
+
+impl Sized {
+    /// The percentile that hardware is sized for: the maximum where there are too few intervals.
+    pub fn named(&self) -> &str {
+        let of = self.need.as_ref().and_then(|it| it.hardware_iops.named(&self.percentile));
+        if of.is_some() { &self.percentile } else { "max" }
+    }
+
+    /// Requests that reach the disks at it.
+    pub fn hardware_iops(&self) -> Option<f64> {
+        let (reads, writes) = (self.demand.reads_per_s?, self.demand.writes_per_s?);
+        Some(reads + self.question.penalty * writes)
+    }
+}
+
+fn question(args: &SizeArgs) -> Question {
+    let hours = args.need.hours.map(|it| (it.0, it.1));
+    let filter = Filter { hours, weekdays: args.need.weekdays };
+    Question { penalty: args.need.redundancy().penalty(), filter }
+}
+
+fn stated(args: &SizeArgs, iops: f64) -> Demand {
+    let stated = &args.stated;
+    let mbps = |share: f64| stated.mbps.map(|mbps| mbps * 1e6 * share);
+    Demand {
+        reads_per_s: Some(iops * stated.reads),
+        writes_per_s: Some(iops * (1.0 - stated.reads)),
+        read_bytes_per_s: mbps(stated.reads),
+        write_bytes_per_s: mbps(1.0 - stated.reads),
+        size_bytes: stated.gb.map(|gb| gb * 1e9),
+        cores: stated.cores,
+        ..Demand::default()
+    }
+}
+
+type Observed = (Sources, Vec<Database>, Option<Need>, Demand);
+
+fn observed(args: &SizeArgs, question: &Question, context: &Context) -> Result<Observed> {
+    if args.inputs().next().is_none() {
+        bail!(
+            "size: neither a path nor a need is given\n\
+             hint: name reports or recordings, or state a need with --iops"
+        );
+    }
+    let sources = sources::read(args, context)?;
+    let databases = databases(&sources.observations);
+    if databases.len() > 1 && !args.merge {
+        let names: Vec<&str> = databases.iter().map(|it| it.name.as_str()).collect();
+        bail!(
+            "size {} databases: {}\nhint: --merge sizes them for the same storage",
+            databases.len(),
+            blockstone_report::short(&names.join(", "), 200)
+        );
+    }
+    let Some(need) = Need::of(&databases, question) else {
+        bail!("size: {}", nothing(&sources.observations, question));
+    };
+    let demand = demand(&need, &databases, question, &args.need.percentile)?;
+    Ok((sources, databases, Some(need), demand))
+}
+
+/// Why there is no need.
+fn nothing(observations: &[Observation], question: &Question) -> &'static str {
+    let known = observations.iter().any(|it| it.hardware_iops(1.0).is_some());
+    match (observations.is_empty(), known) {
+        (true, _) => "nothing was observed over time\nhint: it takes two snapshots at least",
+        (_, false) => {
+            "no interval has both reads and writes\n\
+             hint: the file may lack the disks of the database"
+        }
+        (_, true) if question.filter != Filter::default() => {
+            "no interval lies in these hours\nhint: other --hours, or without --weekdays"
+        }
+        (_, true) => "no interval is long enough",
+    }
+}
+
+/// At the percentile that is asked for, or the maximum where there are too few intervals for it.
+fn demand(
+    need: &Need,
+    databases: &[Database],
+    question: &Question,
+    percentile: &str,
+) -> Result<Demand> {
+    let known = need.hardware_iops.named(percentile).is_some();
+    let named = if known { percentile } else { "max" };
+    let demand = need.demand(databases, question, named);
+    if demand.reads_per_s.is_none() {
+        bail!("size: all intervals are idle\nhint: observe the load that is to be sized for");
+    }
+    Ok(demand)
+}
+
+/// What remains if one of several databases is moved elsewhere.
+fn without(databases: &[Database], question: &Question, percentile: &str) -> Vec<(String, Demand)> {
+    if databases.len() < 2 {
+        return Vec::new();
+    }
+    let left = |index: usize| {
+        let mut others = databases.to_vec();
+        let moved = others.remove(index);
+        let need = Need::of(&others, question)?;
+        Some((moved.name, demand(&need, &others, question, percentile).ok()?))
+    };
+    (0..databases.len()).filter_map(left).collect()
+}

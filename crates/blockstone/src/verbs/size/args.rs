@@ -1,0 +1,237 @@
+//! The options of `size`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use blockstone_base::units::{Nanos, positive};
+use blockstone_size::hardware::{Redundancy, Unit};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueHint};
+
+/// Percentiles by which hardware is sized.
+pub const PERCENTILES: [&str; 4] = ["p50", "p95", "p99", "max"];
+
+/// Arguments of `size`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone size awr*.html --redundancy normal        AWR or Statspack reports, of any release
+  blockstone size awr-hist-*.out --hours 9-17 --weekdays
+  blockstone size a.out b.out --merge                  several databases on the same storage
+  blockstone size blockstone-runs/last                 a recording of watch or run
+  blockstone size sar.txt --disk 180iops,600gb --cell 12disks
+  blockstone size --iops 10000 --reads 50% --redundancy normal --disk 180iops --cell 12disks
+  blockstone size awr*.html --html size.html           with charts
+  blockstone size awr*.html --verify blockstone-runs/last")]
+pub struct SizeArgs {
+    /// Files of AWR, Statspack, AWR-Miner, sar, iostat, collectl or CSV, compressed or not;
+    /// recordings; directories of them
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub paths: Vec<PathBuf>,
+    /// The same as PATH
+    #[arg(long, value_name = "FILE", num_args = 1.., value_hint = ValueHint::AnyPath)]
+    pub import: Vec<PathBuf>,
+    /// Size several databases for the same storage
+    #[arg(long)]
+    pub merge: bool,
+    /// Keep names of hosts and the text of statements
+    #[arg(long)]
+    pub keep_names: bool,
+    /// Also store what was imported as a recording in this directory (new or empty)
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub save: Option<PathBuf>,
+    #[command(flatten)]
+    pub stated: StatedArgs,
+    #[command(flatten)]
+    pub need: NeedArgs,
+    #[command(flatten)]
+    pub hardware: HardwareArgs,
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// Hold a recording of run against the need: whether it did the I/O, and in what time
+    #[arg(long, value_name = "RUN", value_hint = ValueHint::AnyPath, help_heading = "Answer")]
+    pub verify: Option<String>,
+}
+
+/// A need that nothing was observed of.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "A stated need, in place of PATH")]
+pub struct StatedArgs {
+    /// Requests of the database a second
+    #[arg(long, value_name = "IOPS", value_parser = positive,
+          conflicts_with_all = ["paths", "import", "merge", "keep_names", "save"])]
+    pub iops: Option<f64>,
+    /// Percentage of them that are reads
+    #[arg(long, value_name = "PCT", value_parser = percentage, requires = "iops",
+          default_value = "50")]
+    pub reads: f64,
+    /// Decimal megabytes a second, of reads and writes
+    #[arg(long, value_name = "MB/S", value_parser = positive, requires = "iops")]
+    pub mbps: Option<f64>,
+    /// Decimal gigabytes of data
+    #[arg(long, value_name = "GB", value_parser = positive, requires = "iops")]
+    pub gb: Option<f64>,
+    /// Busy cores
+    #[arg(long, value_name = "CORES", value_parser = positive, requires = "iops")]
+    pub cores: Option<f64>,
+}
+
+/// What of the observations is meant.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Need")]
+pub struct NeedArgs {
+    /// How the storage protects data, which says how many writes it does for one of the database:
+    /// external 1, normal 2, high 3, raid10 2, raid5 4, raid6 6
+    #[arg(long, value_name = "KIND", default_value = "external")]
+    pub redundancy: Redundancy,
+    /// The same as a number
+    #[arg(long, value_name = "N", value_parser = penalty, conflicts_with = "redundancy")]
+    pub penalty: Option<f64>,
+    /// The percentile to size for
+    #[arg(long, value_name = "P", default_value = "p95",
+          value_parser = PossibleValuesParser::new(PERCENTILES))]
+    pub percentile: String,
+    /// Only these hours of the day, by the clock of the server, for example 9-17
+    #[arg(long, value_name = "FROM-TO")]
+    pub hours: Option<Hours>,
+    /// Only Monday to Friday
+    #[arg(long)]
+    pub weekdays: bool,
+}
+
+/// What it is held against.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Hardware")]
+pub struct HardwareArgs {
+    /// What one unit can do: amounts such as 180iops,600gb,150mbps, or the name of a unit of the
+    /// catalogue [default: the first unit of the catalogue]
+    #[arg(long, value_name = "UNIT")]
+    pub disk: Option<String>,
+    /// How many units are in a larger one, for example 12disks
+    #[arg(long, value_name = "COUNT", value_parser = disks)]
+    pub cell: Option<u64>,
+    /// A catalogue of units, as TOML [default: the example that is built in]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub catalogue: Option<PathBuf>,
+    /// The share of what a unit can do that may be used
+    #[arg(long, value_name = "PCT", value_parser = percentage, default_value = "100")]
+    pub utilisation: f64,
+    /// The share of the reads that a flash cache before the units answers
+    #[arg(long, value_name = "PCT", value_parser = percentage, default_value = "0")]
+    pub cached_reads: f64,
+    /// The longest p99 of a read that is wanted: with --curve, what a unit may do at that; with
+    /// --verify, what the run must keep
+    #[arg(long, value_name = "TIME")]
+    pub p99: Option<Nanos>,
+    /// A recording of calibrate on one unit: what it did within --p99 replaces its IOPS
+    #[arg(long, value_name = "RECORDING", requires = "p99", value_hint = ValueHint::AnyPath)]
+    pub curve: Option<String>,
+}
+
+/// What the units are attached to.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Machine")]
+pub struct MachineArgs {
+    /// The machine that the units are attached to: a unit of the catalogue, of which IOPS and MB/s
+    /// are those of its link to them
+    #[arg(long, value_name = "UNIT")]
+    pub machine: Option<String>,
+    /// What a core of the source does, as a multiple of a core of the machine, for example the
+    /// ratio of two calibrate --cpu
+    #[arg(long, value_name = "RATIO", value_parser = positive, requires = "machine",
+          default_value = "1")]
+    pub core_ratio: f64,
+    /// A licence of the catalogue, for the machines or the cores
+    #[arg(long, value_name = "NAME")]
+    pub licence: Option<String>,
+    /// Lines of name,performance of a core: the first is the source, the others what could be
+    /// bought; how many cores of each it takes, and with --licence how many licences
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub core_list: Option<PathBuf>,
+}
+
+/// `9-17`: from 9:00 to before 17:00.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hours(pub u32, pub u32);
+
+impl FromStr for Hours {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parsed = text.split_once('-').and_then(|(from, to)| {
+            let (from, to) = (from.trim().parse().ok()?, to.trim().parse().ok()?);
+            (from < 24 && to <= 24 && from != to).then_some(Self(from, to))
+        });
+        parsed.ok_or_else(|| "write two hours from 0 to 24, for example 9-17".to_owned())
+    }
+}
+
+/// `180iops,600gb`: what a unit can do.
+pub fn unit(text: &str) -> Option<Unit> {
+    let mut unit = Unit { name: "disk".to_owned(), ..Unit::default() };
+    for part in text.split(',') {
+        let at = part.find(|c: char| c.is_ascii_alphabetic())?;
+        let (number, name) = part.split_at(at);
+        let value = positive(number.trim()).ok()?;
+        let name = name.to_ascii_lowercase();
+        let place = match name.as_str() {
+            "iops" => &mut unit.iops,
+            "mbps" => &mut unit.mbps,
+            "gb" => &mut unit.gb,
+            "usd" => &mut unit.usd,
+            _ => return None,
+        };
+        *place = Some(value);
+    }
+    Some(unit)
+}
+
+/// `50%` or `50`, as a share.
+fn percentage(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches('%').trim_end().parse::<f64>();
+    let share = number.map_err(|_| "write a percentage, for example 50%".to_owned())? / 100.0;
+    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("from 0 to 100 %".to_owned()) }
+}
+
+fn penalty(text: &str) -> Result<f64, String> {
+    let penalty = positive(text)?;
+    if (1.0..=100.0).contains(&penalty) { Ok(penalty) } else { Err("from 1 to 100".to_owned()) }
+}
+
+/// `12disks` or `12`.
+fn disks(text: &str) -> Result<u64, String> {
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim_end();
+    let count = number.parse().ok().filter(|count| (1..=100_000).contains(count));
+    count.ok_or_else(|| "write how many units it holds, for example 12disks".to_owned())
+}
+
+impl SizeArgs {
+    pub fn inputs(&self) -> impl Iterator<Item = &PathBuf> {
+        self.paths.iter().chain(&self.import)
+    }
+}
+
+impl NeedArgs {
+    pub fn redundancy(&self) -> Redundancy {
+        self.penalty.map_or(self.redundancy, Redundancy::Penalty)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_people_write_is_read() {
+        assert_eq!("9-17".parse(), Ok(Hours(9, 17)));
+        assert_eq!("22-6".parse(), Ok(Hours(22, 6)));
+        assert!("9".parse::<Hours>().is_err() && "9-25".parse::<Hours>().is_err());
+        let disk = unit("180iops,600gb").unwrap();
+        assert_eq!((disk.iops, disk.gb, disk.mbps), (Some(180.0), Some(600.0), None));
+        assert!(unit("disk-15k").is_none() && unit("180").is_none() && unit("-1iops").is_none());
+        assert_eq!((percentage("50%"), percentage("0")), (Ok(0.5), Ok(0.0)));
+        assert!(percentage("101").is_err() && percentage("NaN").is_err());
+        assert_eq!((disks("12disks"), disks("7")), (Ok(12), Ok(7)));
+        assert!(disks("0").is_err() && penalty("0.5").is_err());
+    }
+}

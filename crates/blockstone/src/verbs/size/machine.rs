@@ -1,0 +1,142 @@
+//! The machine that the units are attached to, its licences, and what writes do to flash.
+
+use anyhow::{Result, bail};
+use blockstone_base::units::{thousands, three_digits};
+use blockstone_size::hardware::change::{Attached, attached};
+use blockstone_size::hardware::cpu::{self, Choice};
+use blockstone_size::hardware::flash::{self, FlashUse};
+use blockstone_size::hardware::licence::{LicenceUse, Metric};
+use blockstone_size::hardware::{Catalogue, Demand, Plan, Unit};
+
+use super::args::MachineArgs;
+use super::files;
+
+/// What is known beside the ceilings of the units.
+#[derive(Default)]
+pub struct Machine {
+    pub attached: Option<Attached>,
+    pub licence: Option<LicenceUse>,
+    pub flash: Option<FlashUse>,
+    pub cores: Vec<Choice>,
+}
+
+impl Machine {
+    pub fn of(
+        demand: &Demand,
+        unit: &Unit,
+        plan: &Plan,
+        catalogue: &Catalogue,
+        args: &MachineArgs,
+    ) -> Result<Self> {
+        let units = blockstone_size::hardware::answer(demand, unit, plan)?.units;
+        let flash = flash::of(demand, unit, plan, units)?;
+        let cores = choices(demand, plan, catalogue, args)?;
+        let Some(name) = &args.machine else {
+            if args.licence.is_some() && args.core_list.is_none() {
+                bail!("size: a licence of nothing\nhint: --machine or --core-list");
+            }
+            return Ok(Self { flash, cores, ..Self::default() });
+        };
+        let machine = catalogue.unit(name)?;
+        let scaled = demand.cores.map(|cores| cores * args.core_ratio);
+        let demand = Demand { cores: scaled, ..demand.clone() };
+        // What was measured of a unit says nothing about the machine.
+        let plan = Plan { measured_iops: None, ..plan.clone() };
+        let attached = attached(&demand, unit, &machine, &plan)?;
+        let licence = match &args.licence {
+            Some(name) => {
+                let licence = catalogue.licence(name)?;
+                let found = licence.of(&machine, attached.instances.units.max(1));
+                let Some(found) = found else {
+                    bail!(
+                        "license {} with {name}: the catalogue does not state what it counts\n\
+                         hint: state its cores, vcpus or sockets",
+                        machine.name
+                    );
+                };
+                Some(found)
+            }
+            None => None,
+        };
+        Ok(Self { attached: Some(attached), licence, flash, cores })
+    }
+
+    /// Which of both limits binds.
+    pub fn binds(&self) -> Option<String> {
+        let it = self.attached.as_ref()?;
+        let (volume, machine) = (&it.volumes.unit, &it.instances.unit);
+        let gains = it.volumes_useful.map_or_else(String::new, |units| {
+            format!("; beyond {} × {volume} it gains nothing", whole(units as f64))
+        });
+        Some(if it.instance_binds {
+            format!("One {machine} does not carry it, by {}{gains}.", it.binding)
+        } else {
+            format!("One {machine} carries it; the ceiling is {}{gains}.", it.binding)
+        })
+    }
+
+    pub fn licences(&self) -> Option<String> {
+        let it = self.licence.as_ref()?;
+        let mut text = format!("{} × licence {}", whole(it.licences as f64), it.licence);
+        if let Some(usd) = it.usd {
+            text += &format!(", {} USD", whole(usd));
+        }
+        if let Some(usd) = it.support_usd_per_year {
+            text += &format!(" and {} USD of support a year", whole(usd));
+        }
+        text += &format!(", list price as of {}", it.as_of);
+        for limit in &it.limits {
+            text += &format!("; {limit}");
+        }
+        Some(text + ".")
+    }
+
+    pub fn writes_to_flash(&self) -> Option<String> {
+        let it = self.flash.as_ref()?;
+        let cliff = match it.hours_to_cliff {
+            Some(hours) => format!("the write cliff comes after {} h", three_digits(hours)),
+            None => "the write cliff never comes".to_owned(),
+        };
+        let sustained = if it.sustained { "the rate holds" } else { "the rate does not hold" };
+        let mut text = format!(
+            "Each unit is written {} MB/s: {cliff}, {sustained} behind it; its cells last {} years",
+            three_digits(it.mbps),
+            three_digits(it.years)
+        );
+        if let Some(years) = it.years_by_data_sheet {
+            text += &format!(", by the data sheet {}", three_digits(years));
+        }
+        let amplified = three_digits(it.write_amplification);
+        Some(format!("{text}. By its class, random writes amplified {amplified}×."))
+    }
+}
+
+fn choices(
+    demand: &Demand,
+    plan: &Plan,
+    catalogue: &Catalogue,
+    args: &MachineArgs,
+) -> Result<Vec<Choice>> {
+    let Some(path) = &args.core_list else { return Ok(Vec::new()) };
+    let shown = path.display().to_string();
+    let list = cpu::performances(&shown, &files::text("list", path)?)?;
+    let [(_, source), targets @ ..] = list.as_slice() else {
+        bail!("use list {shown}: it is empty\nhint: lines of name,performance, the source first");
+    };
+    let Some(busy) = demand.cores else {
+        bail!(
+            "size cores: it is not known how many were busy\n\
+             hint: reports and recordings with processor time, or --cores"
+        );
+    };
+    let licence = match &args.licence {
+        Some(name) => Some(catalogue.licence(name)?),
+        None => None,
+    };
+    let factor = licence.filter(|it| it.metric == Metric::Core).map(|it| it.factor);
+    Ok(cpu::choices(busy, *source, targets, plan.utilisation, factor)?)
+}
+
+fn whole(value: f64) -> String {
+    thousands(value.round() as i64)
+}

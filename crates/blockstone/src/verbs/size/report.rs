@@ -1,0 +1,344 @@
+//! What `size` says: the need, the ceilings, the answer, what would change it, and the command that
+//! drives the predicted load.
+
+mod charts;
+mod tables;
+
+use blockstone_base::stats::Estimate;
+use blockstone_base::table::Heading;
+use blockstone_base::units::{format_span, thousands, three_digits};
+use blockstone_base::verdict::Verdict;
+use blockstone_report::render::json;
+use blockstone_report::{Card, Headline, Report, Section, Tone, percent};
+use blockstone_size::Source;
+use blockstone_size::hours::clock;
+use blockstone_size::need::Need;
+use blockstone_size::percentile::too_few;
+
+use super::args::SizeArgs;
+use super::{Sized, document, drive};
+
+pub const TABLES: &[(&str, &[Heading])] = tables::ALL;
+
+/// Intervals that are longer than this say little of single hours.
+const LONG_S: f64 = 7_200.0;
+/// Names in a headline.
+const NAMES_MAX: usize = 60;
+
+pub fn report(sized: &Sized, args: &SizeArgs) -> Report {
+    let mut sections = on_screen(sized, args);
+    sections.extend(on_page(sized));
+    sections.retain(|section| !section.blocks.is_empty());
+    Report {
+        verb: "size".into(),
+        version: 1,
+        headline: headline(sized),
+        identity: identity(sized, args),
+        warnings: warnings(sized),
+        cards: cards(sized),
+        sections,
+        verdicts: sized.verdicts.clone(),
+        notes: notes(sized),
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        document: json::keys(document::document(sized)),
+        ..Report::default()
+    }
+}
+
+/// Verdicts whose rules have not spoken yet, of several recordings.
+pub fn distinct(known: &[Verdict], found: Vec<Verdict>) -> Vec<Verdict> {
+    let is_new = |it: &Verdict| !known.iter().any(|known| known.rule == it.rule && !it.failed());
+    found.into_iter().filter(is_new).collect()
+}
+
+fn headline(sized: &Sized) -> Headline {
+    let names: Vec<&str> = sized.databases.iter().map(|it| it.name.as_str()).collect();
+    let subject = match names.as_slice() {
+        [] => "stated need".to_owned(),
+        names => blockstone_report::short(&names.join(" + "), NAMES_MAX),
+    };
+    let figure = sized.hardware_iops().map(|iops| {
+        let words = match &sized.need {
+            Some(_) => format!("IOPS of the storage at {}", sized.named()),
+            None => "IOPS of the storage".to_owned(),
+        };
+        let card = Card::new("hardware_iops", "Storage", estimate(sized, iops), "IOPS");
+        Card { words: words.into(), ..card }
+    });
+    Headline {
+        subject,
+        figures: figure.into_iter().collect(),
+        text: answer(sized),
+        tone: Tone::Plain,
+    }
+}
+
+/// The need at the percentile, with the interval of order statistics where it has one.
+fn estimate(sized: &Sized, iops: f64) -> Estimate {
+    let found = sized.need.as_ref().map(|it| &it.hardware_iops);
+    let of = found.and_then(|it| match sized.named() {
+        "p50" => it.p50,
+        "p95" => it.p95,
+        "p99" => it.p99,
+        _ => None,
+    });
+    let exact = Estimate { value: iops, low: iops, high: iops, samples: 1, duration_ns: 0 };
+    of.unwrap_or(exact)
+}
+
+/// `84 × disk, 7 × cell; IOPS binds`.
+fn answer(sized: &Sized) -> String {
+    let answer = &sized.hardware.answer;
+    let times = |units: u64, unit: &str| format!("{} × {unit}", thousands(units as i64));
+    let packed = sized.hardware.packed.iter().map(|it| times(it.units, &it.unit));
+    let all: Vec<String> =
+        std::iter::once(times(answer.units, &answer.unit)).chain(packed).collect();
+    match answer.binding() {
+        Some(ceiling) => format!("{}; {} binds", all.join(", "), ceiling.name),
+        None => all.join(", "),
+    }
+}
+
+fn identity(sized: &Sized, args: &SizeArgs) -> Vec<String> {
+    let Some(need) = &sized.need else { return Vec::new() };
+    let snapshots = need.partial.1;
+    let (least, most) = need.averaging_s;
+    let lengths =
+        if most - least < 1.0 { span(most) } else { format!("{} to {}", span(least), span(most)) };
+    let spans = sized.databases.iter().map(blockstone_size::Database::span_s);
+    let (begin, end) =
+        spans.fold((f64::INFINITY, 0.0_f64), |all, it| (all.0.min(it.0), all.1.max(it.1)));
+    let instances: usize = sized.databases.iter().map(|it| it.instances.len()).sum();
+    let mut parts = vec![
+        format!("{} of {lengths}", intervals(snapshots)),
+        format!("{} to {}", clock(begin), clock(end)),
+    ];
+    if instances > 1 {
+        parts.push(format!("{instances} instances"));
+    }
+    if let Some(hours) = args.need.hours {
+        parts.push(format!("{}:00 to {}:00", hours.0, hours.1));
+    }
+    if args.need.weekdays {
+        parts.push("Monday to Friday".to_owned());
+    }
+    let penalty = format!("redundancy {}", args.need.redundancy());
+    let of = sized.sources.kinds.iter().map(|kind| match kind {
+        Source::Load => "counted by the database",
+        Source::Database => "requests of the database",
+        Source::Host => "requests of the disks of the host",
+    });
+    let mut of: Vec<&str> = of.collect();
+    of.sort_unstable();
+    of.dedup();
+    vec![parts.join(" · "), format!("{penalty} · {}", of.join(", "))]
+}
+
+fn intervals(count: usize) -> String {
+    format!("{} interval{}", thousands(count as i64), if count == 1 { "" } else { "s" })
+}
+
+fn span(seconds: f64) -> String {
+    format_span((seconds.max(0.0) * 1e9) as u64)
+}
+
+fn warnings(sized: &Sized) -> Vec<String> {
+    let Some(need) = &sized.need else { return Vec::new() };
+    let mut warnings = Vec::new();
+    let (partial, all) = need.partial;
+    if partial > 0 {
+        warnings.push(format!(
+            "{partial} of {all} intervals lack instances: their sums, and percentiles of them, \
+             are lower bounds"
+        ));
+    }
+    if sized.databases.len() > 1 && need.averaging_s.1 > LONG_S {
+        warnings.push(format!(
+            "intervals of up to {} are taken as even over their hours: peaks within them are not \
+             seen",
+            span(need.averaging_s.1)
+        ));
+    }
+    let share = match sized.percentile.as_str() {
+        "p50" => 0.5,
+        "p95" => 0.95,
+        _ => 0.99,
+    };
+    if sized.named() != sized.percentile
+        && let Some(why) = too_few(need.hardware_iops.samples, share)
+    {
+        warnings.push(format!("{why}: sized for the maximum"));
+    }
+    warnings
+}
+
+/// What averaging hides, and how the need grows.
+fn cards(sized: &Sized) -> Vec<Card> {
+    let Some(need) = &sized.need else { return Vec::new() };
+    let mut cards = Vec::new();
+    if let (Some(max), Some(most)) = (need.hardware_iops.max, need.most_hardware_iops) {
+        let card = Card::exact("most_hardware_iops", "Upper bound of peaks", most, "IOPS");
+        let of = need.most_averaging_s.map_or_else(String::new, |s| format!(" of {}", span(s)));
+        let times = three_digits(most / max.max(f64::MIN_POSITIVE));
+        cards.push(card.source(format!("highest means{of}: {times}× the largest interval")));
+    }
+    if let Ok(growth) = &need.growth {
+        let per_week = growth.per_week;
+        let card = Card::new("growth_per_week", "Growth in a week", per_week, "IOPS");
+        cards.push(card.source(format!(
+            "weekly p95 of {} weeks; after as many more about {}",
+            growth.weeks,
+            three_digits(growth.after.value)
+        )));
+    }
+    cards
+}
+
+fn on_screen(sized: &Sized, args: &SizeArgs) -> Vec<Section> {
+    let averaging =
+        sized.need.as_ref().and_then(|it| it.most_averaging_s.or(Some(it.averaging_s.1)));
+    let command = drive::command(&sized.demand, args.need.redundancy(), averaging);
+    let mut sections = vec![
+        Section::new("need", "Need").with([tables::need(sized)]).with([words(sized)]),
+        Section::of("ceilings", tables::ceilings(sized)).with(latency(sized)).with(money(sized)),
+    ];
+    let machine = &sized.hardware.machine;
+    sections.push(
+        Section::new("machine", "")
+            .with(machine.attached.as_ref().map(|it| tables::machine(&it.instances)))
+            .with(machine.binds())
+            .with((!machine.cores.is_empty()).then(|| tables::cores(&machine.cores)))
+            .with(machine.licences())
+            .with(machine.writes_to_flash()),
+    );
+    sections.extend(sized.need.as_ref().and_then(|need| {
+        let table = tables::consolidation(need.consolidation.as_ref()?);
+        Some(Section::of("consolidation", table).with(together(need)))
+    }));
+    sections.push(Section::of("changes", tables::changes(sized)));
+    let verified = sized.verified.as_ref().map(tables::verified);
+    sections.extend(verified.map(|table| Section::of("run-against-need", table)));
+    let drive = command
+        .map(|command| format!("To drive it: {command}; then blockstone size … --verify last"));
+    sections.push(Section::new("drive", "").with(drive));
+    sections
+}
+
+fn on_page(sized: &Sized) -> Vec<Section> {
+    let Some(need) = &sized.need else { return Vec::new() };
+    vec![
+        Section::page("distribution", "The need over time")
+            .with([charts::durations(sized, need), charts::hours(need)]),
+        Section::page("peaks", "Peaks").with([tables::peaks(sized), tables::statements(sized)]),
+        Section::page("hours", "Hours of the week").with([tables::hours(need)]),
+        Section::page("sources", "Intervals").with([tables::sources(sized)]),
+    ]
+}
+
+/// How the numbers of the need were made, in a line.
+fn words(sized: &Sized) -> String {
+    let Some(need) = &sized.need else { return String::new() };
+    let of = if sized.databases.len() > 1 {
+        "hours of the week, the most of the weeks"
+    } else {
+        "means of intervals"
+    };
+    let text = format!(
+        "Percentiles of {} {of}; reads + {} × writes of each, then the percentile.",
+        thousands(need.hardware_iops.samples as i64),
+        three_digits(sized.question.penalty),
+    );
+    match need.hardware_iops.p95_weighted {
+        Some(weighted) => {
+            let weighted = thousands(weighted.round() as i64);
+            format!("{text} p95 of the time: {weighted}.")
+        }
+        None => text,
+    }
+}
+
+/// What a queue, or a measured curve, says of the units of the answer.
+fn latency(sized: &Sized) -> Option<String> {
+    let hardware = &sized.hardware;
+    if let Some(headroom) = hardware.headroom {
+        return Some(format!(
+            "Measured: one unit does {} IOPS with a p99 of {}, {} of the most that was measured.",
+            thousands(headroom.iops.round() as i64),
+            blockstone_base::units::format_ns(headroom.p99_s * 1e9),
+            percent(headroom.utilisation())
+        ));
+    }
+    let queued = hardware.queued?;
+    Some(format!(
+        "By the formula of a queue (M/M/c), {} units at {} answer in {}× their service time, and \
+         1 of 100 requests waits {} service times or more. Measure one instead: --curve.",
+        thousands(queued.units as i64),
+        percent(queued.utilisation),
+        three_digits(queued.mean_response),
+        three_digits(queued.p99_wait)
+    ))
+}
+
+/// What the units cost, and what of them is bought for another ceiling than their capacity.
+fn money(sized: &Sized) -> Option<String> {
+    let hardware = &sized.hardware;
+    let usd = |usd: f64| format!("{} USD", thousands(usd.round() as i64));
+    let mut parts = Vec::new();
+    if let Some(price) = &hardware.price {
+        let each = [(price.usd, ""), (price.usd_per_month, " a month")];
+        let of = each.iter().filter_map(|(value, per)| Some(format!("{}{per}", usd((*value)?))));
+        let per_iops = price.usd_per_iops.map(|it| format!("{} USD an IOPS", three_digits(it)));
+        let per_gb = price.usd_per_gb.map(|it| format!("{} USD a GB", three_digits(it)));
+        let all: Vec<String> = of.chain(per_iops).chain(per_gb).collect();
+        parts.push(format!("Price as of {}: {}.", price.as_of, all.join(", ")));
+    }
+    if let Some(stranded) = &hardware.stranded
+        && stranded.gb > 0.0
+    {
+        parts.push(format!(
+            "{} GB, {} of the capacity, is bought for another ceiling.",
+            thousands(stranded.gb.round() as i64),
+            percent(stranded.share)
+        ));
+    }
+    (!parts.is_empty()).then(|| parts.join(" "))
+}
+
+fn together(need: &Need) -> Option<String> {
+    let it = need.consolidation.as_ref()?;
+    let number = |value: f64| thousands(value.round() as i64);
+    let text = format!(
+        "Sum of the peaks {} IOPS; peak of the sum {} at {}; ratio {:.2}.",
+        number(it.sum_of_peaks),
+        number(it.peak_of_sums),
+        it.at,
+        it.sum_of_peaks / it.peak_of_sums.max(f64::MIN_POSITIVE)
+    );
+    Some(match it.most {
+        Some(most) => {
+            let most = number(most);
+            format!("{text} Worst sum of the highest values inside intervals: {most}.")
+        }
+        None => text,
+    })
+}
+
+fn notes(sized: &Sized) -> Vec<String> {
+    let mut notes = sized.sources.notes.clone();
+    if let Some(need) = &sized.need {
+        if let Err(why) = &need.growth {
+            notes.push(why.clone());
+        }
+        if need.filtered > 0 {
+            notes.push(format!("outside these hours: {}", intervals(need.filtered)));
+        }
+    }
+    let unchecked = &sized.hardware.answer.unchecked;
+    if !unchecked.is_empty() {
+        notes.push(format!(
+            "not checked, because it is not known what a unit can do: {}",
+            unchecked.join(", ")
+        ));
+    }
+    notes
+}

@@ -1,0 +1,156 @@
+//! Where a load is known from: recordings, and files that are imported in memory.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use blockstone_base::database::LOAD_ADVICE;
+use blockstone_figures::History;
+use blockstone_record::Recording;
+use blockstone_record::manifest::Group;
+use blockstone_size::hardware::cache::AdviceRow;
+use blockstone_size::{Observation, Source};
+use blockstone_watch::{Databases, Destination, Import, is_load};
+use jiff::tz::TimeZone;
+
+use super::args::SizeArgs;
+use crate::recordings;
+use crate::verb::Context;
+
+/// The present size of a cache, as its advice says it.
+const PRESENT_PPM: u64 = 1_000_000;
+/// Files of a directory that are looked at.
+const FILES_MAX: usize = 10_000;
+
+/// All that was read.
+#[derive(Default)]
+pub struct Sources {
+    pub observations: Vec<Observation>,
+    pub histories: Vec<History>,
+    /// What kind each history is.
+    pub kinds: Vec<Source>,
+    pub notes: Vec<String>,
+}
+
+/// Phases of a recording that are a load of their own, not its preparation.
+const LOADS: [Group; 2] = [Group::Workload, Group::Noise];
+
+pub fn read(args: &SizeArgs, context: &Context) -> Result<Sources> {
+    let mut sources = Sources::default();
+    let mut files: Vec<PathBuf> = Vec::new();
+    for path in args.inputs() {
+        let name = path.display().to_string();
+        if path.join("manifest.json").is_file() || !path.exists() && names_recording(&name) {
+            sources.recording(&recordings::open(&name, &context.global.runs_dir)?)?;
+        } else if path.is_dir() {
+            let before = (files.len(), sources.histories.len());
+            directory(path, &mut files, &mut sources)?;
+            if before == (files.len(), sources.histories.len()) {
+                bail!("size {name}: the directory has no files\nhint: name reports or recordings");
+            }
+        } else {
+            files.push(path.clone());
+        }
+    }
+    if !files.is_empty() {
+        sources.files(&files, args)?;
+    }
+    Ok(sources)
+}
+
+/// Whether a name that is no path may be that of a recording.
+fn names_recording(name: &str) -> bool {
+    name == "last" || !name.contains(['/', '.'])
+}
+
+/// The files of a directory, in the order of their names, and recordings in it.
+fn directory(path: &Path, files: &mut Vec<PathBuf>, sources: &mut Sources) -> Result<()> {
+    let read = std::fs::read_dir(path);
+    let entries = read.map_err(|error| {
+        let path = path.display();
+        anyhow::anyhow!("read {path}: {error}\nhint: check the path and that this user may read it")
+    })?;
+    let mut found: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    found.sort();
+    if found.len() > FILES_MAX {
+        let path = path.display();
+        bail!("read {path}: it has more than {FILES_MAX} files\nhint: name those that are meant");
+    }
+    for entry in found {
+        if entry.join("manifest.json").is_file() {
+            sources.recording(&Recording::open(&entry)?)?;
+        } else if entry.is_file() {
+            files.push(entry);
+        }
+    }
+    Ok(())
+}
+
+impl Sources {
+    fn recording(&mut self, recording: &Recording) -> Result<()> {
+        let manifest = &recording.manifest;
+        let is_load = |group: &Group| LOADS.contains(group);
+        let windows = manifest.phases.iter().filter(|phase| is_load(&phase.group));
+        let spans: Vec<(u64, u64)> =
+            windows.map(|phase| (phase.window_start_ns, phase.window_end_ns)).collect();
+        let history = History::read(recording)?;
+        let zone = if manifest.imported.is_some() { TimeZone::UTC } else { TimeZone::system() };
+        let name = recording.dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        self.history(history.in_zone(zone), &spans, &name);
+        Ok(())
+    }
+
+    fn history(&mut self, history: History, spans: &[(u64, u64)], name: &str) {
+        let (kind, found) = blockstone_size::observations(&history, spans, name);
+        self.observations.extend(found);
+        self.kinds.push(kind);
+        self.histories.push(history);
+    }
+
+    /// What databases kept of themselves, or files of sar, iostat or collectl.
+    fn files(&mut self, files: &[PathBuf], args: &SizeArgs) -> Result<()> {
+        let import = if files.iter().any(|file| is_load(file)) {
+            Import::read_loads(files, args.keep_names, Databases::Any)?
+        } else {
+            Import::read(files)?
+        };
+        self.notes.extend(import.notes().iter().cloned());
+        if let Some(dir) = &args.save {
+            let run = blockstone_record::out_run_dir(dir)?;
+            let to = Destination { dir: run.path, id: run.id, keep: None };
+            import.record(&to, &recordings::command_line())?;
+        }
+        let name = files[0].file_name().unwrap_or_default().to_string_lossy().into_owned();
+        self.history(import.history()?, &[], &name);
+        Ok(())
+    }
+}
+
+/// What a database expects of its cache in other sizes, by the last advice of its instances: sizes
+/// that all of them have.
+pub fn advice(sources: &Sources) -> Vec<AdviceRow> {
+    let mut last: BTreeMap<&str, (u64, u64, f64)> = BTreeMap::new();
+    for row in sources.histories.iter().flat_map(|it| it.rows(LOAD_ADVICE.probe)) {
+        let known = row.number("size_ppm").zip(row.number("physical_reads"));
+        let Some((ppm, reads)) = known.filter(|(ppm, _)| *ppm > 0.0) else { continue };
+        if last.get(row.object).is_none_or(|it| it.0 <= row.t_ns) {
+            last.insert(row.object, (row.t_ns, ppm as u64, reads));
+        }
+    }
+    // Sizes change from one snapshot to the next: those of the last one count.
+    let newest = last.values().map(|it| it.0).max();
+    let mut sizes: BTreeMap<u64, (f64, usize)> = BTreeMap::new();
+    for (_, ppm, reads) in last.into_values().filter(|it| Some(it.0) == newest) {
+        let size = sizes.entry(ppm).or_default();
+        *size = (size.0 + reads, size.1 + 1);
+    }
+    let Some(&(now, pools)) = sizes.get(&PRESENT_PPM).filter(|it| it.0 > 0.0) else {
+        return Vec::new();
+    };
+    let known = sizes.into_iter().filter(|(_, size)| size.1 == pools);
+    let row = |(ppm, (reads, _)): (u64, (f64, usize))| AdviceRow {
+        size_factor: ppm as f64 / PRESENT_PPM as f64,
+        reads_factor: reads / now,
+    };
+    known.map(row).collect()
+}

@@ -1,0 +1,74 @@
+//! A run held against a need.
+
+use anyhow::{Result, bail};
+use blockstone_base::need::RunOfNeed;
+use blockstone_base::stats::Estimate;
+use blockstone_judge::RunFindings;
+use blockstone_size::hardware::Demand;
+use blockstone_size::need::Need;
+
+use super::args::SizeArgs;
+use crate::recordings;
+use crate::verb::Context;
+
+pub fn verify(
+    name: &str,
+    demand: &Demand,
+    need: Option<&Need>,
+    args: &SizeArgs,
+    context: &Context,
+) -> Result<RunOfNeed> {
+    let recording = recordings::open(name, &context.global.runs_dir)?;
+    let dir = recording.dir.display().to_string();
+    if recording.manifest.verb != "run" {
+        bail!(
+            "verify with {dir}: it was made by {}\nhint: name a recording of blockstone run",
+            recording.manifest.verb
+        );
+    }
+    let findings = blockstone_judge::find_run(&recording, None)?;
+    let Some(predicted_iops) = predicted(demand, need, args) else {
+        bail!("verify with {dir}: the need has no requests\nhint: size a load that has some");
+    };
+    Ok(RunOfNeed {
+        predicted_iops,
+        iops: iops(&findings),
+        wanted_latency_ns_p99: args.hardware.p99.map(|it| it.get() as f64),
+        latency_ns_p99: estimate(&findings, "read_latency_ns_p99"),
+    })
+}
+
+/// Requests of the database, with the interval of the percentile that they come from.
+fn predicted(demand: &Demand, need: Option<&Need>, args: &SizeArgs) -> Option<Estimate> {
+    let (reads, writes) = (demand.reads_per_s?, demand.writes_per_s?);
+    let iops = reads + writes;
+    let exact = Estimate { value: iops, low: iops, high: iops, samples: 1, duration_ns: 0 };
+    let Some(need) = need else { return Some(exact) };
+    let found = &need.hardware_iops;
+    let of_percentile = match args.need.percentile.as_str() {
+        "p50" => found.p50,
+        "p95" => found.p95,
+        "p99" => found.p99,
+        _ => None,
+    };
+    let hardware = args.need.redundancy().hardware_iops(reads, writes);
+    Some(of_percentile.map_or(exact, |it| it.scaled(iops / hardware)))
+}
+
+fn iops(findings: &RunFindings) -> Option<Estimate> {
+    let (reads, writes) = (estimate(findings, "read_iops")?, estimate(findings, "write_iops"));
+    let Some(writes) = writes else { return Some(reads) };
+    let half = |it: &Estimate| (it.high - it.low) / 2.0;
+    let both = half(&reads).hypot(half(&writes));
+    Some(Estimate::around(
+        reads.value + writes.value,
+        both,
+        reads.samples + writes.samples,
+        reads.duration_ns,
+    ))
+}
+
+fn estimate(findings: &RunFindings, name: &str) -> Option<Estimate> {
+    let (_, figure) = findings.summary.iter().find(|(known, _)| known == name)?;
+    figure.condemned_by.is_empty().then_some(figure.estimate)
+}

@@ -1,0 +1,168 @@
+//! What the tables of a report say, whichever layout they came from.
+
+use std::collections::BTreeMap;
+
+use crate::Section;
+use crate::number::{Numbers, significant};
+use crate::report::Interval;
+use crate::table::{Table, cell};
+
+use super::parts::{ACTIVITY, OS, Part, TIME_MODEL, WAITS};
+
+/// Nanoseconds of a second, and of the hundredths of it that statistics of processors count.
+pub const SECOND: f64 = 1e9;
+const CENTISECOND: f64 = 1e7;
+pub const MIB: f64 = 1_048_576.0;
+pub const GIB: f64 = 1_073_741_824.0;
+
+/// Statistics by their names and the columns that they fill.
+const COUNTERS: &[(&str, &str)] = &[
+    ("physical read total IO requests", "read_ios"),
+    ("physical read total bytes", "read_bytes"),
+    ("physical write total IO requests", "write_ios"),
+    ("physical write total bytes", "write_bytes"),
+    ("redo size", "redo_bytes"),
+    ("redo writes", "redo_writes"),
+    ("physical write IO requests", "data_write_ios"),
+    ("user commits", "commits"),
+    ("session logical reads", "logical_reads"),
+    ("physical reads", "physical_reads"),
+];
+
+/// Statistics that are kept by their names begin with one of these.
+const KEPT: [&str; 2] = ["cell ", "physical "];
+
+/// As few digits give the length of an interval to about one in a thousand.
+const DIGITS_MIN: usize = 4;
+
+pub struct Facts<'a> {
+    pub tables: Vec<Table<'a>>,
+    pub numbers: Numbers,
+}
+
+impl<'a> Facts<'a> {
+    /// The tables of a section whose ends were seen.
+    pub fn of<'s>(&'s self, part: &'s Part) -> impl Iterator<Item = &'s Table<'a>> {
+        self.tables.iter().filter(|table| table.is_whole && part.is(table))
+    }
+
+    pub fn sections(&self, parts: &[&'static Part]) -> Vec<Section> {
+        let section = |part: &&'static Part| Section {
+            name: part.name,
+            found: self.of(part).any(|table| !table.rows.is_empty()),
+        };
+        parts.iter().map(section).collect()
+    }
+
+    /// The value of a row that is named by its first cell.
+    pub fn value(&self, part: &Part, row: &str, columns: &[&str]) -> Option<f64> {
+        self.of(part).find_map(|table| {
+            let found = table.rows.iter().find(|cells| cell(cells, Some(0)) == row)?;
+            columns
+                .iter()
+                .find_map(|name| self.numbers.count(cell(found, Some(table.column(&[name])?))))
+        })
+    }
+
+    pub fn activity(&self) -> Option<Activity> {
+        let mut tables = self.of(&ACTIVITY).filter(|table| table.has(&["Total", "per Second"]));
+        Some(Activity::of(tables.next()?, self.numbers))
+    }
+
+    /// Times of the database and of the host's processors, and how many these are.
+    pub fn processors(&self, interval: &mut Interval) {
+        let totals = &mut interval.totals;
+        let time = |row: &str| Some(self.value(&TIME_MODEL, row, &["Time (s)"])? * SECOND);
+        totals.set("db_time_ns", time("DB time"));
+        totals.set("cpu_ns", time("DB CPU"));
+        totals.set("background_cpu_ns", time("background cpu time"));
+        let of_host = |row: &str| self.value(&OS, row, &["Value", "Total"]);
+        totals.set("host_busy_ns", of_host("BUSY_TIME").map(|time| time * CENTISECOND));
+        totals.set("host_idle_ns", of_host("IDLE_TIME").map(|time| time * CENTISECOND));
+        totals.set("processors", of_host("NUM_CPUS"));
+        totals.set("cores", of_host("NUM_CPU_CORES"));
+        totals.set("sockets", of_host("NUM_CPU_SOCKETS"));
+        totals.set("host_memory_bytes", of_host("PHYSICAL_MEMORY_BYTES"));
+        totals.set("waits_ns", self.waits_s().map(|waits| waits * SECOND));
+    }
+
+    /// Seconds of waits of sessions: of all wait classes, or of all events that are not idle, which
+    /// have a share of the time of calls.
+    fn waits_s(&self) -> Option<f64> {
+        let mut tables = self.of(&WAITS);
+        let table = tables.find(|table| table.column(&["Wait Class"]).is_some());
+        let is_classes = table.is_some();
+        let event = |table: &&Table<'_>| table.column(&["Event"]).is_some();
+        let table = table.or_else(|| self.of(&WAITS).find(event))?;
+        let names = ["Total Wait Time (s)", "Time (s)"];
+        let time = table.column(&names)?;
+        let share = table.head.len().checked_sub(1)?;
+        let counted = table.rows.iter().filter(|row| {
+            let is_wait = cell(row, Some(0)) != "DB CPU";
+            is_wait && (is_classes || !cell(row, Some(share)).is_empty())
+        });
+        counted.map(|row| self.numbers.count(cell(row, Some(time)))).sum()
+    }
+}
+
+/// What an instance counted.
+#[derive(Debug, Default)]
+pub struct Activity {
+    totals: BTreeMap<String, f64>,
+    /// Characters that a name can have, if longer ones are cut.
+    name_width: Option<usize>,
+    /// The exact length of the interval.
+    pub seconds: Option<f64>,
+}
+
+impl Activity {
+    pub fn of(table: &Table<'_>, numbers: Numbers) -> Self {
+        let (total, per_s) = (table.column(&["Total"]), table.column(&["per Second"]));
+        let mut activity = Self { name_width: table.name_width, ..Self::default() };
+        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut best = (0, 0.0);
+        let mut name_before = None;
+        for row in &table.rows {
+            let (name, printed) = (cell(row, Some(0)), cell(row, total));
+            let is_wrapped =
+                printed.is_empty() && row.iter().skip(1).all(|cell| cell.trim().is_empty());
+            if is_wrapped {
+                name_before = Some(name);
+                continue;
+            }
+            let before = name_before.take();
+            let name = if name.is_empty() { before.unwrap_or_default() } else { name };
+            *seen.entry(name).or_default() += 1;
+            let Some(value) = numbers.count(printed).filter(|_| !name.is_empty()) else { continue };
+            activity.totals.insert(name.to_owned(), value);
+            let rate = cell(row, per_s);
+            let digits = significant(printed).min(significant(rate));
+            if let Some(per_s) = numbers.count(rate).filter(|rate| *rate > 0.0)
+                && (digits, per_s) > best
+                && digits >= DIGITS_MIN
+            {
+                best = (digits, per_s);
+                activity.seconds = Some(value / per_s);
+            }
+        }
+        // Two names that are the same where they are cut.
+        activity.totals.retain(|name, _| seen.get(name.as_str()) == Some(&1));
+        activity
+    }
+
+    pub fn get(&self, name: &str) -> Option<f64> {
+        let cut = self.name_width.filter(|width| name.len() > *width);
+        let printed = cut.and_then(|width| name.get(..width)).unwrap_or(name);
+        self.totals.get(printed.trim_end()).copied()
+    }
+
+    /// Fills what it counted.
+    pub fn fill(&self, interval: &mut Interval) {
+        for (name, column) in COUNTERS {
+            interval.totals.set(column, self.get(name));
+        }
+        let kept =
+            self.totals.iter().filter(|(name, _)| KEPT.iter().any(|begin| name.starts_with(begin)));
+        interval.statistics = kept.map(|(name, value)| (name.clone(), *value)).collect();
+    }
+}

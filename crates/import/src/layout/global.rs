@@ -1,0 +1,250 @@
+//! AWR reports of all instances of a cluster, as HTML. What they say of single instances is summed:
+//! the interval is that of the cluster.
+
+use std::collections::BTreeMap;
+
+use crate::number::Numbers;
+use crate::report::{Database, Instance, Interval, Kind, Report};
+use crate::table::{Table, cell};
+use crate::{ImportError, Section, Source, html, time};
+
+use super::awr::is_complete;
+use super::facts::{Activity, Facts, MIB, SECOND};
+use super::parts::{GLOBAL_STATEMENTS, begins};
+use super::{Layout, contains};
+
+pub const HTML: Layout = Layout { name: "AWR report of a cluster, HTML", recognises: is_it, read };
+
+/// Sections and how their summaries begin.
+const SUMMARY: (&str, &str) = ("identity", "Database Summary");
+const INSTANCES: (&str, &str) = ("instances", "Database Instances Included");
+const OS: (&str, &str) = ("operating system", "OS Statistics By Instance");
+const TIME_MODEL: (&str, &str) = ("time model", "Time Model");
+const WAITS: (&str, &str) = ("waits", "Foreground Wait Classes");
+const ACTIVITY: (&str, &str) = ("instance activity", "System Statistics (Global)");
+const SESSIONS: (&str, &str) = ("sessions", "System Statistics (Absolute Values)");
+const FUNCTION_IO: (&str, &str) = ("I/O by function", "IOStat by Function");
+const PGA: (&str, &str) = ("private memory", "PGA Aggregate Target Statistics");
+const CACHES: (&str, &str) = ("cache sizes", "Cache Sizes");
+const STATEMENTS: (&str, &str) = ("top statements", "SQL ordered by");
+
+const ALL: [(&str, &str); 11] = [
+    SUMMARY,
+    INSTANCES,
+    OS,
+    TIME_MODEL,
+    WAITS,
+    ACTIVITY,
+    SESSIONS,
+    FUNCTION_IO,
+    PGA,
+    CACHES,
+    STATEMENTS,
+];
+
+fn is_it(head: &str) -> bool {
+    contains(head, "<title>AWR RAC Report for DB:")
+}
+
+fn read(source: &Source<'_>) -> Result<Report, ImportError> {
+    let wanted = |summary: &str| ALL.iter().any(|(_, begin)| begins(summary, begin));
+    let tables = html::tables(source.text, wanted);
+    let global = Global { facts: Facts { tables, numbers: Numbers::of(source.text)? } };
+    let (database, mut interval, instances) = global.identity(source)?;
+    let activity = global.activity();
+    let mut notes = Vec::new();
+    if let Some(activity) = &activity {
+        activity.fill(&mut interval);
+        interval.totals.set("elapsed_ns", activity.seconds.map(|seconds| seconds * SECOND));
+    }
+    global.processors(&mut interval, &instances);
+    if let Some(seconds) = activity.and_then(|activity| activity.seconds) {
+        global.functions(&mut interval, seconds);
+    }
+    interval.statements = global.facts.statements(&GLOBAL_STATEMENTS, source);
+    let sections = global.sections();
+    let missing: Vec<&str> = sections.iter().filter(|it| !it.found).map(|it| it.name).collect();
+    if !is_complete(source.text) {
+        notes.push(match &missing[..] {
+            [] => "its end is missing".to_owned(),
+            missing => format!("its end is missing, and with it: {}", missing.join(", ")),
+        });
+    }
+    let kind = Kind::AwrGlobalHtml;
+    Ok(Report { kind, database, intervals: vec![interval], sections, notes })
+}
+
+struct Global<'a> {
+    facts: Facts<'a>,
+}
+
+/// Numbers of instances and their hosts.
+type Instances = BTreeMap<u32, String>;
+
+impl<'a> Global<'a> {
+    fn tables<'s>(&'s self, section: (&'s str, &'s str)) -> impl Iterator<Item = &'s Table<'a>> {
+        let is_it = move |table: &&Table<'_>| table.is_whole && begins(&table.name, section.1);
+        self.facts.tables.iter().filter(is_it)
+    }
+
+    fn sections(&self) -> Vec<Section> {
+        let has_rows = |section| self.tables(section).any(|table| !table.rows.is_empty());
+        ALL.iter().map(|section| Section { name: section.0, found: has_rows(*section) }).collect()
+    }
+
+    fn identity(
+        &self,
+        source: &Source<'_>,
+    ) -> Result<(Database, Interval, Instances), ImportError> {
+        let damaged = |what: &str| ImportError::Damaged { line: 1, what: what.to_owned() };
+        let mut database = Database::default();
+        let mut interval = Interval::default();
+        let summary = self.tables(SUMMARY).find_map(|table| Some((table, table.rows.first()?)));
+        if let Some((table, row)) = summary {
+            let text = |name: &str| cell(row, table.column(&[name]));
+            text("Name").clone_into(&mut database.name);
+            database.id = text("Id").parse().ok();
+            database.cluster = Some(text("RAC").eq_ignore_ascii_case("YES"));
+            let snapshots = (text("Begin").parse(), text("End").parse());
+            interval.snapshots =
+                if let (Ok(begin), Ok(end)) = snapshots { Some((begin, end)) } else { None };
+        }
+        let table = self.tables(INSTANCES).next();
+        let table = table.ok_or_else(|| damaged("its table of instances is missing"))?;
+        let mut instances = Instances::new();
+        let mut times: Option<(i64, i64)> = None;
+        let mut hosts = Vec::new();
+        for row in &table.rows {
+            let text = |name: &str| cell(row, table.column(&[name]));
+            let Ok(number) = text("I#").parse() else { continue };
+            let at = |name| time::snapshot(text(name));
+            let (Some(begin), Some(end)) = (at("Begin Snap Time"), at("End Snap Time")) else {
+                return Err(damaged("the time of a snapshot is not readable"));
+            };
+            let (first, last) = times.unwrap_or((begin, end));
+            times = Some((first.min(begin), last.max(end)));
+            database.release.get_or_insert_with(|| text("Release").to_owned());
+            let host = source.host(text("Host"));
+            if !hosts.contains(&host) {
+                hosts.push(host.clone());
+            }
+            instances.insert(number, host);
+        }
+        let times = times.filter(|(begin, end)| begin < end);
+        (interval.begin_s, interval.end_s) =
+            times.ok_or_else(|| damaged("there is no begin and end of the interval in it"))?;
+        // A cluster of one is that instance.
+        let number = match instances.keys().collect::<Vec<_>>()[..] {
+            [number] => Some(*number),
+            _ => None,
+        };
+        interval.instance = Instance { number, name: String::new(), host: hosts.join("+") };
+        Ok((database, interval, instances))
+    }
+
+    fn activity(&self) -> Option<Activity> {
+        let mut tables = self.tables(ACTIVITY).filter(|table| table.has(&["Total", "per Second"]));
+        Some(Activity::of(tables.next()?, self.facts.numbers))
+    }
+
+    /// The sum of a column over instances; unknown if one of them is.
+    fn sum(&self, section: (&str, &str), columns: &[&str], of: &[u32]) -> Option<f64> {
+        let mut tables = self.tables(section);
+        let (table, column) = tables.find_map(|table| Some((table, table.column(columns)?)))?;
+        self.sum_at(table, column, of)
+    }
+
+    fn sum_at(&self, table: &Table<'_>, column: usize, of: &[u32]) -> Option<f64> {
+        let id = table.column(&["I#"]);
+        let value = |number: &u32| {
+            let is_it = |row: &&Vec<_>| cell(row, id).parse() == Ok(*number);
+            self.facts.numbers.count(cell(table.rows.iter().find(is_it)?, Some(column)))
+        };
+        of.iter().map(value).sum::<Option<f64>>().filter(|_| !of.is_empty())
+    }
+
+    fn processors(&self, interval: &mut Interval, instances: &Instances) {
+        let all: Vec<u32> = instances.keys().copied().collect();
+        // Instances on one host have the same processors.
+        let mut hosts: BTreeMap<&str, u32> = BTreeMap::new();
+        for (number, host) in instances {
+            hosts.entry(host).or_insert(*number);
+        }
+        let hosts: Vec<u32> = hosts.into_values().collect();
+        let totals = &mut interval.totals;
+        let mut time = |column, section, names: &[&str], of: &[u32]| {
+            totals.set(column, self.sum(section, names, of).map(|seconds| seconds * SECOND));
+        };
+        time("db_time_ns", TIME_MODEL, &["DB time (s)"], &all);
+        time("cpu_ns", TIME_MODEL, &["DB CPU (s)"], &all);
+        time("background_cpu_ns", TIME_MODEL, &["bg CPU (s)"], &all);
+        time("host_busy_ns", OS, &["Busy", "Busy Time (s)"], &hosts);
+        time("host_idle_ns", OS, &["Idle", "Idle Time (s)"], &hosts);
+        totals.set("waits_ns", self.waits(&all).map(|seconds| seconds * SECOND));
+        totals.set("processors", self.sum(OS, &["#CPUs", "Num CPUs"], &hosts));
+        totals.set("cores", self.sum(OS, &["#Cores", "CPU Cores"], &hosts));
+        totals.set("sockets", self.sum(OS, &["#Sckts", "CPU Sckts"], &hosts));
+        let memory = self.sum(OS, &["MB", "Memory (M)"], &hosts);
+        totals.set("host_memory_bytes", memory.map(|mib| mib * MIB));
+        // Columns of begin and end, in the order of the headings above them.
+        let end = |section, index: usize| {
+            let table = self.tables(section).next()?;
+            self.sum_at(table, *table.columns("End").get(index)?, &all)
+        };
+        totals.set("sessions", end(SESSIONS, 0));
+        totals.set("private_memory_bytes", end(PGA, 2).map(|mib| mib * MIB));
+    }
+
+    /// Waits of all classes.
+    fn waits(&self, of: &[u32]) -> Option<f64> {
+        let mut tables = self.tables(WAITS).filter(|table| table.column(&["DB CPU (s)"]).is_some());
+        let table = tables.next()?;
+        let columns = table
+            .head
+            .iter()
+            .enumerate()
+            .filter(|(_, head)| (head.ends_with("(s)")) && !begins(head, "DB CPU"));
+        let id = table.column(&["I#"]);
+        let mut seconds = 0.0;
+        for (column, _) in columns {
+            for number in of {
+                let is_it = |row: &&Vec<_>| cell(row, id).parse() == Ok(*number);
+                let printed = cell(table.rows.iter().find(is_it)?, Some(column));
+                // A class without waits has an empty cell.
+                seconds +=
+                    if printed.is_empty() { 0.0 } else { self.facts.numbers.count(printed)? };
+            }
+        }
+        Some(seconds)
+    }
+
+    /// Requests and bytes by function: from 12.1 on one row for the cluster, before it totals of
+    /// each instance, in the order read bytes, written bytes, reads, writes.
+    fn functions(&self, interval: &mut Interval, seconds: f64) {
+        const COLUMNS: [&str; 4] = [
+            "function_read_bytes",
+            "function_write_bytes",
+            "function_read_ios",
+            "function_write_ios",
+        ];
+        let Some(table) = self.tables(FUNCTION_IO).next() else { return };
+        let numbers = self.facts.numbers;
+        let rates: [Option<f64>; 4] = if table.column(&["Function Name"]).is_some() {
+            let (id, name) = (table.column(&["I#"]), table.column(&["Function Name"]));
+            let is_total = |row: &&Vec<_>| (cell(row, id), cell(row, name)) == ("*", "Total");
+            let Some(row) = table.rows.iter().find(is_total) else { return };
+            ["Read MB/s", "Write MB/s", "Reads/s", "Writes/s"]
+                .map(|column| numbers.count(cell(row, Some(table.column(&[column])?))))
+        } else {
+            let totals = table.columns("Total");
+            let id = table.column(&["I#"]);
+            let instances: Vec<u32> =
+                table.rows.iter().filter_map(|row| cell(row, id).parse().ok()).collect();
+            [0, 1, 2, 3].map(|index| self.sum_at(table, *totals.get(index)?, &instances))
+        };
+        let units = [MIB, MIB, 1.0, 1.0];
+        for ((column, rate), unit) in COLUMNS.into_iter().zip(rates).zip(units) {
+            interval.totals.set(column, rate.map(|rate| rate * unit * seconds));
+        }
+    }
+}

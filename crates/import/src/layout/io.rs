@@ -1,0 +1,123 @@
+//! I/O by function and by tablespace, and the advisory of the buffer pools.
+
+use crate::number::significant;
+use crate::report::{Advice, Interval};
+use crate::table::{Table, cell};
+
+use super::facts::{Facts, MIB};
+use super::parts::{ADVICE, FUNCTION_IO, IO_PROFILE, TABLESPACE_IO};
+
+/// Columns of a function: its name, then data, requests and data per second of reads and of writes.
+const COLUMNS_OF_FUNCTION: usize = 7;
+
+impl Facts<'_> {
+    /// Requests and bytes by the table of I/O by function. Statspack leaves zeros blank, and may
+    /// have no row of the database writers, in which case its writes are not all.
+    pub fn functions(&self, interval: &mut Interval, seconds: f64, is_statspack: bool) {
+        let is_table = |table: &&Table<'_>| table.head.len() >= COLUMNS_OF_FUNCTION;
+        let Some(table) = self.of(&FUNCTION_IO).find(is_table) else { return };
+        let is_total = |name: &str| name.eq_ignore_ascii_case("TOTAL:");
+        let name = |row: &&Vec<_>| !is_total(cell(row, Some(0)));
+        let has_writers = table.rows.iter().any(|row| cell(row, Some(0)) == "DBWR");
+        let sum = |of: &dyn Fn(&[std::borrow::Cow<'_, str>]) -> Option<f64>| -> Option<f64> {
+            let rows = table.rows.iter().filter(name);
+            rows.map(|row| of(row)).sum::<Option<f64>>().filter(|_| !table.rows.is_empty())
+        };
+        let blank = is_statspack.then_some(0.0);
+        let requests = |column: usize| {
+            sum(&|row| match cell(row, Some(column)) {
+                "" => blank,
+                printed => Some(self.numbers.count(printed)? * seconds),
+            })
+        };
+        let bytes = |column: usize| {
+            sum(&|row| {
+                self.function_bytes(cell(row, Some(column)), cell(row, Some(column + 2)), seconds)
+                    .or(if cell(row, Some(column)).is_empty() { blank } else { None })
+            })
+        };
+        interval.totals.set("function_read_ios", requests(2));
+        interval.totals.set("function_read_bytes", bytes(1));
+        if has_writers || !is_statspack {
+            interval.totals.set("function_write_ios", requests(5));
+            interval.totals.set("function_write_bytes", bytes(4));
+        }
+    }
+
+    /// From the data or from the data per second, whichever is printed with more digits.
+    fn function_bytes(&self, data: &str, per_s: &str, seconds: f64) -> Option<f64> {
+        let rate = self.numbers.scaled(per_s, 1024.0, MIB).map(|rate| rate * seconds);
+        let data_bytes = self.numbers.scaled(data, 1024.0, MIB);
+        if significant(data) > significant(per_s) {
+            data_bytes.or(rate)
+        } else {
+            rate.or(data_bytes)
+        }
+    }
+
+    /// Rates of the summary, of which little is lost by rounding.
+    pub fn profile(&self, interval: &mut Interval, seconds: f64) -> bool {
+        let mut found = false;
+        let rows = [
+            ("Total Requests:", ["read_ios", "write_ios"], 1.0),
+            ("Total (MB):", ["read_bytes", "write_bytes"], MIB),
+        ];
+        for (row, columns, unit) in rows {
+            let names = [["Read per Second"], ["Write per Second"]];
+            for (column, name) in columns.into_iter().zip(&names) {
+                let rate = self.value(&IO_PROFILE, row, name);
+                if interval.totals.get(column).is_none() && rate.is_some() {
+                    interval.totals.set(column, rate.map(|rate| rate * unit * seconds));
+                    found = true;
+                }
+            }
+        }
+        found
+    }
+
+    /// Reads and writes of all tablespaces, which are requests.
+    pub fn tablespaces(&self) -> Option<(f64, f64)> {
+        let table = self.of(&TABLESPACE_IO).find(|table| table.has(&["Reads", "Writes"]))?;
+        let (reads, writes) = (table.column(&["Reads"]), table.column(&["Writes"]));
+        let mut sums = (0.0, 0.0);
+        let mut rows = 0;
+        for row in &table.rows {
+            let of = |column| self.numbers.count(cell(row, column));
+            match (of(reads), of(writes)) {
+                (Some(read), Some(written)) => {
+                    (sums.0, sums.1) = (sums.0 + read, sums.1 + written);
+                    rows += 1;
+                }
+                // In text the name of a tablespace has a line of its own.
+                _ if cell(row, writes).is_empty() => {}
+                _ => return None,
+            }
+        }
+        (rows > 0).then_some(sums)
+    }
+
+    pub fn advice(&self) -> Vec<Advice> {
+        let sizes = ["Size for Est (M)", "Size for Estimate (M)"];
+        let Some(table) = self.of(&ADVICE).find(|table| table.column(&sizes).is_some()) else {
+            return Vec::new();
+        };
+        let size = table.column(&sizes);
+        let factor = table.column(&["Size Factor", "Size Factr"]);
+        let is_reads = |head: &String| {
+            let head = head.to_ascii_lowercase();
+            head.starts_with("estimated phys")
+        };
+        let Some(reads) = table.head.iter().position(is_reads) else { return Vec::new() };
+        let unit = if table.head[reads].contains("thousands") { 1_000.0 } else { 1.0 };
+        let pool = table.column(&["P", "Pool"]);
+        let row = |row: &Vec<_>| {
+            Some(Advice {
+                pool: cell(row, pool).to_owned(),
+                size_bytes: self.numbers.count(cell(row, size))? * MIB,
+                size_factor: self.numbers.count(cell(row, factor))?,
+                physical_reads: self.numbers.count(cell(row, Some(reads)))? * unit,
+            })
+        };
+        table.rows.iter().filter_map(row).collect()
+    }
+}

@@ -1,0 +1,156 @@
+//! What a database kept of its load, and contradicts itself in.
+
+use blockstone_base::database::LOAD;
+use blockstone_base::units::three_digits;
+use blockstone_base::verdict::Weight;
+use blockstone_figures::Sample;
+
+use super::{Check, Judgement, Observed, Rule, percent};
+
+pub(super) const RULE: Rule = Rule {
+    id: "import-adds-up",
+    weight: Weight::Warns,
+    doc: "An imported history of a database whose tables contradict each other: the I/O by \
+          function and the statistics of the instance, processor time and DB time, DB time and \
+          what it consists of.",
+    threshold: "Fails if requests by function differ from the instance's by more than a factor of \
+                1.5 while their bytes agree to 10 %; if the processor time of calls is more than \
+                5 % above DB time; or if DB time differs from processor time and waits by more \
+                than 25 % of it. All of it is summed over the intervals in which both are known, \
+                each instance by itself; times are compared from 10 s of DB time on, since some \
+                reports print whole seconds. Inconclusive if none of these can be compared.",
+    cause: "Counters of I/O by function are known to be wrong on some releases of clusters. \
+            Processor time above DB time, or waits that do not add up, come from calls that the \
+            database does not charge to sessions, from a paused machine, or from processors that \
+            sessions waited for.",
+    next: "Take requests from the statistics of the instance, which is what every figure here \
+           does; take the need of processors from the host's busy time.",
+    checks: &[Check::Observed { series: &[LOAD.probe], check }],
+};
+
+const APART_MAX: f64 = 1.5;
+const AGREE: f64 = 0.10;
+const CPU_ABOVE_MAX: f64 = 0.05;
+const UNEXPLAINED_MAX: f64 = 0.25;
+const DB_TIME_MIN_NS: f64 = 10e9;
+const SECOND_NS: f64 = 1e9;
+
+/// Compared: whether it is a contradiction, and what was seen.
+type Compared = Option<(bool, String)>;
+
+fn check(observed: &Observed) -> Judgement {
+    let interval = &observed.interval;
+    let inside = |row: &Sample<'_>| (interval.from_ns..=interval.to_ns).contains(&row.t_ns);
+    let rows: Vec<Sample<'_>> = interval.history().rows(LOAD.probe).filter(inside).collect();
+    let (mut wrong, mut right, mut objects) = (Vec::new(), Vec::new(), Vec::new());
+    for rows in rows.chunk_by(|a, b| a.object == b.object) {
+        let instance = Instance { rows };
+        let compared = [
+            instance.functions("read", "reads"),
+            instance.functions("write", "writes"),
+            instance.processors(),
+            instance.db_time(),
+        ];
+        for (is_wrong, seen) in compared.into_iter().flatten() {
+            let seen = format!("{}: {seen}", rows[0].object);
+            if is_wrong {
+                objects.push(rows[0].object.to_owned());
+                wrong.push(seen);
+            } else {
+                right.push(seen);
+            }
+        }
+    }
+    objects.dedup();
+    if !wrong.is_empty() {
+        return Judgement::fail(wrong.join("; "), objects);
+    }
+    match &right[..] {
+        [] => Judgement::inconclusive("no two of its tables say the same"),
+        [first] => Judgement::pass(first),
+        [first, more @ ..] => Judgement::pass(format!("{first}; {} more agree", more.len())),
+    }
+}
+
+/// The rows of one instance, in the order of time.
+struct Instance<'a> {
+    rows: &'a [Sample<'a>],
+}
+
+impl Instance<'_> {
+    /// How far these counters moved, over the intervals in which all of them are known.
+    fn moved<const N: usize>(&self, columns: [&str; N]) -> Option<[f64; N]> {
+        let mut sums = None;
+        for pair in self.rows.windows(2) {
+            let by = |column: &str| {
+                let by = pair[1].number(column)? - pair[0].number(column)?;
+                (by >= 0.0).then_some(by)
+            };
+            let Some(grown) = columns.iter().map(|column| by(column)).collect::<Option<Vec<f64>>>()
+            else {
+                continue;
+            };
+            let sums = sums.get_or_insert([0.0; N]);
+            sums.iter_mut().zip(grown).for_each(|(sum, by)| *sum += by);
+        }
+        sums
+    }
+
+    fn functions(&self, kind: &str, name: &str) -> Compared {
+        let columns = [
+            format!("{kind}_ios"),
+            format!("{kind}_bytes"),
+            format!("function_{kind}_ios"),
+            format!("function_{kind}_bytes"),
+            "elapsed_ns".to_owned(),
+        ];
+        let [ios, bytes, by_function, function_bytes, elapsed_ns] =
+            self.moved(columns.each_ref().map(String::as_str))?;
+        if ios <= 0.0 || bytes <= 0.0 || elapsed_ns <= 0.0 || by_function <= 0.0 {
+            return None;
+        }
+        let apart = by_function / ios;
+        let agree = (function_bytes / bytes - 1.0).abs() <= AGREE;
+        let per_s = |count: f64| three_digits(count / (elapsed_ns / SECOND_NS));
+        if agree && !(1.0 / APART_MAX..=APART_MAX).contains(&apart) {
+            let seen = format!(
+                "the table of I/O by function has {} {name} a second where the instance counted \
+                 {} ({} times), although their bytes agree",
+                per_s(by_function),
+                per_s(ios),
+                three_digits(apart)
+            );
+            return Some((true, seen));
+        }
+        // Tables that leave out a function differ in bytes too.
+        agree.then(|| (false, format!("{name} by function agree with the instance's")))
+    }
+
+    fn processors(&self) -> Compared {
+        let [cpu_ns, db_time_ns] = self.moved(["cpu_ns", "db_time_ns"])?;
+        let seen = format!(
+            "DB CPU {} s of {} s of DB time",
+            three_digits(cpu_ns / SECOND_NS),
+            three_digits(db_time_ns / SECOND_NS)
+        );
+        let is_above = cpu_ns > db_time_ns * (1.0 + CPU_ABOVE_MAX);
+        let is_enough = db_time_ns.max(cpu_ns) >= DB_TIME_MIN_NS;
+        let seen = if is_above { format!("DB CPU above DB time: {seen}") } else { seen };
+        is_enough.then_some((is_above, seen))
+    }
+
+    fn db_time(&self) -> Compared {
+        let [db_time_ns, cpu_ns, waits_ns] = self.moved(["db_time_ns", "cpu_ns", "waits_ns"])?;
+        // Processor time above DB time is named already.
+        if db_time_ns < DB_TIME_MIN_NS || cpu_ns > db_time_ns * (1.0 + CPU_ABOVE_MAX) {
+            return None;
+        }
+        let unexplained = (db_time_ns - cpu_ns - waits_ns) / db_time_ns;
+        let side = if unexplained < 0.0 { "below" } else { "above" };
+        let seen = format!(
+            "DB time is {} {side} the sum of processor time and waits",
+            percent(unexplained.abs())
+        );
+        Some((unexplained.abs() > UNEXPLAINED_MAX, seen))
+    }
+}

@@ -1,0 +1,62 @@
+//! The rules on a need for hardware, and on a run that is held against it.
+
+#![allow(clippy::unwrap_used, reason = "this crate is tests: a panic is how they fail")]
+
+use blockstone_base::need::{NeedFindings, RunOfNeed};
+use blockstone_base::stats::Estimate;
+use blockstone_base::verdict::{Outcome, Verdict};
+use blockstone_judge::judge_need;
+use blockstone_judge::rules::{Subject, registry};
+
+fn judged(findings: &NeedFindings, rule: &str) -> Option<Verdict> {
+    judge_need(findings).into_iter().find(|it| it.rule == rule)
+}
+
+#[test]
+fn a_load_that_stays_at_its_maximum_was_cut_off() {
+    let outcome = |intervals, share| {
+        let found = NeedFindings { intervals, at_max_share: share, ..NeedFindings::default() };
+        judged(&found, "source-saturated").unwrap().outcome
+    };
+    assert_eq!(outcome(200, Some(0.10)), Outcome::Fail);
+    assert_eq!(outcome(200, Some(0.005)), Outcome::Pass);
+    assert_eq!(outcome(200, Some(0.02)), Outcome::Inconclusive);
+    assert_eq!(outcome(24, Some(0.10)), Outcome::Inconclusive);
+    assert_eq!(judge_need(&NeedFindings::default()), [], "a stated need was not observed");
+    let own = ["source-saturated", "prediction-held"];
+    for rule in registry::ALL {
+        let of_size = rule.applies_to().any(|it| it == Subject::Size);
+        assert_eq!(of_size, own.contains(&rule.id), "{}", rule.id);
+    }
+}
+
+#[test]
+fn a_run_holds_a_prediction_or_not() {
+    let held = |iops: Option<f64>, p99_ms: Option<(f64, f64)>| {
+        let latency = |(low, high): (f64, f64)| Estimate {
+            value: f64::midpoint(low, high) * 1e6,
+            low: low * 1e6,
+            high: high * 1e6,
+            samples: 1_000,
+            duration_ns: 0,
+        };
+        let run = RunOfNeed {
+            predicted_iops: Estimate::around(1_000.0, 100.0, 200, 0),
+            iops: iops.map(|iops| Estimate::around(iops, 10.0, 1, 0)),
+            wanted_latency_ns_p99: Some(10e6),
+            latency_ns_p99: p99_ms.map(latency),
+        };
+        let found = NeedFindings { run: Some(run), ..NeedFindings::default() };
+        judged(&found, "prediction-held").unwrap()
+    };
+    let outcome = |iops, p99| held(iops, p99).outcome;
+    assert_eq!(outcome(Some(950.0), Some((5.0, 9.0))), Outcome::Pass);
+    assert_eq!(outcome(Some(950.0), Some((8.0, 20.0))), Outcome::Inconclusive);
+    assert_eq!(outcome(Some(950.0), None), Outcome::Inconclusive);
+    assert_eq!(outcome(None, None), Outcome::Inconclusive);
+    let slow = held(Some(950.0), Some((20.0, 30.0)));
+    assert!(slow.warns() && slow.concerns == ["read_latency_ns_p99"], "{slow:?}");
+    let less = held(Some(437.0), Some((1.0, 2.0)));
+    assert!(less.evidence.contains("437 requests/s, predicted 900 – 1,100"), "{less:?}");
+    assert_eq!(less.outcome, Outcome::Fail);
+}

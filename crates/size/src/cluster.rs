@@ -1,0 +1,81 @@
+//! Observations of instances → snapshots of databases.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::Observation;
+
+/// Everything that is known of one database.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Database {
+    pub name: String,
+    pub instances: BTreeSet<String>,
+    /// In the order of time.
+    pub snapshots: Vec<Snapshot>,
+}
+
+/// The instances of a database over the same time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot {
+    /// Of all instances that are known here.
+    pub load: Observation,
+    pub parts: Vec<Observation>,
+    /// Instances of the database of which nothing is known here: `load` is a lower bound.
+    pub missing: usize,
+}
+
+/// Instances end a snapshot within this time of each other, or within a tenth of its length.
+const APART_S: f64 = 60.0;
+
+/// Snapshots of every database, by name.
+pub fn databases(observations: &[Observation]) -> Vec<Database> {
+    let mut by_name: BTreeMap<&str, Vec<&Observation>> = BTreeMap::new();
+    for observation in observations {
+        by_name.entry(&observation.database).or_default().push(observation);
+    }
+    by_name.into_iter().map(|(name, all)| database(name, all)).collect()
+}
+
+fn database(name: &str, mut all: Vec<&Observation>) -> Database {
+    all.sort_by(|a, b| a.end_s().total_cmp(&b.end_s()));
+    let instances: BTreeSet<String> = all.iter().map(|it| it.instance.clone()).collect();
+    let mut groups: Vec<Vec<Observation>> = Vec::new();
+    for observation in all {
+        let belongs = groups.last().is_some_and(|group| {
+            let apart_s = observation.end_s() - group[0].end_s();
+            let known = group.iter().any(|it| it.instance == observation.instance);
+            !known && apart_s <= APART_S.max(group[0].seconds.min(observation.seconds) / 10.0)
+        });
+        match groups.last_mut().filter(|_| belongs) {
+            Some(group) => group.push(observation.clone()),
+            None => groups.push(vec![observation.clone()]),
+        }
+    }
+    // A report of the whole cluster lacks none of its instances.
+    let single = instances.iter().filter(|it| !it.is_empty()).count();
+    let snapshot = |parts: Vec<Observation>| {
+        let mut load = Observation::sum(&parts)?;
+        let whole = parts.iter().any(|it| it.instance.is_empty());
+        load.instance = if single > 1 { String::new() } else { load.instance };
+        let missing = if whole { 0 } else { single.saturating_sub(parts.len()) };
+        Some(Snapshot { load, parts, missing })
+    };
+    Database {
+        name: name.to_owned(),
+        snapshots: groups.into_iter().filter_map(snapshot).collect(),
+        instances,
+    }
+}
+
+impl Database {
+    /// How many snapshots lack instances.
+    pub fn partial(&self) -> usize {
+        self.snapshots.iter().filter(|it| it.missing > 0).count()
+    }
+
+    /// From the first snapshot to the last.
+    pub fn span_s(&self) -> (f64, f64) {
+        let begin = self.snapshots.iter().map(|it| it.load.begin_s).fold(f64::INFINITY, f64::min);
+        let end = self.snapshots.iter().map(|it| it.load.end_s()).fold(0.0, f64::max);
+        (begin.min(end), end)
+    }
+}

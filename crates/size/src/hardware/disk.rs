@@ -1,0 +1,128 @@
+//! A hard disk by its mechanics: seek, rotation and transfer.
+
+use super::HardwareError;
+
+/// As a data sheet describes it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Disk {
+    pub rpm: f64,
+    /// Seek to the next track, and over the whole stroke.
+    pub seek_track_s: f64,
+    pub seek_full_s: f64,
+    /// Off the medium.
+    pub mbps: f64,
+}
+
+impl Disk {
+    /// Orders of magnitude of a class, not any maker's.
+    pub const SAS_15K: Self =
+        Self { rpm: 15_000.0, seek_track_s: 0.0002, seek_full_s: 0.0064, mbps: 160.0 };
+    pub const SATA_7K: Self =
+        Self { rpm: 7_200.0, seek_track_s: 0.0008, seek_full_s: 0.0155, mbps: 140.0 };
+
+    fn check(&self) -> Result<(), HardwareError> {
+        super::positive("revolutions a minute", self.rpm)?;
+        super::amount("the seek to the next track", self.seek_track_s)?;
+        super::amount("the seek over the whole stroke", self.seek_full_s)?;
+        super::positive("MB/s off the medium", self.mbps)
+    }
+
+    /// Mean seek between two random places within a share of the stroke.
+    ///
+    /// An arm accelerates half of the way, so a seek takes as long as the square root of its
+    /// distance; for two random places in an interval of length `f` that is 8 ÷ 15 of √f on
+    /// average.
+    fn seek_s(&self, stroke: f64) -> f64 {
+        let further = (self.seek_full_s - self.seek_track_s).max(0.0);
+        self.seek_track_s + further * stroke.sqrt() * 8.0 / 15.0
+    }
+
+    /// Half a revolution, the mean wait for a sector.
+    pub fn rotation_s(&self) -> f64 {
+        30.0 / self.rpm
+    }
+
+    /// Time of one random request. `stroke` is the share of the disk that is used: the rest is
+    /// stranded, but seeks are shorter.
+    pub fn service_s(&self, bytes: f64, stroke: f64) -> Result<f64, HardwareError> {
+        self.check()?;
+        super::positive("the request in bytes", bytes)?;
+        super::share("the stroke that is used", stroke)?;
+        Ok(self.seek_s(stroke) + self.rotation_s() + bytes / (self.mbps * 1e6))
+    }
+
+    /// Random requests a second, one after the other.
+    pub fn iops(&self, bytes: f64, stroke: f64) -> Result<f64, HardwareError> {
+        Ok(1.0 / self.service_s(bytes, stroke)?)
+    }
+
+    /// MB/s of a scan that several streams share: between two pieces of an allocation unit the arm
+    /// is elsewhere.
+    pub fn scan_mbps(&self, allocation_unit_bytes: f64, stroke: f64) -> Result<f64, HardwareError> {
+        Ok(allocation_unit_bytes / self.service_s(allocation_unit_bytes, stroke)? / 1e6)
+    }
+}
+
+/// Disks that a request of this size touches on average when it begins at any multiple of
+/// `step_bytes`: the larger the allocation unit, the fewer requests are split.
+pub fn disks_of_request(
+    request_bytes: f64,
+    allocation_unit_bytes: f64,
+    step_bytes: f64,
+) -> Result<f64, HardwareError> {
+    super::positive("the request in bytes", request_bytes)?;
+    super::positive("the allocation unit in bytes", allocation_unit_bytes)?;
+    super::positive("the step in bytes", step_bytes)?;
+    Ok(1.0 + (request_bytes - step_bytes.min(request_bytes)) / allocation_unit_bytes)
+}
+
+/// Single-block reads that find one row of `rows` by an index whose blocks hold `entries` each:
+/// its levels, and the block of the table.
+pub fn reads_by_index(rows: f64, entries: f64) -> Option<u32> {
+    if !(rows >= 1.0 && rows.is_finite() && entries >= 2.0) {
+        return None;
+    }
+    let levels = (rows.ln() / entries.ln() - 1e-9).ceil().max(1.0);
+    Some(levels as u32 + 1)
+}
+
+/// Units of many that fail in a year, from the mean time between failures of a data sheet.
+pub fn failures_per_year(units: f64, mtbf_h: f64) -> Option<f64> {
+    let failures = units * 8766.0 / mtbf_h;
+    (units >= 0.0 && mtbf_h > 0.0 && failures.is_finite()).then_some(failures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fast_disk_does_about_180_and_a_slow_one_less_than_half() {
+        let fast = Disk::SAS_15K.iops(8192.0, 1.0).unwrap();
+        assert!((178.0..182.0).contains(&fast), "{fast}");
+        let slow = Disk::SATA_7K.iops(8192.0, 1.0).unwrap();
+        assert!((70.0..85.0).contains(&slow), "{slow}");
+    }
+
+    #[test]
+    fn short_strokes_and_large_units_help() {
+        let disk = Disk::SAS_15K;
+        assert!(disk.iops(8192.0, 0.25).unwrap() > 1.3 * disk.iops(8192.0, 1.0).unwrap());
+        let scan = |mib: f64| disk.scan_mbps(mib * 1_048_576.0, 1.0).unwrap();
+        assert!(scan(4.0) > scan(1.0) && scan(4.0) < disk.mbps);
+        // 1 MiB at steps of 8 KiB on units of 1 MiB: 127 of 128 places touch two disks.
+        let disks = disks_of_request(1_048_576.0, 1_048_576.0, 8192.0);
+        assert_eq!(disks, Ok(1.0 + 127.0 / 128.0));
+        assert_eq!(disks_of_request(8192.0, 1_048_576.0, 8192.0), Ok(1.0));
+    }
+
+    #[test]
+    fn nonsense_is_an_error() {
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(Disk::SAS_15K.iops(bad, 1.0).is_err());
+            assert!(Disk::SAS_15K.iops(8192.0, bad).is_err());
+            assert!(Disk { rpm: bad, ..Disk::SAS_15K }.iops(8192.0, 1.0).is_err());
+            assert!(disks_of_request(bad, 1.0, 1.0).is_err());
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! How much of a unit may be used so that its latency stays as wanted.
+//!
+//! What `calibrate` measured comes first. Only where nothing was measured, the formula of a queue
+//! ([`super::queue`]) has to do.
+
+use super::HardwareError;
+use super::queue::Queue;
+
+/// A load that was measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CurvePoint {
+    pub iops: f64,
+    pub p99_s: f64,
+}
+
+/// What a curve of measured loads says about a latency.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Headroom {
+    /// The largest measured load at which, and below which, p99 stays within the target.
+    pub iops: f64,
+    pub p99_s: f64,
+    /// The largest load that was measured at all.
+    pub most_iops: f64,
+    /// No measured load exceeded the target: the device may do more.
+    pub open: bool,
+}
+
+impl Headroom {
+    /// The share of the largest measured load.
+    pub fn utilisation(&self) -> f64 {
+        self.iops / self.most_iops
+    }
+}
+
+/// The largest measured load whose p99 is at most the target, and that of all smaller loads too.
+/// Nothing is interpolated: between two points, latency may have any shape. None where already the
+/// smallest load is too slow.
+pub fn from_curve(curve: &[CurvePoint], p99_s: f64) -> Result<Option<Headroom>, HardwareError> {
+    super::positive("the wanted p99", p99_s)?;
+    for point in curve {
+        super::positive("a measured load", point.iops)?;
+        super::amount("a measured p99", point.p99_s)?;
+    }
+    let mut curve = curve.to_vec();
+    curve.sort_by(|a, b| a.iops.total_cmp(&b.iops).then(b.p99_s.total_cmp(&a.p99_s)));
+    let Some(most) = curve.last() else { return Ok(None) };
+    let within = curve.iter().take_while(|point| point.p99_s <= p99_s);
+    let within: Vec<&CurvePoint> = within.collect();
+    Ok(within.last().map(|best| Headroom {
+        iops: best.iops,
+        p99_s: best.p99_s,
+        most_iops: most.iops,
+        open: within.len() == curve.len(),
+    }))
+}
+
+/// A number of disks that carries a load, by the formula of a queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Queued {
+    pub units: u64,
+    pub utilisation: f64,
+    /// Mean of wait and service ÷ service.
+    pub mean_response: f64,
+    /// p99 of the wait ÷ service.
+    pub p99_wait: f64,
+}
+
+/// `iops` on `units` of `unit_iops`; none where they do not carry it.
+///
+/// All units serve one queue, which is the best case: a request for a busy disk waits for that
+/// disk, although others are idle.
+pub fn queued(iops: f64, unit_iops: f64, units: u64) -> Option<Queued> {
+    let queue = Queue::of_load(units, iops / unit_iops)?;
+    Some(Queued {
+        units,
+        utilisation: iops / unit_iops / units as f64,
+        mean_response: queue.mean_response(),
+        p99_wait: queue.wait_quantile(0.99)?,
+    })
+}
+
+/// The mean latency of requests of which `in_flight` are outstanding (Little's law). 1 ÷ IOPS is
+/// that of a device only if it has one request at a time.
+pub fn latency_s(in_flight: f64, iops: f64) -> Option<f64> {
+    let latency = in_flight / iops;
+    (in_flight >= 0.0 && iops > 0.0 && latency.is_finite()).then_some(latency)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(points: &[(f64, f64)]) -> Vec<CurvePoint> {
+        points.iter().map(|&(iops, p99_s)| CurvePoint { iops, p99_s }).collect()
+    }
+
+    #[test]
+    fn the_largest_measured_load_within_the_target() {
+        let curve = points(&[(3000.0, 0.004), (1000.0, 0.001), (4000.0, 0.040), (2000.0, 0.002)]);
+        let at = |target| from_curve(&curve, target).unwrap();
+        let found = at(0.005).unwrap();
+        assert_eq!((found.iops, found.utilisation()), (3000.0, 0.75));
+        assert!(!at(0.005).unwrap().open);
+        assert!(at(0.040).unwrap().open);
+        assert_eq!(at(0.0005), None);
+        assert!(from_curve(&curve, f64::NAN).is_err());
+        assert_eq!(from_curve(&[], 1.0), Ok(None));
+    }
+
+    #[test]
+    fn a_load_beyond_one_that_is_too_slow_does_not_count() {
+        let curve = points(&[(1000.0, 0.001), (2000.0, 0.009), (3000.0, 0.002)]);
+        let found = from_curve(&curve, 0.005).unwrap();
+        assert_eq!(found.map(|found| found.iops), Some(1000.0));
+        let twice = points(&[(1000.0, 0.001), (1000.0, 0.009)]);
+        assert_eq!(from_curve(&twice, 0.005).unwrap(), None, "the same load, once too slow");
+    }
+
+    #[test]
+    fn eighty_four_disks_carry_the_load_but_not_the_latency() {
+        let at = |units| queued(15_000.0, 180.0, units).unwrap();
+        assert!(queued(15_000.0, 180.0, 83).is_none());
+        assert_eq!(format!("{:.2} {:.1}", at(84).mean_response, at(84).p99_wait), "2.37 6.8");
+        assert!(at(93).mean_response < 1.1 && at(93).utilisation < 0.9);
+    }
+}

@@ -1,0 +1,126 @@
+//! Hours of the week, in the time of the server.
+
+use std::collections::BTreeMap;
+
+/// Hours of a week.
+pub const HOURS: usize = 168;
+pub const HOUR_S: f64 = 3_600.0;
+pub const WEEKDAYS: [&str; 7] =
+    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+
+/// The first day of 1970 was a Thursday.
+const FIRST_DAY: i64 = 3;
+
+/// The time of the week that is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// From the first hour to before the second; over midnight where the first is later.
+    pub hours: Option<(u32, u32)>,
+    pub weekdays: bool,
+}
+
+impl Filter {
+    /// Whether an instant is meant, in seconds since 1970.
+    pub fn admits(&self, at_s: f64) -> bool {
+        let (day, hour) = day_and_hour(hour_of_week(at_s));
+        let hour = hour as u32;
+        let in_hours = self.hours.is_none_or(|(from, to)| {
+            if from < to { (from..to).contains(&hour) } else { hour >= from || hour < to }
+        });
+        in_hours && (!self.weekdays || day < 5)
+    }
+}
+
+/// From Monday, 0:00.
+pub fn hour_of_week(at_s: f64) -> usize {
+    let hours = (at_s / HOUR_S).floor() as i64;
+    (hours + FIRST_DAY * 24).rem_euclid(HOURS as i64) as usize
+}
+
+pub fn day_and_hour(hour_of_week: usize) -> (usize, usize) {
+    (hour_of_week / 24 % 7, hour_of_week % 24)
+}
+
+/// `Friday 17:00`.
+pub fn name(hour_of_week: usize) -> String {
+    let (day, hour) = day_and_hour(hour_of_week);
+    format!("{} {hour}:00", WEEKDAYS[day])
+}
+
+/// Wall-clock time of a server, as ISO 8601 without a zone.
+pub fn clock(at_s: f64) -> String {
+    let stamp = jiff::Timestamp::from_second(at_s.round() as i64);
+    stamp.map_or_else(|_| String::new(), |it| it.strftime("%Y-%m-%dT%H:%M:%S").to_string())
+}
+
+/// The most of each hour of the week, over the weeks; none where nothing is known of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Week(pub Vec<Option<f64>>);
+
+impl Week {
+    /// Of values that held from an instant on for some seconds: first the mean of each hour that
+    /// they meet, by the time that they have in it, then the greatest of the weeks.
+    pub fn of(values: impl IntoIterator<Item = (f64, f64, f64)>) -> Self {
+        let mut hours: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
+        // What is longer than a week says nothing of its hours.
+        let values = values.into_iter().filter(|it| it.2 <= HOURS as f64 * HOUR_S);
+        for (value, begin_s, seconds) in values {
+            let end_s = begin_s + seconds;
+            let mut from_s = begin_s;
+            while from_s < end_s {
+                let hour = (from_s / HOUR_S).floor();
+                let to_s = ((hour + 1.0) * HOUR_S).min(end_s);
+                let held = hours.entry(hour as i64).or_default();
+                held.0 += value * (to_s - from_s);
+                held.1 += to_s - from_s;
+                // An instant this far from 1970 cannot move by a fraction of a second.
+                from_s = if to_s > from_s { to_s } else { end_s };
+            }
+        }
+        let mut week = vec![None; HOURS];
+        for (hour, (sum, seconds)) in hours.iter().filter(|(_, held)| held.1 > 0.0) {
+            let of_week: &mut Option<f64> = &mut week[hour_of_week(*hour as f64 * HOUR_S)];
+            let mean = sum / seconds;
+            *of_week = Some(of_week.map_or(mean, |most| most.max(mean)));
+        }
+        Self(week)
+    }
+
+    /// The most, and its hour.
+    pub fn peak(&self) -> Option<(f64, usize)> {
+        let known = self.0.iter().enumerate().filter_map(|(hour, most)| Some(((*most)?, hour)));
+        known.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2026-11-27, a Friday, 17:00.
+    const FRIDAY_S: f64 = 1_795_798_800.0;
+
+    #[test]
+    fn an_interval_counts_in_each_hour_for_the_time_that_it_has_there() {
+        assert_eq!(name(hour_of_week(FRIDAY_S)), "Friday 17:00");
+        let half = FRIDAY_S + 1_800.0;
+        // 100 for half an hour, then 300 for the last quarter of it and 45 minutes of the next.
+        let week = Week::of([(100.0, half - 1_800.0, 2_700.0), (300.0, half + 900.0, 3_600.0)]);
+        assert_eq!(week.0[hour_of_week(FRIDAY_S)], Some(150.0));
+        assert_eq!(week.0[hour_of_week(FRIDAY_S) + 1], Some(300.0));
+        assert_eq!(week.0.iter().flatten().count(), 2);
+        let next = Week::of([(7.0, FRIDAY_S, 60.0), (5.0, FRIDAY_S + 7.0 * 86_400.0, 3_600.0)]);
+        assert_eq!(next.peak(), Some((7.0, hour_of_week(FRIDAY_S))), "the greater of two weeks");
+        assert_eq!(Week::of([(1.0, f64::MAX, 60.0)]).0.len(), HOURS, "it ends");
+    }
+
+    #[test]
+    fn business_hours_leave_out_nights_and_weekends() {
+        let day = Filter { hours: Some((9, 17)), weekdays: true };
+        assert!(day.admits(FRIDAY_S - 1.0) && !day.admits(FRIDAY_S));
+        assert!(!day.admits(FRIDAY_S + 86_400.0 - 3_600.0), "a Saturday");
+        let night = Filter { hours: Some((22, 6)), weekdays: false };
+        assert!(night.admits(FRIDAY_S + 6.0 * 3_600.0) && !night.admits(FRIDAY_S));
+        assert!(Filter::default().admits(FRIDAY_S));
+    }
+}

@@ -1,0 +1,233 @@
+//! What databases kept of their load: reports of AWR and Statspack, AWR-Miner, CSV. All files are
+//! read into memory, put in order, and become rows of the series of a load.
+
+mod rows;
+
+use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use blockstone_base::identity::Host;
+use blockstone_import::{Names, Report, Series, recognises, series};
+use blockstone_record::manifest::Imported;
+use flate2::bufread::MultiGzDecoder;
+
+use super::{ImportError, Snapshot, text};
+
+/// No report has as many bytes.
+const FILE_BYTES: u64 = 64 << 20;
+/// Files of a directory at most, and names of files that a recording keeps.
+const FILES: usize = 10_000;
+const NAMED: usize = 8;
+/// As much of a file as shows what it is.
+const SHOWN_BYTES: u64 = 16 << 10;
+/// Reasons that are printed one by one.
+const SKIPS_NAMED: usize = 20;
+
+pub const MADE_BY: &str = "reports of AWR and Statspack, AWR-Miner, CSV of a load";
+
+/// How many databases may be in one import.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Databases {
+    One,
+    Any,
+}
+
+/// What files say of the loads of databases.
+pub struct Load {
+    pub snapshots: Vec<Snapshot>,
+    pub host: Host,
+    pub imported: Imported,
+    /// The databases, by the names that objects have.
+    pub databases: Vec<String>,
+}
+
+/// Whether a file, or one of a directory, has the load of a database.
+pub fn is_load(path: &Path) -> bool {
+    if path.is_dir() {
+        return files_of(path).is_ok_and(|files| files.iter().any(|file| is_load(file)));
+    }
+    let head =
+        bytes_of(path, SHOWN_BYTES).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    head.is_ok_and(|head| recognises(&head))
+}
+
+impl Load {
+    /// Reads these files and those of these directories, in any order. One that is not read is
+    /// named, with the reason, among the notes.
+    pub fn read(
+        paths: &[PathBuf],
+        keep_names: bool,
+        databases: Databases,
+    ) -> Result<Self, ImportError> {
+        let mut files = Vec::new();
+        for path in paths {
+            if path.is_dir() {
+                files.extend(files_of(path)?);
+            } else {
+                files.push(path.clone());
+            }
+        }
+        let (mut reports, mut skips) = (Vec::new(), Vec::new());
+        let salt = salt();
+        let names = if keep_names { Names::Kept } else { Names::Hidden { salt: &salt } };
+        for path in &files {
+            match report(path, names) {
+                Ok(report) => reports.push((path, report)),
+                Err(why) => skips.push((path, why)),
+            }
+        }
+        if reports.is_empty() {
+            return Err(none_read(paths, &skips));
+        }
+        let notes = notes(&reports, &skips);
+        let reports: Vec<Report> = reports.into_iter().map(|(_, report)| report).collect();
+        Self::of(&series(&reports), &reports, files_named(&files), notes, databases)
+    }
+
+    fn of(
+        series: &[Series],
+        reports: &[Report],
+        file: String,
+        mut notes: Vec<String>,
+        wanted: Databases,
+    ) -> Result<Self, ImportError> {
+        let databases = rows::names(series);
+        if wanted == Databases::One && series.len() > 1 {
+            return Err(ImportError::Databases { names: databases.join(", ") });
+        }
+        for (series, name) in series.iter().zip(&databases) {
+            notes.extend(series.notes.iter().map(|note| format!("{name}: {note}")));
+        }
+        let hosts = reports.iter().flat_map(|report| &report.intervals);
+        let mut hosts: Vec<&str> = hosts.map(|interval| interval.instance.host.as_str()).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        hosts.retain(|host| !host.is_empty());
+        let kinds = series.iter().flat_map(|series| &series.kinds);
+        let mut tools: Vec<&str> = kinds.map(|kind| kind.tool()).collect();
+        tools.sort_unstable();
+        tools.dedup();
+        let mut releases: Vec<&String> =
+            series.iter().filter_map(|series| series.database.release.as_ref()).collect();
+        releases.sort_unstable();
+        releases.dedup();
+        let imported = Imported {
+            tool: tools.join("+"),
+            tool_version: match releases[..] {
+                [release] => Some(release.clone()),
+                _ => None,
+            },
+            file,
+            holds: "totals of intervals between snapshots".to_owned(),
+            notes,
+        };
+        let host = Host {
+            hostname: if let [host] = hosts[..] { host.to_owned() } else { String::new() },
+            ..Host::default()
+        };
+        Ok(Self { snapshots: rows::snapshots(series, &databases), host, imported, databases })
+    }
+}
+
+/// Random bytes that are kept nowhere.
+fn salt() -> [u8; 16] {
+    let random = || RandomState::new().build_hasher().finish().to_le_bytes();
+    let mut salt = [0; 16];
+    salt[..8].copy_from_slice(&random());
+    salt[8..].copy_from_slice(&random());
+    salt
+}
+
+fn report(path: &Path, names: Names<'_>) -> Result<Report, String> {
+    let bytes = bytes_of(path, FILE_BYTES + 1).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > FILE_BYTES {
+        return Err(format!("it has more than {} MiB", FILE_BYTES >> 20));
+    }
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err("it is empty".to_owned());
+    }
+    if bytes.contains(&0) {
+        return Err("it is binary".to_owned());
+    }
+    // Reports of old servers have names in the character set of the database.
+    let text = String::from_utf8_lossy(&bytes);
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    blockstone_import::read(&name, &text, names).map_err(|error| error.to_string())
+}
+
+/// The beginning of a file, decompressed; a truncated one as far as it goes.
+fn bytes_of(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
+    let mut raw = BufReader::new(File::open(path)?);
+    let is_packed = raw.fill_buf()?.starts_with(&text::GZIP);
+    let mut bytes = Vec::new();
+    let read = if is_packed {
+        MultiGzDecoder::new(raw).take(most).read_to_end(&mut bytes)
+    } else {
+        raw.take(most).read_to_end(&mut bytes)
+    };
+    match read {
+        Err(error) if bytes.is_empty() => Err(error),
+        _ => Ok(bytes),
+    }
+}
+
+/// The files of a directory, in the order of their names.
+fn files_of(path: &Path) -> Result<Vec<PathBuf>, ImportError> {
+    let failed = |source| ImportError::Read { path: path.to_owned(), source };
+    let entries = std::fs::read_dir(path).map_err(failed)?;
+    let mut files = Vec::new();
+    for entry in entries.take(FILES) {
+        let path = entry.map_err(failed)?.path();
+        if path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn files_named(files: &[PathBuf]) -> String {
+    let names: Vec<String> =
+        files.iter().take(NAMED).map(|path| path.display().to_string()).collect();
+    match files.len().saturating_sub(NAMED) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+fn none_read(paths: &[PathBuf], skips: &[(&PathBuf, String)]) -> ImportError {
+    let path =
+        skips.first().map_or_else(|| paths.first().cloned(), |(path, _)| Some((*path).clone()));
+    let what = match skips {
+        [] => "there is no file in it".to_owned(),
+        [(_, why), ..] => why.clone(),
+    };
+    let (what, hint) = match what.split_once("\nhint: ") {
+        Some((what, hint)) => (what.to_owned(), hint.to_owned()),
+        None => (what, format!("what can be imported: {MADE_BY}")),
+    };
+    ImportError::Load { path: path.unwrap_or_default(), what, hint }
+}
+
+fn notes(reports: &[(&PathBuf, Report)], skips: &[(&PathBuf, String)]) -> Vec<String> {
+    let of_report = |(path, report): &(&PathBuf, Report)| {
+        let name = file_name(path);
+        report.notes.iter().map(|note| format!("{name}: {note}")).collect::<Vec<_>>()
+    };
+    let mut notes: Vec<String> = reports.iter().flat_map(of_report).collect();
+    let skipped = skips.iter().take(SKIPS_NAMED).map(|(path, why)| {
+        format!("{} is not read: {}", file_name(path), why.replace("\nhint: ", "; "))
+    });
+    notes.extend(skipped);
+    if skips.len() > SKIPS_NAMED {
+        notes.push(format!("{} more files are not read", skips.len() - SKIPS_NAMED));
+    }
+    notes.sort();
+    notes
+}
