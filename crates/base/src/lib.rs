@@ -39,6 +39,7 @@ pub mod order;
 pub mod rng;
 pub mod stats;
 pub mod table;
+pub mod trace;
 pub mod units;
 pub mod verdict;
 

@@ -145,6 +145,8 @@ pub enum Missing {
     Off,
     /// This kernel or server does not have it.
     NotInVersion,
+    /// The log that was read does not contain it.
+    NotInLog,
     /// This user may not read it.
     NotPermitted,
     /// The interval cannot tell: the object came or went, or its counter was reset.
@@ -338,13 +340,20 @@ impl Value {
 
 impl Missing {
     /// Those that say why something was not measured.
-    pub const REASONS: [Self; 5] =
-        [Self::Off, Self::NotInVersion, Self::NotPermitted, Self::Unknown, Self::NoEvidence];
+    pub const REASONS: [Self; 6] = [
+        Self::Off,
+        Self::NotInVersion,
+        Self::NotInLog,
+        Self::NotPermitted,
+        Self::Unknown,
+        Self::NoEvidence,
+    ];
 
     pub const fn word(self) -> &'static str {
         match self {
             Self::Off => "off",
             Self::NotInVersion => "not in this version",
+            Self::NotInLog => "not in this log",
             Self::NotPermitted => "not permitted",
             Self::Unknown => "unknown",
             Self::NoEvidence => "no evidence",

@@ -19,6 +19,7 @@ verbs! {
     reduce,
     copy,
     size,
+    trace,
     watch,
     report,
     compare,

@@ -13,6 +13,7 @@ mod scrape;
 pub(crate) mod seal;
 mod server;
 pub(crate) mod size;
+pub(crate) mod traces;
 pub(crate) mod workload;
 
 /// A parser of bytes that may be hostile.
@@ -64,6 +65,9 @@ pub const TARGETS: &[Target] = &[
     // Files of other tools, and of users.
     target("trace", flash::traces, flash::trace),
     target("fio_log", flash::logs, flash::log),
+    target("sql_trace", traces::oracle, traces::trace),
+    target("slow_log", traces::slow, traces::trace),
+    target("postgres_log", traces::postgres, traces::trace),
     target("model", reduce::models, reduce::model),
     target("catalogue", size::catalogues, size::catalogue),
     target("performances", size::performance_lists, size::performances),

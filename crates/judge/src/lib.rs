@@ -46,6 +46,7 @@ use blockstone_base::durability::DurabilityFindings;
 use blockstone_base::metadata::MetadataFindings;
 use blockstone_base::need::NeedFindings;
 use blockstone_base::order::OrderFindings;
+use blockstone_base::trace::TraceFindings;
 use blockstone_base::verdict::{Outcome, Verdict};
 use blockstone_figures::Interval;
 use blockstone_record::manifest::Manifest;
@@ -163,6 +164,11 @@ pub fn judge_copy(findings: &CopyFindings) -> Vec<Verdict> {
 /// The verdicts on a need for hardware, and on a run that was held against it.
 pub fn judge_need(findings: &NeedFindings) -> Vec<Verdict> {
     judge(&Evidence::Size(findings)).mark(&mut [], &mut [])
+}
+
+/// The verdicts on what a trace of statements contains.
+pub fn judge_trace(findings: &TraceFindings) -> Vec<Verdict> {
+    judge(&Evidence::Trace(findings)).mark(&mut [], &mut [])
 }
 
 /// The verdicts on a claim, and the answer that follows: memory explains a rate above the link, and

@@ -57,6 +57,8 @@ mod shifted_copy;
 mod silent_writes;
 mod source_saturated;
 mod throttled;
+mod trace_truncated;
+mod unaccounted_time;
 mod unsafe_commits;
 mod unsteady;
 mod unwritten;
@@ -72,6 +74,7 @@ use blockstone_base::metadata::MetadataFindings;
 use blockstone_base::named;
 use blockstone_base::need::{NeedFindings, RunOfNeed};
 use blockstone_base::order::OrderFindings;
+use blockstone_base::trace::TraceFindings;
 pub(crate) use blockstone_base::units::format_ns as time;
 use blockstone_base::units::three_digits;
 use blockstone_base::verdict::{Outcome, Verdict, Weight};
@@ -142,6 +145,8 @@ pub enum Check {
     Need(fn(&NeedFindings) -> Judgement),
     /// Of a run that was held against a need.
     Prediction(fn(&RunOfNeed) -> Judgement),
+    /// Of what a trace of statements contains.
+    Trace(fn(&TraceFindings) -> Judgement),
 }
 
 named! {
@@ -160,6 +165,7 @@ named! {
         Order = "check write-order",
         Copy = "copy",
         Size = "size",
+        Trace = "trace",
     }
 }
 
@@ -179,6 +185,7 @@ impl Check {
             Self::Order(_) => &[Subject::Order],
             Self::Copy(_) => &[Subject::Copy],
             Self::Need(_) | Self::Prediction(_) => &[Subject::Size],
+            Self::Trace(_) => &[Subject::Trace],
         }
     }
 }
@@ -232,6 +239,7 @@ impl Rule {
                 (found.intervals > 0).then(|| check(found))
             }
             (Check::Prediction(check), Evidence::Size(found)) => found.run.as_ref().map(check),
+            (Check::Trace(check), Evidence::Trace(found)) => Some(check(found)),
             _ => None,
         })
     }

@@ -128,6 +128,7 @@ pub fn absent(missing: Missing) -> &'static str {
     match missing {
         Missing::Off => "off",
         Missing::NotInVersion => "n/v",
+        Missing::NotInLog => "n/l",
         Missing::NotPermitted => "n/p",
         Missing::Unknown => "?",
         Missing::NoEvidence => "n/e",

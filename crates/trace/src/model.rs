@@ -8,7 +8,7 @@ pub enum Kind {
     OracleSql,
     /// Slow query log of MySQL, Percona Server or MariaDB.
     SlowLog,
-    /// auto_explain of PostgreSQL, in any of its log formats.
+    /// `auto_explain` of PostgreSQL, in any of its log formats.
     AutoExplain,
     /// Durations of statements only, from a log of PostgreSQL.
     PostgresDurations,
@@ -28,7 +28,7 @@ pub enum Component {
     Unaccounted,
 }
 
-/// Calls that took 2^(i−1) to 2^i µs, index 0 from 0 to 1 µs.
+/// At index i, calls that took at least 2^(i−1) µs and less than 2^i; at index 0, less than 1 µs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
     pub calls: Vec<f64>,
@@ -41,13 +41,55 @@ pub struct Histogram {
 pub struct Spent {
     pub calls: f64,
     pub ns: f64,
-    pub max_ns: f64,
+    /// Of the longest call, where single calls are known.
+    pub max_ns: Option<f64>,
     pub histogram: Histogram,
     /// Of waits for I/O.
     pub bytes: Option<f64>,
     pub blocks: Option<f64>,
     /// Clock ticks make the time uncertain by this.
     pub uncertain_ns: f64,
+    /// The log has only sums of several calls: the histogram is of their means.
+    pub is_averaged: bool,
+}
+
+impl Histogram {
+    pub fn add(&mut self, ns: f64, calls: f64) {
+        let us = (ns / 1e3).max(0.0);
+        let index = if us < 1.0 { 0 } else { (us as u64).ilog2() as usize + 1 };
+        if self.calls.len() <= index {
+            self.calls.resize(index + 1, 0.0);
+            self.ns.resize(index + 1, 0.0);
+        }
+        self.calls[index] += calls;
+        self.ns[index] += ns * calls;
+    }
+}
+
+impl Spent {
+    /// A call that took `ns` and stands for `weight` calls.
+    pub fn add(&mut self, ns: f64, weight: f64) {
+        self.calls += weight;
+        self.ns += ns * weight;
+        self.max_ns = Some(self.max_ns.unwrap_or(0.0).max(ns));
+        self.histogram.add(ns, weight);
+    }
+
+    /// Time without calls of its own, such as what is left over.
+    pub fn add_time(&mut self, ns: f64) {
+        self.ns += ns;
+    }
+
+    /// `calls` calls that took `ns` together; each stands for `weight`.
+    pub fn add_sum(&mut self, calls: f64, ns: f64, weight: f64) {
+        if calls > 0.0 {
+            let mean = ns / calls;
+            self.calls += calls * weight;
+            self.histogram.add(mean, calls * weight);
+            self.is_averaged = true;
+        }
+        self.ns += ns * weight;
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -67,6 +109,20 @@ pub struct Trace {
     pub by_file: Vec<By>,
     pub by_blocks: Vec<By>,
     pub by_object: Vec<By>,
+    /// Transactions that ended, where the log has them.
+    pub commits: Option<f64>,
+    pub rollbacks: Option<f64>,
+    /// Of all sessions.
+    pub round_trips: Option<RoundTrips>,
+    /// CPU of recursive calls that no call of a client encloses, such as those of a logoff. It is
+    /// part of [`Component::Unaccounted`].
+    pub outside_cpu_ns: f64,
+    /// Clock tick of CPU times, if they are coarser than the log's unit.
+    pub tick_ns: Option<f64>,
+    pub lines: u64,
+    /// Files that end inside a line, or where the server stopped to write.
+    pub cut_files: u64,
+    /// Lines that look like a record but are not a valid one, and lines of no known kind.
     pub skipped_lines: u64,
     pub notes: Vec<String>,
 }
@@ -80,19 +136,33 @@ pub struct Session {
 
 #[derive(Clone, Debug, Default)]
 pub struct Statement {
-    /// sql_id or hash of the normalised text.
+    /// `sql_id` or hash of the normalised text.
     pub id: String,
     pub text: String,
     /// Recursive depth, 0 for what clients sent.
     pub depth: Option<u32>,
     pub executions: f64,
-    /// Response time, without that of recursive statements.
+    /// Response time, without that of recursive statements: of its calls, and of the waits between
+    /// them.
     pub ns: f64,
+    /// Response times of executions, where the log has them.
+    pub times: Histogram,
     pub rows: Option<f64>,
     pub logical_reads: Option<f64>,
     pub physical_reads: Option<f64>,
     pub parts: Vec<StatementPart>,
+    /// Waits for the client to send the next call, if the log has them.
+    pub round_trips: Option<RoundTrips>,
     pub components: BTreeMap<Component, Spent>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RoundTrips {
+    pub calls: f64,
+    /// As the wait event measured it.
+    pub wait_ns: f64,
+    /// From the end of a call to the start of the next, which is more.
+    pub gap_ns: f64,
 }
 
 /// Parse, execute or fetch of a statement, as tkprof lists them.
@@ -114,6 +184,10 @@ pub struct StatementPart {
 pub struct RowSource {
     /// Of the statement.
     pub statement: String,
+    /// Number of the plan among those that this statement had, from 0.
+    pub plan: u32,
+    /// Executions whose figures are added up here.
+    pub executions: f64,
     pub id: u32,
     pub parent: u32,
     pub depth: u32,
@@ -132,7 +206,7 @@ pub struct RowSource {
 #[derive(Clone, Debug, Default)]
 pub struct By {
     pub event: String,
-    /// The file, the object, or blocks a call.
-    pub key: u64,
+    /// The file, the object, or blocks a call; of those beyond the bound on memory, `None`.
+    pub key: Option<u64>,
     pub spent: Spent,
 }

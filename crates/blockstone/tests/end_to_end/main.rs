@@ -30,6 +30,7 @@ mod run_report;
 mod scripts;
 mod size;
 mod targets;
+mod trace;
 mod turn;
 mod watch;
 

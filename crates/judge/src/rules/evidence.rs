@@ -9,6 +9,7 @@ use blockstone_base::load::Op;
 use blockstone_base::metadata::MetadataFindings;
 use blockstone_base::need::NeedFindings;
 use blockstone_base::order::OrderFindings;
+use blockstone_base::trace::TraceFindings;
 use blockstone_base::verdict::{Outcome, Weight};
 use blockstone_figures::Interval;
 use blockstone_record::manifest::{
@@ -39,6 +40,7 @@ pub enum Evidence<'a> {
     Order(&'a OrderFindings),
     Copy(&'a CopyFindings),
     Size(&'a NeedFindings),
+    Trace(&'a TraceFindings),
 }
 
 pub struct Case<'a> {
@@ -95,6 +97,7 @@ impl Evidence<'_> {
             | Self::Order(_)
             | Self::Copy(_)
             | Self::Size(_)
+            | Self::Trace(_)
             | Self::Coherence(_)
             | Self::Durability(_)
             | Self::Metadata(_) => places.to_vec(),

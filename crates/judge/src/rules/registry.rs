@@ -52,6 +52,8 @@ pub const ALL: &[Rule] = &[
     super::clock_step::RULE,
     super::cache_suspected::RULE,
     super::cache_displaced::RULE,
+    super::trace_truncated::RULE,
+    super::unaccounted_time::RULE,
     super::file_may_fit_cache::RULE,
     super::network_file_system::RULE,
     super::raid_degraded::RULE,

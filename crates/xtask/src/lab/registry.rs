@@ -3,8 +3,7 @@
 use blockstone_testkit::Need;
 
 use super::{
-    Lab, comparison, copy, coverage, durability, log_writes, long, mutations, nfs, nfs_copy,
-    options, power_cut, reduce, redundancy, verb_cost, zoo,
+    Lab, comparison, copy, coverage, durability, log_writes, long, mutations, nfs, nfs_copy, options, power_cut, reduce, redundancy, trace, verb_cost, zoo,
 };
 use crate::goals::Entry;
 
@@ -56,6 +55,12 @@ pub const ALL: &[Entry<Lab>] = &[
         doc: "What copy takes beside cp, dd, rsync and gzip, and what it does to reads of a run",
         needs: &[Need::Root, Need::Loop, Need::Blkio, Need::Cachestat, Need::Nbdkit],
         run: copy::run,
+    },
+    Entry {
+        name: "trace",
+        doc: "Whether trace says of a log what the run counted: PostgreSQL's plans, a slow log",
+        needs: &[Need::Postgres, Need::Mariadb],
+        run: trace::run,
     },
     Entry {
         name: "coverage",

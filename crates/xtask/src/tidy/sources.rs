@@ -20,6 +20,7 @@ const REGISTRIES: &[(&str, &str)] = &[
     ("crates/target/src/monitor/", "Monitor for "),
     ("crates/reduce/src/page/", ": Format = Format {"),
     ("crates/reduce/src/generate/", ": Kind = Kind {"),
+    ("crates/trace/src/", ": Format = Format {"),
     ("crates/view/src/views/", ": View = View {"),
     ("crates/judge/src/rules/", "const RULE: Rule"),
     ("crates/blockstone/src/verbs/check/", "const CHECK: Check"),

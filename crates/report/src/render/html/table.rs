@@ -118,6 +118,7 @@ const fn why(missing: Missing) -> &'static str {
     match missing {
         Missing::Off => "switched off",
         Missing::NotInVersion => "not in this version",
+        Missing::NotInLog => "not in this log",
         Missing::NotPermitted => "not permitted",
         Missing::Unknown => "unknown",
         Missing::NoEvidence => "no evidence: not readable, or contradicted by other counters",

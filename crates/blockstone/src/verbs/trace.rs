@@ -1,0 +1,93 @@
+//! `blockstone trace`: where the response time of statements went, from what the database wrote.
+
+mod args;
+mod input;
+mod report;
+mod what_if;
+
+use anyhow::{Result, bail};
+use blockstone_base::units::Bytes;
+use blockstone_report::render::json::schema::Document;
+use blockstone_trace::{Kind, Options};
+use clap::{Args, FromArgMatches};
+
+use crate::exit::Exit;
+use crate::finish::finish;
+use crate::progress::Progress;
+use crate::verb::{Context, Verb};
+use crate::{recordings, verbs};
+use args::{Style, TraceArgs};
+use report::{Asked, Measured};
+
+pub const VERB: Verb = Verb {
+    name: "trace",
+    about: "Show where the time of statements went, from SQL traces, slow logs and plans",
+    options: TraceArgs::augment_args,
+    run: |options, context| run(&TraceArgs::from_arg_matches(options)?, context),
+    reports: true,
+    documents: &[
+        Document::of::<report::document::TraceDocument>("trace", "A trace or log of statements"),
+        Document::of::<report::against::AgainstDocument>("trace-against", "Two of them"),
+    ],
+    ..Verb::PLAIN
+};
+
+fn run(args: &TraceArgs, context: &Context) -> Result<Exit> {
+    let options = Options {
+        keep_text: args.keep_text,
+        weight: 1.0 / args.sample_rate.unwrap_or(1.0),
+        ..Options::default()
+    };
+    let mut bar = Progress::start(context.printer)?;
+    let read = input::read(&args.files, options, &mut bar);
+    let other = match args.against.as_slice() {
+        [] => None,
+        files => Some(input::read(files, options, &mut bar)),
+    };
+    bar.finish();
+    let input = read?;
+    if let Some(other) = other.transpose()? {
+        if input.trace.kind != other.trace.kind {
+            bail!(
+                "compare {} with {}: they are logs of different kinds\n\
+                 hint: their components are not the same; report each by itself",
+                report::subject(&args.files),
+                report::subject(&args.against)
+            );
+        }
+        let names = [report::subject(&args.files), report::subject(&args.against)];
+        return finish(&report::against::report(&input, &other, &names), context);
+    }
+    let usual = if input.trace.kind == Some(Kind::SlowLog) { INNODB_PAGE } else { BLOCK };
+    let asked = Asked {
+        subject: report::subject(&args.files),
+        top: args.top.into(),
+        tkprof: args.style == Some(Style::Tkprof),
+        memory_cost_ns: args.memory_cost.map(|time| time.get() as f64),
+        changes: args.what_if.clone(),
+        block_bytes: args.block_size.unwrap_or(usual).get(),
+        measured: args.calibration.as_deref().map(|name| measured(name, context)).transpose()?,
+    };
+    finish(&report::report(&input, &asked), context)
+}
+
+/// Sizes that databases use unless they were built or created with another.
+const BLOCK: Bytes = Bytes(8 << 10);
+const INNODB_PAGE: Bytes = Bytes(16 << 10);
+
+/// The reads of a calibration.
+fn measured(name: &str, context: &Context) -> Result<Measured> {
+    let recording = recordings::open(name, &context.global.runs_dir)?;
+    let (dir, verb) = (recording.dir.display().to_string(), recording.manifest.verb.clone());
+    let figures = verbs::find(&verb).and_then(|verb| verb.figures);
+    let Some(figures) = figures.filter(|_| verb == CALIBRATE) else {
+        bail!(
+            "compare with {dir}: it is a recording of `{verb}`\n\
+             hint: name one that blockstone {CALIBRATE} made"
+        );
+    };
+    let (_, findings) = figures(recording, context)?;
+    Ok(Measured::of(dir, &findings))
+}
+
+const CALIBRATE: &str = super::calibrate::VERB.name;

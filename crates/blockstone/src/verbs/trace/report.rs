@@ -1,0 +1,235 @@
+//! The report of a trace.
+
+pub mod against;
+mod charts;
+pub mod document;
+mod predictions;
+mod tables;
+mod words;
+
+use std::path::PathBuf;
+
+use blockstone_base::trace::TraceFindings;
+use blockstone_base::units::{Bytes, format_ns, thousands};
+use blockstone_copy::tree::shown;
+use blockstone_record::manifest::End;
+use blockstone_report::render::json;
+use blockstone_report::{Block, Card, Headline, Report, Section, Tone, percent};
+use blockstone_trace::{Component, Kind, Trace};
+
+use super::input::Input;
+use super::what_if::Change;
+pub use predictions::Measured;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What is asked of a trace.
+pub struct Asked {
+    pub subject: String,
+    /// Statements with all their components.
+    pub top: usize,
+    pub tkprof: bool,
+    pub memory_cost_ns: Option<f64>,
+    pub changes: Vec<Change>,
+    pub block_bytes: u64,
+    pub measured: Option<Measured>,
+}
+
+/// How the files are called together.
+pub fn subject(paths: &[PathBuf]) -> String {
+    match paths {
+        [] => String::new(),
+        [path] if path.as_os_str() == "-" => "standard input".to_owned(),
+        [path] => shown(path),
+        [first, rest @ ..] => format!("{} and {} more", shown(first), rest.len()),
+    }
+}
+
+pub fn report(input: &Input, asked: &Asked) -> Report {
+    let verdicts = blockstone_judge::judge_trace(&findings(input));
+    let end = End::by(input.signal);
+    let mut sections =
+        if asked.tkprof { by_statement(input, asked) } else { profile(input, asked) };
+    sections.retain(|section| !section.blocks.is_empty());
+    let mut notes = input.trace.notes.clone();
+    notes.extend(not_in_log(&input.trace));
+    notes.extend(predictions::lacks_cost(&input.trace, asked).map(str::to_owned));
+    Report {
+        verb: "trace".into(),
+        version: 1,
+        tool_version: VERSION.to_owned(),
+        headline: headline(&input.trace, &asked.subject),
+        identity: identity(input),
+        warnings: input.warnings.clone(),
+        cards: cards(&input.trace),
+        sections,
+        document: json::keys(document::document(input, &verdicts, &end)),
+        verdicts,
+        notes,
+        partial: !input.warnings.is_empty(),
+        end,
+        ..Report::default()
+    }
+}
+
+fn findings(input: &Input) -> TraceFindings {
+    let trace = &input.trace;
+    let has_cpu = trace.components.contains_key(&Component::Cpu);
+    let unaccounted = trace.components.get(&Component::Unaccounted).filter(|_| has_cpu);
+    TraceFindings {
+        response_ns: words::response_ns(trace),
+        unaccounted_ns: unaccounted.map(|spent| spent.ns),
+        uncertain_ns: trace.components.values().map(|spent| spent.uncertain_ns).sum(),
+        cut_files: trace.cut_files + input.warnings.len() as u64,
+        skipped_lines: trace.skipped_lines,
+        lines: trace.lines,
+    }
+}
+
+fn headline(trace: &Trace, subject: &str) -> Headline {
+    let all = words::response_ns(trace);
+    let first = words::greatest(&trace.components);
+    let text = match (first, trace.statements.first()) {
+        (Some((component, spent)), _) => {
+            let name = match component {
+                Component::Unaccounted => "in no component of this log".to_owned(),
+                component => words::component(component),
+            };
+            format!("{} of {} is {name}", percent(spent.ns / all.max(1.0)), format_ns(all))
+        }
+        (None, Some(statement)) => format!(
+            "{} of {} is one statement, {}",
+            percent(statement.ns / all.max(1.0)),
+            format_ns(all),
+            statement.id
+        ),
+        (None, None) => "no statement".to_owned(),
+    };
+    Headline { subject: subject.to_owned(), text, tone: Tone::Plain, ..Headline::default() }
+}
+
+fn identity(input: &Input) -> Vec<String> {
+    let trace = &input.trace;
+    let executions: f64 = trace.statements.iter().map(|statement| statement.executions).sum();
+    let count = |count: usize, word: &str| {
+        let plural = if count == 1 { "" } else { "s" };
+        format!("{} {word}{plural}", thousands(count as i64))
+    };
+    let mut parts = vec![trace.kind.map_or("", words::kind).to_owned()];
+    parts.extend(Some(trace.product.clone()).filter(|product| !product.is_empty()));
+    parts.push(Bytes(input.bytes).to_string());
+    let mut second = vec![
+        count(trace.statements.len(), "statement"),
+        count(executions as usize, "execution"),
+        count(trace.sessions.len(), "session"),
+    ];
+    second.extend(trace.span_ns.map(|ns| format!("span {}", format_ns(ns))));
+    vec![parts.join(" · "), second.join(" · ")]
+}
+
+fn cards(trace: &Trace) -> Vec<Card> {
+    let all = words::response_ns(trace);
+    let card =
+        |name: &'static str, title: &'static str, ns: f64| Card::exact(name, title, ns, "ns");
+    let unaccounted = trace.components.get(&Component::Unaccounted);
+    let has_cpu = trace.components.contains_key(&Component::Cpu);
+    let mut cards = vec![card("response_ns", "Response time", all)];
+    cards.extend(unaccounted.map(|spent| {
+        let title = if has_cpu { "Unaccounted" } else { "Not divided, CPU among it" };
+        card("unaccounted_ns", title, spent.ns)
+            .source(format!("{} of the response time", percent(spent.ns / all.max(1.0))))
+    }));
+    cards
+}
+
+/// What this kind of log does not contain, by reason.
+fn not_in_log(trace: &Trace) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut reasons: Vec<&str> = trace.absent.iter().map(|(_, why)| *why).collect();
+    reasons.dedup();
+    for why in reasons {
+        let of_it = trace.absent.iter().filter(|(_, other)| *other == why);
+        let names: Vec<String> = of_it.map(|(component, _)| words::component(component)).collect();
+        lines.push(format!("not in this log: {} ({why})", names.join(", ")));
+    }
+    lines
+}
+
+/// Components first, then what is behind them.
+fn profile(input: &Input, asked: &Asked) -> Vec<Section> {
+    let trace = &input.trace;
+    let statements: Vec<Block> = trace
+        .statements
+        .iter()
+        .take(asked.top)
+        .flat_map(|statement| tables::of_statement(trace, statement, true))
+        .map(Block::Table)
+        .collect();
+    let mut sections = vec![
+        Section::of("profile", tables::profile(trace)).with([charts::profile(trace)]),
+        Section::of("statements", tables::statements(trace, asked.top)),
+        histograms(trace),
+        Section::new("where", "By file, blocks a call and object").with([
+            tables::by_file(trace),
+            tables::by_blocks(trace),
+            tables::by_object(trace),
+        ]),
+        Section::of("row-sources", tables::row_sources(trace, asked)).about(
+            "Own time and reads are those of a line without the lines below it; where these do \
+             not add up, they are unknown.",
+        ),
+    ];
+    sections.extend(predictions::sections(trace, asked));
+    sections.extend([
+        Section::of("sessions", tables::sessions(trace)),
+        Section::page("by-statement", "Each statement").with(statements),
+        Section::page("all-calls", "Calls, components and histograms").with([
+            tables::calls(trace),
+            tables::components(trace),
+            tables::histograms(trace),
+        ]),
+    ]);
+    sections
+}
+
+fn histograms(trace: &Trace) -> Section {
+    let about = if trace.components.values().any(|spent| spent.is_averaged) {
+        "Calls by their time, in powers of two. Where the log has only the sum of several calls, \
+         all of them count with their mean."
+    } else {
+        "Calls by their time, in powers of two."
+    };
+    Section::of("histogram", tables::histogram(trace))
+        .about(about)
+        .with(charts::histogram(trace))
+        .with([tables::times(trace)])
+}
+
+/// In tkprof's order: statement after statement, then all together.
+fn by_statement(input: &Input, asked: &Asked) -> Vec<Section> {
+    let trace = &input.trace;
+    let mut sections: Vec<Section> = Vec::new();
+    for (number, statement) in trace.statements.iter().take(asked.top).enumerate() {
+        let depth = statement.depth.filter(|depth| *depth > 0);
+        let depth = depth.map_or(String::new(), |depth| format!(", recursive depth {depth}"));
+        let heading = format!("SQL ID: {}{depth}", statement.id);
+        sections.push(
+            Section::new(format!("statement-{number}"), heading)
+                .with([statement.text.clone()])
+                .with(tables::of_statement(trace, statement, false)),
+        );
+    }
+    sections.push(Section::of("overall", tables::overall(trace)));
+    sections.push(Section::of("profile", tables::profile(trace)));
+    let more = trace.statements.len().saturating_sub(asked.top);
+    if more > 0 {
+        let text = format!("{more} more statements: --top {}", trace.statements.len().min(1000));
+        sections.push(Section::new("more", "").with([text]));
+    }
+    sections
+}
+
+/// Whether waits are known one by one.
+pub fn has_waits(trace: &Trace) -> bool {
+    trace.kind == Some(Kind::OracleSql)
+}

@@ -1,0 +1,271 @@
+//! What would change the response time, and what the storage could do.
+
+use blockstone_base::load::{Access, LoadSpec, Op};
+use blockstone_base::row;
+use blockstone_base::table::{
+    Heading, Measure, Merge, Table, column, count, flow, happened, ratio, text, time,
+};
+use blockstone_base::units::{Bytes, format_ns, thousands};
+use blockstone_judge::Findings;
+use blockstone_report::Section;
+use blockstone_trace::{
+    Component, Prediction, RowSource, Spent, Statement, Trace, array_size, cache_hits, memory_cost,
+    mib_per_second, own_disk_time, round_trip, row_disk_time, single_block_reads,
+};
+
+use super::{Asked, has_waits, words};
+use crate::verbs::trace::what_if::Change;
+
+/// Row sources whose disk time is shown.
+const ROWS_MAX: usize = 50;
+const BYTES_PER_MIB: f64 = (1 << 20) as f64;
+/// Arrays that are tried where none is asked for.
+const ARRAYS: [u32; 2] = [100, 500];
+
+/// A point of a calibration: reads, one load each.
+pub struct Measured {
+    pub recording: String,
+    pub points: Vec<MeasuredRead>,
+}
+
+pub struct MeasuredRead {
+    load: LoadSpec,
+    ns_p50: f64,
+    ns_mean: f64,
+}
+
+impl Measured {
+    /// The reads of a calibration that no rule condemns.
+    pub fn of(recording: String, findings: &Findings) -> Self {
+        let stands = findings.points.iter().filter(|point| point.condemned_by.is_empty());
+        let reads = stands.filter(|point| point.load.op == Op::Read && point.background.is_none());
+        let points = reads.map(|point| MeasuredRead {
+            load: point.load.clone(),
+            ns_p50: point.latency.ns_p50.value,
+            ns_mean: point.latency.ns_mean.value,
+        });
+        Self { recording, points: points.collect() }
+    }
+
+    /// Reads of about this size with the fewest in flight: a session waits for one at a time.
+    fn nearest(&self, bytes: f64) -> Option<&MeasuredRead> {
+        let distance = |read: &MeasuredRead| (read.load.block_bytes as f64 / bytes).ln().abs();
+        self.points.iter().min_by(|a, b| {
+            distance(a)
+                .total_cmp(&distance(b))
+                .then_with(|| a.load.in_flight().cmp(&b.load.in_flight()))
+        })
+    }
+}
+
+pub fn sections(trace: &Trace, asked: &Asked) -> Vec<Section> {
+    let cost = cost(trace, asked);
+    let cost_ns = cost.as_ref().map(|(ns, _)| *ns);
+    let mut disk = disk_time(trace, asked, cost_ns);
+    disk.notes.extend(cost.map(|(_, words)| words));
+    let (what_if, refused) = what_if(trace, asked, cost_ns);
+    let mut sections = vec![
+        Section::of("disk-time", disk),
+        Section::of("what-if", what_if)
+            .about("Each line changes one thing and keeps all others as they were.")
+            .with(refused),
+    ];
+    sections.extend(asked.measured.as_ref().map(|measured| {
+        Section::of("device", device(trace, measured, asked))
+            .about("What the trace waited for a read, and what the device took in a calibration.")
+    }));
+    sections
+}
+
+/// Why the disk time of row sources is unknown, if that is all it lacks.
+pub fn lacks_cost(trace: &Trace, asked: &Asked) -> Option<&'static str> {
+    let reads = |row: &RowSource| row.own_physical_reads.is_some_and(|reads| reads > 0.0);
+    let lacks = cost(trace, asked).is_none() && trace.row_sources.iter().any(reads);
+    lacks.then_some(
+        "no disk time: no statement without physical reads shows what a logical read takes; \
+         --memory-cost states it",
+    )
+}
+
+/// Time of a logical read, and where it comes from.
+fn cost(trace: &Trace, asked: &Asked) -> Option<(f64, String)> {
+    if let Some(ns) = asked.memory_cost_ns {
+        return Some((
+            ns,
+            format!("a logical read takes {}, as --memory-cost says", format_ns(ns)),
+        ));
+    }
+    let cost = memory_cost(trace)?;
+    let words = format!(
+        "a logical read takes {}: {} of them in {} statements that read nothing from storage",
+        format_ns(cost.ns),
+        thousands(cost.logical_reads as i64),
+        cost.statements
+    );
+    Some((cost.ns, words))
+}
+
+const DISK: &[Heading] = &[
+    text("statement", "statement", "Its id."),
+    text("operation", "operation", "The line of the plan."),
+    count("own_physical_reads", "own reads", "Physical reads of the line alone."),
+    time("own_disk_ns", "own disk time", "Own time less own logical reads × the time of one."),
+    time("own_read_ns", "a read", "Own disk time ÷ own physical reads."),
+    flow("own_bytes_per_s", "rate", "Size of a block ÷ the time of a read."),
+    time("read_ns_with_below", "a read, with below", "The same of the line with those below it."),
+];
+
+fn disk_time(trace: &Trace, asked: &Asked, cost_ns: Option<f64>) -> Table {
+    let mut table = Table::new("disk-time", "Disk time of row sources", DISK);
+    let Some(cost_ns) = cost_ns else { return table };
+    let top: Vec<&Statement> = trace.statements.iter().take(asked.top).collect();
+    let of_top = |row: &&RowSource| top.iter().any(|statement| statement.id == row.statement);
+    let reads = |row: &&RowSource| row.physical_reads.is_some_and(|reads| reads > 0.0);
+    for row in trace.row_sources.iter().filter(of_top).filter(reads).take(ROWS_MAX) {
+        let (own, whole) = (own_disk_time(row, cost_ns), row_disk_time(row, cost_ns));
+        if own.is_none() && whole.is_none() {
+            continue;
+        }
+        let block_bytes = asked.block_bytes as f64;
+        let rate = own.and_then(|own| mib_per_second(block_bytes, own.per_read_ns));
+        table.push(row![
+            &row.statement,
+            &row.operation,
+            row.own_physical_reads,
+            happened(own.map(|own| own.total_ns)),
+            happened(own.map(|own| own.per_read_ns)),
+            happened(rate.map(|mib| mib * BYTES_PER_MIB)),
+            happened(whole.map(|whole| whole.per_read_ns))
+        ]);
+    }
+    table.notes.push(format!("rates are those of blocks of {}", Bytes(asked.block_bytes)));
+    table.on_screen(10)
+}
+
+const WHAT_IF: &[Heading] = &[
+    text("change", "if", "What is different."),
+    time("now_ns", "now", "Response time of the trace."),
+    time("predicted_ns", "then", "Response time that is predicted."),
+    ratio("speedup", "faster", "Now ÷ then."),
+    text("assumes", "provided that", "What the prediction assumes."),
+];
+
+/// The predictions, and why some that were asked for cannot be made.
+fn what_if(trace: &Trace, asked: &Asked, cost_ns: Option<f64>) -> (Table, Vec<String>) {
+    let mut table = Table::new("what-if", "What if", WHAT_IF);
+    let mut refused = Vec::new();
+    let default = [Change::Array(ARRAYS.into()), Change::Read(0.5), Change::Hits(0.5)];
+    let changes: &[Change] = match asked.changes.as_slice() {
+        [] if has_waits(trace) => &default,
+        changes => changes,
+    };
+    for change in changes {
+        let made = predictions(trace, change, cost_ns);
+        if made.is_empty() && !asked.changes.is_empty() {
+            refused.push(format!("no prediction: {}", needs(change)));
+        }
+        for Prediction { change, now_ns, predicted_ns, assumes } in made {
+            let speedup = (predicted_ns > 0.0).then(|| now_ns / predicted_ns);
+            table.push(row![change, now_ns, predicted_ns, happened(speedup), assumes]);
+        }
+    }
+    (table, refused)
+}
+
+fn predictions(trace: &Trace, change: &Change, cost_ns: Option<f64>) -> Vec<Prediction> {
+    match change {
+        Change::Array(arrays) => {
+            // The statement whose fetches cost the most round trips.
+            let trips =
+                |statement: &&Statement| statement.round_trips.map_or(0.0, |trips| trips.gap_ns);
+            let most = trace.statements.iter().max_by(|a, b| trips(a).total_cmp(&trips(b)));
+            let of = |rows: &u32| {
+                let made = array_size(trace, most?, *rows)?;
+                (made.predicted_ns < made.now_ns).then_some(made)
+            };
+            arrays.iter().filter_map(of).collect()
+        }
+        Change::RoundTrip(time) => round_trip(trace, time.get() as f64).into_iter().collect(),
+        Change::Read(factor) => single_block_reads(trace, *factor).into_iter().collect(),
+        Change::Hits(share) => {
+            let made = cost_ns.and_then(|cost_ns| cache_hits(trace, *share, cost_ns));
+            made.into_iter().collect()
+        }
+    }
+}
+
+fn needs(change: &Change) -> &'static str {
+    match change {
+        Change::Array(_) => {
+            "array needs a trace with waits, and fetches of fewer rows than the array would hold"
+        }
+        Change::RoundTrip(_) => "round-trip needs a trace with waits for a client",
+        Change::Read(_) => "read needs a trace with waits for reads of single blocks",
+        Change::Hits(_) => {
+            "hits needs waits for reads of single blocks, and the time of a logical read"
+        }
+    }
+}
+
+const DEVICE: &[Heading] = &[
+    text("component", "reads", "The component or wait event."),
+    count("reads", "number", "Of reads; of blocks where reads are not counted."),
+    column("bytes_mean", "size", Measure::Bytes, Merge::Never, "Of a read, in the mean."),
+    time("read_ns_mean", "took", "A read in the trace, in the mean."),
+    text("load", "device", "The load of the calibration that is nearest."),
+    time("device_ns_p50", "median", "Of the device's reads."),
+    time("device_ns_mean", "mean", "Of the device's reads."),
+    ratio("of_device", "of it", "Mean of the trace ÷ mean of the device."),
+];
+
+fn device(trace: &Trace, measured: &Measured, asked: &Asked) -> Table {
+    let title = format!("Reads beside the device: {}", measured.recording);
+    let mut table = Table::new("device", title, DEVICE);
+    for (component, spent) in words::by_time(&trace.components) {
+        if !is_read(component) {
+            continue;
+        }
+        let Some((reads, bytes)) = reads(spent, asked.block_bytes) else { continue };
+        let mean_ns = spent.ns / reads;
+        let Some(read) = measured.nearest(bytes) else { continue };
+        let block = Bytes(read.load.block_bytes);
+        let order = if read.load.access == Access::Random { "random" } else { "sequential" };
+        table.push(row![
+            words::component(component),
+            reads,
+            bytes,
+            mean_ns,
+            format!("{order} reads of {block}, {} in flight", read.load.in_flight()),
+            read.ns_p50,
+            read.ns_mean,
+            happened((read.ns_mean > 0.0).then(|| mean_ns / read.ns_mean))
+        ]);
+    }
+    if table.rows.is_empty() {
+        table.notes.push("the trace has no reads from storage, or the calibration none".to_owned());
+    }
+    table
+}
+
+fn is_read(component: &Component) -> bool {
+    match component {
+        Component::StorageRead => true,
+        Component::Wait(event) => event.contains("read") && !event.contains("redo"),
+        _ => false,
+    }
+}
+
+/// How many reads there were and how large each was.
+fn reads(spent: &Spent, block_bytes: u64) -> Option<(f64, f64)> {
+    let block_bytes = block_bytes as f64;
+    match (spent.calls, spent.blocks, spent.bytes) {
+        (calls, _, Some(bytes)) if calls > 0.0 => Some((calls, bytes / calls)),
+        // Where reads are counted one by one, so are their times.
+        (calls, Some(blocks), _) if calls > 0.0 && blocks > 0.0 && spent.max_ns.is_some() => {
+            Some((calls, blocks / calls * block_bytes))
+        }
+        (calls, None, None) if calls > 0.0 => Some((calls, block_bytes)),
+        (_, Some(blocks), _) if blocks > 0.0 => Some((blocks, block_bytes)),
+        _ => None,
+    }
+}

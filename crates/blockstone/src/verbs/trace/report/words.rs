@@ -1,0 +1,79 @@
+//! Names and orders that text, tables and document share.
+
+use std::collections::BTreeMap;
+
+use blockstone_trace::{Component, Kind, Spent, Trace};
+
+pub type Components = BTreeMap<Component, Spent>;
+
+/// Nanoseconds in seconds, rounded to what they were before they were added up.
+pub fn seconds(ns: f64) -> f64 {
+    (ns / 1e9 * 1e9).round() / 1e9
+}
+
+pub fn component(component: &Component) -> String {
+    match component {
+        Component::Cpu => "CPU".to_owned(),
+        Component::Wait(event) if event.is_empty() => "waits".to_owned(),
+        Component::Wait(event) => event.clone(),
+        Component::StorageRead => "storage read".to_owned(),
+        Component::StorageWrite => "storage write".to_owned(),
+        Component::Lock => "lock".to_owned(),
+        Component::Unaccounted => "unaccounted".to_owned(),
+    }
+}
+
+pub fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::OracleSql => "SQL trace of Oracle",
+        Kind::SlowLog => "slow query log",
+        Kind::AutoExplain => "plans of auto_explain",
+        Kind::PostgresDurations => "durations in a log of PostgreSQL",
+    }
+}
+
+pub fn kind_key(kind: Kind) -> &'static str {
+    match kind {
+        Kind::OracleSql => "oracle-sql-trace",
+        Kind::SlowLog => "slow-log",
+        Kind::AutoExplain => "auto-explain",
+        Kind::PostgresDurations => "postgres-durations",
+    }
+}
+
+/// What the profile divides: all components together, or the statements where there are none.
+pub fn response_ns(trace: &Trace) -> f64 {
+    if trace.components.is_empty() {
+        trace.statements.iter().map(|statement| statement.ns).sum()
+    } else {
+        trace.components.values().map(|spent| spent.ns).sum()
+    }
+}
+
+/// The longest first, what is left over last.
+pub fn by_time(components: &Components) -> Vec<(&Component, &Spent)> {
+    let mut all: Vec<_> = components.iter().collect();
+    let last = |component: &Component| *component == Component::Unaccounted;
+    all.sort_by(|a, b| last(a.0).cmp(&last(b.0)).then_with(|| b.1.ns.total_cmp(&a.1.ns)));
+    all
+}
+
+/// The one that took most, what is left over among them.
+pub fn greatest(components: &Components) -> Option<(&Component, &Spent)> {
+    components.iter().max_by(|a, b| a.1.ns.total_cmp(&b.1.ns))
+}
+
+/// The upper end of a bucket of histograms.
+pub fn below_ns(index: usize) -> f64 {
+    2_f64.powi(index as i32) * 1e3
+}
+
+/// How often, where that is counted.
+pub fn calls(spent: &Spent) -> Option<f64> {
+    (spent.calls > 0.0).then_some(spent.calls)
+}
+
+/// The longest call, where single calls are known.
+pub fn max_ns(spent: &Spent) -> Option<f64> {
+    spent.max_ns.filter(|_| !spent.is_averaged)
+}

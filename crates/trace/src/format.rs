@@ -1,0 +1,76 @@
+//! What every format provides.
+
+use crate::model::{Kind, Trace};
+
+/// Bounds on memory. What is beyond them is merged into others and counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// When there are more, those that took the least time are merged.
+    pub statements: usize,
+    /// Of the text of each statement.
+    pub text_bytes: usize,
+    pub sessions: usize,
+    /// Names of wait events.
+    pub events: usize,
+    /// Files, objects and sizes, each.
+    pub keys: usize,
+    pub row_sources: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            statements: 4096,
+            text_bytes: 4096,
+            sessions: 512,
+            events: 1024,
+            keys: 4096,
+            row_sources: 16 << 10,
+        }
+    }
+}
+
+/// How a log is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    pub limits: Limits,
+    /// Keep the texts of statements as they are, with their literals; otherwise they become `?`.
+    pub keep_text: bool,
+    /// Executions that an entry stands for, where the server logged a sample and the log does not
+    /// say so.
+    pub weight: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { limits: Limits::default(), keep_text: false, weight: 1.0 }
+    }
+}
+
+impl From<Limits> for Options {
+    fn from(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+}
+
+/// A kind of log, and what reads it.
+pub struct Format {
+    pub kind: Kind,
+    pub name: &'static str,
+    /// Whether a file with this start is one.
+    pub recognises: fn(&[u8]) -> bool,
+    pub reader: fn(Options) -> Box<dyn LogReader>,
+    /// The hint where nothing was found.
+    pub if_nothing: &'static str,
+}
+
+/// Reads one kind of log.
+pub trait LogReader {
+    /// The next bytes of the current file.
+    fn feed(&mut self, bytes: &[u8]);
+    /// The current file ends here; another one may follow.
+    fn end_of_file(&mut self);
+    /// Whether anything was found.
+    fn found(&self) -> bool;
+    fn finish(self: Box<Self>) -> Trace;
+}

@@ -1,0 +1,257 @@
+//! Text of a statement → the same text for all statements that differ in their values only.
+
+/// What is kept of a text: enough to recognise the statement, too little to fill the memory.
+const TEXT_BYTES: usize = 2048;
+
+/// Whose SQL it is: quotes and comments differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    MySql,
+    Postgres,
+}
+
+/// The text in small letters, without comments, with `?` for each literal and `?+` for a list of
+/// them.
+pub fn normalised(sql: &str, dialect: Dialect) -> String {
+    let mut scan = Scan { sql: sql.as_bytes(), at: 0, dialect, out: String::new() };
+    while scan.at < scan.sql.len() && scan.out.len() < TEXT_BYTES {
+        scan.step();
+    }
+    scan.out.truncate(scan.out.trim_end_matches([' ', ';']).len());
+    scan.out
+}
+
+/// The text as it is, as far as it is kept.
+pub fn kept(sql: &str) -> String {
+    let end = (0..=sql.len().min(TEXT_BYTES)).rev().find(|at| sql.is_char_boundary(*at));
+    sql[..end.unwrap_or(0)].trim_end_matches([' ', ';', '\n']).to_owned()
+}
+
+/// The id of a statement: the hash of its normalised text.
+pub fn id(normalised: &str) -> String {
+    format!("{:016x}", xxhash_rust::xxh3::xxh3_64(normalised.as_bytes()))
+}
+
+struct Scan<'a> {
+    sql: &'a [u8],
+    at: usize,
+    dialect: Dialect,
+    out: String,
+}
+
+impl Scan<'_> {
+    fn step(&mut self) {
+        let byte = self.sql[self.at];
+        match byte {
+            b'-' if self.follows(b"--") => self.skip_line(),
+            b'#' if self.dialect == Dialect::MySql => self.skip_line(),
+            b'/' if self.follows(b"/*") => self.skip_comment(),
+            b'\'' => self.string(byte),
+            b'"' if self.dialect == Dialect::MySql => self.string(byte),
+            b'"' | b'`' => self.identifier(byte),
+            b'$' if self.dialect == Dialect::Postgres => self.dollar(),
+            b'0'..=b'9' => self.number(),
+            _ if byte.is_ascii_whitespace() => {
+                self.at += 1;
+                self.space();
+            }
+            b')' => self.close(),
+            _ if is_word(byte) => self.word(),
+            _ => {
+                self.out.push(char::from(byte));
+                self.at += 1;
+            }
+        }
+    }
+
+    fn follows(&self, text: &[u8]) -> bool {
+        self.sql[self.at..].starts_with(text)
+    }
+
+    fn space(&mut self) {
+        if !self.out.is_empty() && !self.out.ends_with([' ', '(']) {
+            self.out.push(' ');
+        }
+    }
+
+    fn skip_line(&mut self) {
+        let rest = &self.sql[self.at..];
+        self.at += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+    }
+
+    fn skip_comment(&mut self) {
+        let rest = &self.sql[self.at..];
+        let end = memchr::memmem::find(rest, b"*/").map_or(rest.len(), |end| end + 2);
+        self.at += end;
+        self.space();
+    }
+
+    /// A literal from its opening quote to the closing one; a doubled quote is a part of it.
+    fn string(&mut self, quote: u8) {
+        let mut escapes = self.dialect == Dialect::MySql;
+        if !escapes && let Some(before) = self.out.strip_suffix('e') {
+            escapes = !before.bytes().next_back().is_some_and(is_word);
+            if escapes {
+                self.out.pop();
+            }
+        }
+        self.at += 1;
+        while let Some(&byte) = self.sql.get(self.at) {
+            self.at += 1;
+            if byte == b'\\' && escapes {
+                self.at += 1;
+            } else if byte == quote {
+                if self.sql.get(self.at) != Some(&quote) {
+                    break;
+                }
+                self.at += 1;
+            }
+        }
+        self.at = self.at.min(self.sql.len());
+        self.literal();
+    }
+
+    fn identifier(&mut self, quote: u8) {
+        let rest = &self.sql[self.at + 1..];
+        let end = memchr::memchr(quote, rest).map_or(rest.len(), |end| end + 1);
+        let end = self.at + 1 + end;
+        self.out.push_str(&String::from_utf8_lossy(&self.sql[self.at..end]));
+        self.at = end;
+    }
+
+    /// A parameter `$1`, or a literal between two equal tags such as `$$` or `$body$`.
+    fn dollar(&mut self) {
+        let rest = &self.sql[self.at + 1..];
+        let tag = rest.iter().take_while(|byte| is_word(**byte)).count();
+        if rest.first().is_some_and(u8::is_ascii_digit) {
+            self.at += 1 + tag;
+            return self.literal();
+        }
+        if rest.get(tag) != Some(&b'$') {
+            self.out.push('$');
+            self.at += 1;
+            return;
+        }
+        let quote = &self.sql[self.at..self.at + tag + 2];
+        let body = &self.sql[self.at + quote.len()..];
+        let end = memchr::memmem::find(body, quote).map_or(body.len(), |end| end + quote.len());
+        self.at += quote.len() + end;
+        self.literal();
+    }
+
+    fn number(&mut self) {
+        while let Some(&byte) = self.sql.get(self.at) {
+            let exponent = matches!(byte, b'+' | b'-')
+                && matches!(self.sql[self.at - 1], b'e' | b'E')
+                && self.sql.get(self.at + 1).is_some_and(u8::is_ascii_digit);
+            if !(byte.is_ascii_alphanumeric() || byte == b'.' || exponent) {
+                break;
+            }
+            self.at += 1;
+        }
+        self.literal();
+    }
+
+    fn word(&mut self) {
+        let rest = &self.sql[self.at..];
+        let length = rest.iter().take_while(|byte| is_word(**byte)).count();
+        let word = String::from_utf8_lossy(&rest[..length]).to_lowercase();
+        // The type of a literal, such as x'0f', is a part of it.
+        let typed = matches!(word.as_str(), "x" | "b" | "n") && rest.get(length) == Some(&b'\'');
+        if !typed {
+            self.out.push_str(&word);
+        }
+        self.at += length;
+    }
+
+    /// A literal; after another one and a comma it only makes a list of it.
+    fn literal(&mut self) {
+        let before = self.out.trim_end().strip_suffix(',').map(str::trim_end);
+        let list = before.and_then(|text| text.strip_suffix("?+").or(text.strip_suffix('?')));
+        match list.map(str::len) {
+            Some(length) => {
+                self.out.truncate(length);
+                self.out.push_str("?+");
+            }
+            None => self.out.push('?'),
+        }
+    }
+
+    /// The end of a list; one that equals the list before it is left out.
+    fn close(&mut self) {
+        self.at += 1;
+        self.out.truncate(self.out.trim_end().len());
+        if self.out.ends_with("in (?") || self.out.ends_with("in(?") {
+            self.out.push('+');
+        }
+        self.out.push(')');
+        let Some(open) = opening(&self.out) else { return };
+        let group = &self.out[open..];
+        let before = self.out[..open].trim_end().strip_suffix(',').map(str::trim_end);
+        if let Some(before) = before
+            && before.ends_with(group)
+        {
+            let length = before.len();
+            self.out.truncate(length);
+        }
+    }
+}
+
+/// Where the list opens that the text ends with.
+fn opening(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    text.bytes().rposition(|byte| {
+        match byte {
+            b')' => depth += 1,
+            b'(' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    })
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_become_marks_and_nothing_else_does() {
+        let mysql = |sql| normalised(sql, Dialect::MySql);
+        assert_eq!(
+            mysql("SELECT  a1 FROM\tt2 WHERE x=-1.5e+3 -- c\n;"),
+            "select a1 from t2 where x=-?"
+        );
+        assert_eq!(mysql(r#"select 'a\'b', "c""d" from `T 1`"#), "select ?+ from `T 1`");
+        assert_eq!(mysql("select * from t where a in (1)"), "select * from t where a in (?+)");
+        assert_eq!(
+            mysql("select * from t where a in ( 1 , 2,3 )"),
+            "select * from t where a in (?+)"
+        );
+        assert_eq!(
+            mysql("INSERT INTO t VALUES (1,'a'),(2,'b'), (3,'c')"),
+            "insert into t values (?+)"
+        );
+        assert_eq!(mysql("insert t values (1,now()),(2,now())"), "insert t values (?,now())");
+        assert_eq!(mysql("/* who */ select x'0f' # end"), "select ?");
+        let postgres = |sql| normalised(sql, Dialect::Postgres);
+        assert_eq!(postgres(r"select 'a\', $1, $q$it's$q$ from t"), "select ?+ from t");
+        assert_eq!(postgres(r"select E'a\'b' from t"), "select ? from t");
+        assert_eq!(postgres(r#"select a #> '{b}' from "T""#), r#"select a #> ? from "T""#);
+    }
+
+    #[test]
+    fn what_does_not_end_ends_with_the_text() {
+        for sql in ["'", "'\\", "\"", "`a", "$a$b", "$", "/*", "--", "1e", "((", ")", "x'"] {
+            for dialect in [Dialect::MySql, Dialect::Postgres] {
+                let _ = normalised(sql, dialect);
+            }
+        }
+        let long = format!("insert into t values {}", "(f(1)),".repeat(100_000));
+        assert!(normalised(&long, Dialect::MySql).len() < TEXT_BYTES + 64);
+        assert_eq!(kept("é").len(), 2);
+    }
+}

@@ -1,0 +1,124 @@
+//! Names of wait events → small numbers, and what their parameters mean.
+
+use std::collections::HashMap;
+
+use super::record::Wait;
+use super::tally::Size;
+
+/// Of the name of an event.
+const LONGEST_NAME: usize = 100;
+const CACHED: usize = 64;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    Nothing,
+    /// The client's time between calls.
+    Client,
+    /// Parameters: file, block, number of blocks.
+    File,
+    /// The second is the number of blocks.
+    Blocks,
+    /// The third is a number of bytes.
+    Bytes,
+}
+
+#[derive(Debug)]
+struct Event {
+    name: Vec<u8>,
+    meaning: Meaning,
+}
+
+#[derive(Debug)]
+pub struct Events {
+    list: Vec<Event>,
+    ids: HashMap<Vec<u8>, u16>,
+    /// By length and a few bytes of the name.
+    cache: [u16; CACHED],
+    limit: usize,
+}
+
+/// Where names are beyond the bound.
+const OTHER: u16 = 0;
+
+impl Events {
+    pub fn new(limit: usize) -> Self {
+        let other = Event { name: b"(other events)".to_vec(), meaning: Meaning::Nothing };
+        let limit = limit.min(usize::from(u16::MAX));
+        Self { list: vec![other], ids: HashMap::new(), cache: [OTHER; CACHED], limit }
+    }
+
+    #[inline]
+    pub fn id(&mut self, name: &[u8]) -> u16 {
+        let name = &name[..name.len().min(LONGEST_NAME)];
+        let middle = name.get(name.len() / 2).copied().unwrap_or(0);
+        let end = name.last().copied().unwrap_or(0);
+        let slot = name.len() ^ usize::from(middle) << 1 ^ usize::from(end) << 3;
+        let slot = (slot ^ slot >> 6) % CACHED;
+        let cached = self.cache[slot];
+        if self.list[usize::from(cached)].name == name {
+            return cached;
+        }
+        let id = match self.ids.get(name) {
+            Some(&id) => id,
+            None if self.list.len() >= self.limit => return OTHER,
+            None => {
+                let id = self.list.len() as u16;
+                self.list.push(Event { name: name.to_vec(), meaning: meaning(name) });
+                self.ids.insert(name.to_vec(), id);
+                id
+            }
+        };
+        self.cache[slot] = id;
+        id
+    }
+
+    #[inline]
+    pub fn meaning(&self, id: u16) -> Meaning {
+        self.list[usize::from(id)].meaning
+    }
+
+    pub fn name(&self, id: u16) -> String {
+        String::from_utf8_lossy(&self.list[usize::from(id)].name).into_owned()
+    }
+}
+
+fn meaning(name: &[u8]) -> Meaning {
+    match name {
+        b"SQL*Net message from client"
+        | b"virtual circuit wait"
+        | b"virtual circuit next request" => Meaning::Client,
+        b"db file sequential read"
+        | b"db file scattered read"
+        | b"db file single write"
+        | b"control file sequential read" => Meaning::File,
+        b"db file parallel read" => Meaning::Blocks,
+        _ if name.starts_with(b"direct path read") || name.starts_with(b"direct path write") => {
+            Meaning::File
+        }
+        _ if name.starts_with(b"cell single block physical read")
+            || name.starts_with(b"cell multiblock physical read") =>
+        {
+            Meaning::Bytes
+        }
+        _ => Meaning::Nothing,
+    }
+}
+
+/// What a wait moved, and of which file.
+#[inline]
+pub fn moved(meaning: Meaning, wait: &Wait) -> (Size, Option<u64>) {
+    /// One request of a database is never larger.
+    const MOST_BLOCKS: u64 = 1 << 20;
+    const MOST_BYTES: u64 = 1 << 32;
+    let values = match meaning {
+        Meaning::Nothing | Meaning::Client => None,
+        Meaning::File | Meaning::Blocks | Meaning::Bytes => wait.values(),
+    };
+    let Some([first, second, third]) = values else { return (Size::default(), None) };
+    match meaning {
+        Meaning::File if third <= MOST_BLOCKS => (Size { bytes: 0, blocks: third }, Some(first)),
+        Meaning::Blocks if second <= MOST_BLOCKS => (Size { bytes: 0, blocks: second }, None),
+        Meaning::Bytes if third <= MOST_BYTES => (Size { bytes: third, blocks: 0 }, None),
+        _ => (Size::default(), None),
+    }
+}

@@ -1,0 +1,255 @@
+//! One line → one record.
+
+use super::bytes::{HIGHEST, after, count, last, name, number};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallKind {
+    Parse,
+    Execute,
+    Fetch,
+    Close,
+    /// End of a cursor's sort or temporary segments.
+    Unmap,
+    Lob,
+    Remote,
+}
+
+impl CallKind {
+    pub const ALL: [(Self, &'static str); 7] = [
+        (Self::Parse, "parse"),
+        (Self::Execute, "execute"),
+        (Self::Fetch, "fetch"),
+        (Self::Close, "close"),
+        (Self::Unmap, "unmap"),
+        (Self::Lob, "lob"),
+        (Self::Remote, "remote call"),
+    ];
+}
+
+/// A database call; times in the unit of the trace.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Call {
+    pub cpu: i64,
+    pub elapsed: i64,
+    pub physical_reads: i64,
+    pub consistent_reads: i64,
+    pub current_reads: i64,
+    pub misses: i64,
+    pub rows: i64,
+    /// Absent where the line has none, as those of LOBs.
+    pub depth: Option<usize>,
+    pub tim: Option<i64>,
+}
+
+/// Deeper calls are damage.
+const DEEPEST: i64 = 63;
+
+impl Call {
+    /// Reads `c=1,e=2,…`, which must be complete.
+    #[inline]
+    pub fn parse(mut fields: &[u8]) -> Option<Self> {
+        let mut call = Self { cpu: -1, elapsed: -1, ..Self::default() };
+        let (mut depth, mut tim, mut ignored) = (-1, -1, 0);
+        loop {
+            let (field, rest) = match fields {
+                [b'c', b'=', rest @ ..] => (&mut call.cpu, rest),
+                [b'e', b'=', rest @ ..] => (&mut call.elapsed, rest),
+                [b'p', b'=', rest @ ..] => (&mut call.physical_reads, rest),
+                [b'c', b'r', b'=', rest @ ..] => (&mut call.consistent_reads, rest),
+                [b'c', b'u', b'=', rest @ ..] => (&mut call.current_reads, rest),
+                [b'm', b'i', b's', b'=', rest @ ..] => (&mut call.misses, rest),
+                [b'r', b'=', rest @ ..] => (&mut call.rows, rest),
+                [b'd', b'e', b'p', b'=', rest @ ..] => (&mut depth, rest),
+                [b't', b'i', b'm', b'=', rest @ ..] => (&mut tim, rest),
+                // Of LOBs, a word.
+                [b't', b'y', b'p', b'e', b'=', b'A'..=b'Z', ..] => {
+                    fields = &fields[memchr::memchr(b',', fields)? + 1..];
+                    continue;
+                }
+                _ => {
+                    let equals = fields.iter().position(|&byte| byte == b'=')?;
+                    (&mut ignored, &fields[equals + 1..])
+                }
+            };
+            let (value, rest) = number(rest)?;
+            *field = value;
+            fields = match rest {
+                [] => break,
+                [b',', b' ', tail @ ..] | [b',', tail @ ..] => tail,
+                _ => return None,
+            };
+        }
+        let sane = |value: i64| (0..=HIGHEST).contains(&value);
+        let valid = sane(call.cpu)
+            && sane(call.elapsed)
+            && sane(call.physical_reads)
+            && sane(call.consistent_reads)
+            && sane(call.current_reads)
+            && sane(call.misses)
+            && sane(call.rows)
+            && depth <= DEEPEST;
+        call.depth = usize::try_from(depth).ok();
+        call.tim = (tim >= 0).then_some(tim);
+        valid.then_some(call)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Wait<'a> {
+    pub cursor: u64,
+    pub event: &'a [u8],
+    pub elapsed: i64,
+    /// The three parameters, not yet read.
+    pub parameters: &'a [u8],
+    pub object: Option<i64>,
+    pub tim: Option<i64>,
+}
+
+impl<'a> Wait<'a> {
+    /// Reads a line after `WAIT #`.
+    #[inline]
+    pub fn parse(line: &'a [u8]) -> Option<Self> {
+        let (cursor, rest) = name(line)?;
+        let rest = rest.strip_prefix(b": nam='")?;
+        let mut end = 0;
+        let (event, rest) = loop {
+            end += memchr::memchr(b'\'', &rest[end..])?;
+            if let Some(tail) = rest[end..].strip_prefix(b"' ela=") {
+                break (&rest[..end], tail);
+            }
+            end += 1;
+        };
+        let (elapsed, rest) = count(rest)?;
+        let (tim, rest) = match last(rest, b" tim=") {
+            Some((tim, rest)) => (Some(tim), rest),
+            None => (None, rest),
+        };
+        let (object, parameters) = match last(rest, b" obj#=") {
+            Some((object, rest)) => (Some(object), rest),
+            None => (None, rest),
+        };
+        Some(Self { cursor, event, elapsed, parameters, object, tim })
+    }
+
+    /// `file#=1 block#=7725 blocks=1`, whatever their names are.
+    #[inline]
+    pub fn values(&self) -> Option<[u64; 3]> {
+        let mut values = [0; 3];
+        let mut rest = self.parameters;
+        for value in &mut values {
+            let equals = memchr::memchr(b'=', rest)?;
+            let (number, tail) = number(&rest[equals + 1..])?;
+            *value = u64::try_from(number).ok()?;
+            rest = tail;
+        }
+        Some(values)
+    }
+}
+
+/// `PARSING IN CURSOR`, or `PARSE ERROR`: the text of a statement follows.
+#[derive(Clone, Copy, Debug)]
+pub struct Header {
+    pub cursor: u64,
+    pub text_bytes: usize,
+    pub depth: Option<usize>,
+    pub sql_id: Option<[u8; 13]>,
+}
+
+impl Header {
+    /// Reads a line after `#`.
+    pub fn parse(line: &[u8]) -> Option<Self> {
+        let (cursor, rest) = name(line)?;
+        let rest = rest.strip_prefix(b" len=").or_else(|| rest.strip_prefix(b":len="))?;
+        let (text_bytes, rest) = number(rest)?;
+        let depth = match rest.strip_prefix(b" dep=") {
+            Some(rest) => number(rest).map(|(depth, _)| depth),
+            None => after(rest, b" dep="),
+        };
+        let id = rest.strip_suffix(b"'").and_then(|rest| rest.split_last_chunk::<13>());
+        let id = id.filter(|(before, id)| {
+            before.ends_with(b"sqlid='") && id.iter().all(u8::is_ascii_alphanumeric)
+        });
+        Some(Self {
+            cursor,
+            text_bytes: usize::try_from(text_bytes).ok()?,
+            depth: depth.filter(|it| (0..=DEEPEST).contains(it)).map(|depth| depth as usize),
+            sql_id: id.map(|(_, id)| *id),
+        })
+    }
+}
+
+/// One line of a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stat {
+    pub cursor: u64,
+    pub id: u32,
+    pub parent: u32,
+    pub object: u64,
+    pub operation: Vec<u8>,
+    pub rows: u64,
+    pub consistent_reads: Option<u64>,
+    pub physical_reads: Option<u64>,
+    pub time: Option<u64>,
+}
+
+/// Of the name of an operation.
+const LONGEST_OPERATION: usize = 200;
+
+impl Stat {
+    /// Reads a line after `STAT #`.
+    pub fn parse(line: &[u8]) -> Option<Self> {
+        let (cursor, mut rest) = name(line)?;
+        let (mut id, mut parent, mut rows, mut object) = (None, None, None, 0);
+        let operation = loop {
+            rest = rest.strip_prefix(b" ")?;
+            if let Some(operation) = rest.strip_prefix(b"op='") {
+                break operation.strip_suffix(b"'")?;
+            }
+            let equals = rest.iter().position(|&byte| byte == b'=')?;
+            let (value, tail) = number(&rest[equals + 1..])?;
+            match &rest[..equals] {
+                b"id" => id = Some(u32::try_from(value).ok()?),
+                b"pid" => parent = Some(u32::try_from(value).ok()?),
+                b"cnt" => rows = Some(u64::try_from(value).ok()?),
+                b"obj" => object = u64::try_from(value).unwrap_or(0),
+                _ => {}
+            }
+            rest = tail;
+        };
+        let (operation, figures) = operation.split_at(figures(operation));
+        let operation = operation.trim_ascii();
+        let mut stat = Self {
+            cursor,
+            id: id?,
+            parent: parent?,
+            object,
+            operation: operation[..operation.len().min(LONGEST_OPERATION)].to_vec(),
+            rows: rows?,
+            consistent_reads: None,
+            physical_reads: None,
+            time: None,
+        };
+        for word in figures.split(|&byte| byte == b' ' || byte == b'(') {
+            let (field, value) = match word {
+                [b'c', b'r', b'=', value @ ..] => (&mut stat.consistent_reads, value),
+                [b'p', b'r', b'=', value @ ..] => (&mut stat.physical_reads, value),
+                [b't', b'i', b'm', b'e', b'=', value @ ..] => (&mut stat.time, value),
+                _ => continue,
+            };
+            *field = number(value).and_then(|(value, _)| u64::try_from(value).ok());
+        }
+        Some(stat)
+    }
+}
+
+/// Where `(cr=…` starts, after which `(object id …)` may follow.
+fn figures(operation: &[u8]) -> usize {
+    let mut end = operation.len();
+    while let Some(at) = memchr::memrchr(b'(', &operation[..end]) {
+        if operation[at..].starts_with(b"(cr=") {
+            return at;
+        }
+        end = at;
+    }
+    operation.len()
+}

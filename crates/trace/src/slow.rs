@@ -1,0 +1,298 @@
+//! The slow query log of MySQL, Percona Server and MariaDB.
+//!
+//! An entry is a block of lines that begin with `#`, then the statement, which ends where the next
+//! block begins. The servers write the same keys with different units and leave out what they do
+//! not know.
+
+use crate::format::{Format, Options};
+use crate::instant;
+use crate::lines::{Lined, Lines};
+use crate::model::{Component, Kind, Trace};
+use crate::normal::{self, Dialect};
+use crate::tally::{Cost, Execution, Named, Tally};
+
+pub const FORMAT: Format = Format {
+    kind: Kind::SlowLog,
+    recognises: |head| memchr::memmem::find(head, b"# Query_time: ").is_some(),
+    name: "a slow query log",
+    reader: |options| Box::new(Lined::new(Log::new(options))),
+    if_nothing: "log with slow_query_log=ON, log_output=FILE and a long_query_time that statements \
+                 exceed",
+};
+
+/// What is kept of the text of one statement: INSERTs may be larger than the memory.
+const SQL_BYTES: usize = 64 << 10;
+/// Time of the queue of threads of `InnoDB`, which Percona Server counts apart.
+const QUEUE: &str = "InnoDB queue";
+
+struct Log {
+    options: Options,
+    tally: Tally,
+    product: String,
+    entry: Entry,
+    /// The last `# Time:` since 5.7, which every entry has, and before, which the servers leave
+    /// out while the second is the same.
+    time_s: Option<f64>,
+    local_s: Option<f64>,
+    /// Entries have `SET timestamp`, which may be of another time zone than the old `# Time:`.
+    has_stamps: bool,
+    /// Entries with and without the time that `InnoDB` waited for reads.
+    with_reads: u64,
+    without_reads: u64,
+    is_weighted: bool,
+    skipped_lines: u64,
+}
+
+/// The entry that is being read.
+#[derive(Default)]
+struct Entry {
+    session: String,
+    query_s: Option<f64>,
+    lock_s: Option<f64>,
+    row_lock_s: Option<f64>,
+    read_s: Option<f64>,
+    reads: Option<f64>,
+    read_bytes: Option<f64>,
+    queue_s: Option<f64>,
+    pages: Option<f64>,
+    rows: Option<f64>,
+    weight: Option<f64>,
+    began_s: Option<f64>,
+    sql: String,
+    /// Its block of lines with `#` is over.
+    has_text: bool,
+}
+
+impl Log {
+    fn new(options: Options) -> Self {
+        Self {
+            options,
+            tally: Tally::new(options.limits),
+            product: String::new(),
+            entry: Entry::default(),
+            time_s: None,
+            local_s: None,
+            has_stamps: false,
+            with_reads: 0,
+            without_reads: 0,
+            is_weighted: false,
+            skipped_lines: 0,
+        }
+    }
+
+    /// A line of the block before a statement; false if it is none.
+    fn header(&mut self, line: &str) -> bool {
+        let Some(rest) = line.strip_prefix('#') else { return false };
+        if self.entry.has_text && !starts_entry(rest) {
+            return false;
+        }
+        let rest = rest.trim_start();
+        if let Some(time) = rest.strip_prefix("Time: ") {
+            self.close();
+            self.time_s = instant::iso(time);
+            self.local_s = instant::short(time).or(self.local_s);
+        } else if let Some(user) = rest.strip_prefix("User@Host: ") {
+            self.close();
+            if let Some((_, id)) = user.rsplit_once(" Id:") {
+                self.entry.session = session(id);
+            }
+        } else if let Some(command) = rest.strip_prefix("administrator command: ") {
+            self.entry.has_text = true;
+            self.entry.sql = format!("administrator command: {}", command.trim_end_matches(';'));
+        } else if !rest.starts_with("explain:") {
+            if rest.starts_with("Query_time:") && self.entry.query_s.is_some() {
+                self.close();
+            }
+            self.entry.keys(rest);
+        }
+        true
+    }
+
+    fn text(&mut self, line: &str) {
+        let entry = &mut self.entry;
+        if entry.query_s.is_none() {
+            self.skipped_lines += 1;
+            return;
+        }
+        entry.has_text = true;
+        if entry.sql.is_empty() {
+            if line.starts_with("use ") && line.ends_with(';') {
+                return;
+            }
+            if let Some(set) = line.strip_prefix("SET ")
+                && let Some((_, stamp)) = set.rsplit_once("timestamp=")
+            {
+                entry.began_s = stamp.trim_end_matches(';').parse().ok();
+                return;
+            }
+        } else {
+            entry.sql.push('\n');
+        }
+        let room = SQL_BYTES.saturating_sub(entry.sql.len());
+        let end = (0..=line.len().min(room)).rev().find(|at| line.is_char_boundary(*at));
+        entry.sql.push_str(&line[..end.unwrap_or(0)]);
+    }
+
+    /// The lines that a server writes when it opens the log.
+    fn banner(&mut self, line: &str) -> bool {
+        if let Some((program, version)) = line.split_once(", Version: ")
+            && program.starts_with(['/', '.']) | program.contains("mysqld")
+            && line.contains("started with")
+        {
+            self.close();
+            let version = version.split(". started").next().unwrap_or(version);
+            self.product = version.trim().chars().take(80).collect();
+            return true;
+        }
+        line.starts_with("Tcp port: ") || line.starts_with("Time                 Id Command")
+    }
+
+    /// Counts the entry that is complete.
+    fn close(&mut self) {
+        let entry = std::mem::take(&mut self.entry);
+        let Some(query_s) = entry.query_s else { return };
+        let normalised = normal::normalised(&entry.sql, Dialect::MySql);
+        let normalised = if normalised.is_empty() { "(no text)".to_owned() } else { normalised };
+        let id = normal::id(&normalised);
+        self.is_weighted |= entry.weight.is_some();
+        if entry.read_s.is_some() {
+            self.with_reads += 1;
+        } else {
+            self.without_reads += 1;
+        }
+        self.has_stamps |= entry.began_s.is_some();
+        let ended_s = self
+            .time_s
+            .or(entry.began_s.map(|began| began + query_s))
+            .or(self.local_s.filter(|_| !self.has_stamps));
+        let execution = entry.execution(query_s, ended_s, self.options.weight);
+        let keep_text = self.options.keep_text;
+        let named = || Named {
+            id: id.clone(),
+            text: if keep_text { normal::kept(&entry.sql) } else { normalised },
+        };
+        self.tally.add(&entry.session, &id, named, &execution);
+    }
+}
+
+impl Entry {
+    /// `Key: value` pairs of one line.
+    fn keys(&mut self, line: &str) {
+        let mut words = line.split_ascii_whitespace().peekable();
+        while let Some(word) = words.next() {
+            let Some(key) = word.strip_suffix(':') else { continue };
+            // A value may be empty, as the schema of who has chosen none.
+            let Some(value) = words.next_if(|next| !next.ends_with(':')) else { continue };
+            let seconds = value.parse::<f64>().ok().filter(|it| it.is_finite() && *it >= 0.0);
+            let field = match key {
+                "Thread_id" => {
+                    self.session = session(value);
+                    continue;
+                }
+                "Query_time" => &mut self.query_s,
+                "Lock_time" => &mut self.lock_s,
+                "InnoDB_rec_lock_wait" => &mut self.row_lock_s,
+                "InnoDB_IO_r_wait" => &mut self.read_s,
+                "InnoDB_IO_r_ops" | "Pages_read" => &mut self.reads,
+                "InnoDB_IO_r_bytes" => &mut self.read_bytes,
+                "InnoDB_queue_wait" => &mut self.queue_s,
+                "InnoDB_pages_distinct" | "Pages_accessed" => &mut self.pages,
+                "Rows_sent" => &mut self.rows,
+                "Log_slow_rate_limit" => &mut self.weight,
+                "Pages_read_time" => {
+                    self.read_s = seconds.map(|ms| ms / 1e3);
+                    continue;
+                }
+                _ => continue,
+            };
+            *field = seconds;
+        }
+    }
+
+    fn execution(&self, query_s: f64, ended_s: Option<f64>, weight: f64) -> Execution {
+        // Lock_time holds waits for rows too, where the server is new enough to count them.
+        let lock_s = match (self.lock_s, self.row_lock_s) {
+            (Some(all), Some(rows)) => Some(all.max(rows)),
+            (all, rows) => all.or(rows),
+        };
+        let read = self.read_s.map(|seconds| Cost {
+            calls: self.reads,
+            bytes: self.read_bytes,
+            ..Cost::of(Component::StorageRead, seconds * 1e9)
+        });
+        let queue_s = self.queue_s.filter(|seconds| *seconds > 0.0);
+        let costs = [
+            lock_s.map(|seconds| Cost::of(Component::Lock, seconds * 1e9)),
+            read,
+            queue_s.map(|seconds| Cost::of(Component::Wait(QUEUE.to_owned()), seconds * 1e9)),
+        ];
+        Execution {
+            ns: query_s * 1e9,
+            weight: self.weight.filter(|it| *it >= 1.0).unwrap_or(1.0) * weight,
+            ended_s,
+            rows: self.rows,
+            logical_reads: self.pages,
+            physical_reads: self.reads,
+            costs: costs.into_iter().flatten().collect(),
+        }
+    }
+}
+
+/// Whether what follows `#` begins a block, and is not a comment of the statement before.
+fn starts_entry(rest: &str) -> bool {
+    rest.starts_with(" Time: ") || rest.starts_with(" User@Host: ")
+}
+
+fn session(id: &str) -> String {
+    let digits: String = id.trim().chars().take_while(char::is_ascii_digit).take(20).collect();
+    if digits.is_empty() { digits } else { format!("thread {digits}") }
+}
+
+impl Lines for Log {
+    fn line(&mut self, line: &[u8]) {
+        let line = String::from_utf8_lossy(line);
+        if !self.header(&line) && !self.banner(&line) {
+            self.text(&line);
+        }
+    }
+
+    fn end_of_file(&mut self) {
+        self.close();
+        (self.time_s, self.local_s, self.has_stamps) = (None, None, false);
+    }
+
+    fn found(&self) -> bool {
+        !self.tally.is_empty()
+    }
+
+    fn finish(self) -> Trace {
+        let mut trace = self.tally.finish();
+        let mut absent = vec![
+            (Component::Cpu, "a slow log does not have it"),
+            (Component::StorageWrite, "a slow log does not have it"),
+        ];
+        if self.with_reads == 0 {
+            absent.push((
+                Component::StorageRead,
+                "log_slow_verbosity has no `innodb` (Percona Server, MariaDB); MySQL has none",
+            ));
+        } else if self.without_reads > 0 {
+            trace.notes.push(format!(
+                "{} of {} entries have no statistics of InnoDB: their reads are unaccounted",
+                self.without_reads,
+                self.without_reads + self.with_reads
+            ));
+        }
+        if self.is_weighted {
+            trace.notes.push(
+                "the server logged a part of all statements: each entry counts as many times as \
+                 Log_slow_rate_limit says"
+                    .to_owned(),
+            );
+        }
+        Trace { product: self.product, absent, skipped_lines: self.skipped_lines, ..trace }
+    }
+}
+
+#[cfg(test)]
+mod tests;
