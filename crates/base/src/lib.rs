@@ -38,6 +38,7 @@ pub mod need;
 pub mod order;
 pub mod rng;
 pub mod stats;
+pub mod subset;
 pub mod table;
 pub mod trace;
 pub mod units;

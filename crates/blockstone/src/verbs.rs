@@ -20,6 +20,7 @@ verbs! {
     copy,
     size,
     trace,
+    subset,
     watch,
     report,
     compare,

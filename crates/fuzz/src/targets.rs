@@ -13,6 +13,7 @@ mod scrape;
 pub(crate) mod seal;
 mod server;
 pub(crate) mod size;
+mod subset;
 pub(crate) mod traces;
 pub(crate) mod workload;
 
@@ -73,6 +74,10 @@ pub const TARGETS: &[Target] = &[
     target("performances", size::performance_lists, size::performances),
     target("conf", workload::confs, workload::conf),
     target("words", workload::words, workload::word),
+    target("masks", subset::masks, subset::mask),
+    target("masked_row", subset::rows, subset::row),
+    target("virtual_keys", subset::key_files, subset::keys),
+    target("oracle_keys", subset::exports, subset::export),
     // Data files of databases.
     target("pages", reduce::pages, reduce::page),
     target("stamps", instance::stamps, instance::stamp),

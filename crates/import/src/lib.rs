@@ -5,6 +5,17 @@
 //! does I/O; names of hosts and the text of statements are kept only if the caller asks for them.
 //!
 //! To read another layout: one file in `layout/`, one line in [`layout::ALL`].
+//!
+//! ```
+//! use blockstone_import::{Names, read, series};
+//!
+//! let csv = "begin,end,database,reads_per_s,writes_per_s\n\
+//!            2026-11-02 10:00,2026-11-02 11:00,orders,800,200\n";
+//! let report = read("loads.csv", csv, Names::Kept)?;
+//! let all = series(&[report]);
+//! assert_eq!(all[0].intervals[0].totals.get("read_ios"), Some(800.0 * 3600.0));
+//! # Ok::<(), blockstone_import::ImportError>(())
+//! ```
 
 mod html;
 mod layout;

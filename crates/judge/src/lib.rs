@@ -46,6 +46,7 @@ use blockstone_base::durability::DurabilityFindings;
 use blockstone_base::metadata::MetadataFindings;
 use blockstone_base::need::NeedFindings;
 use blockstone_base::order::OrderFindings;
+use blockstone_base::subset::SubsetFindings;
 use blockstone_base::trace::TraceFindings;
 use blockstone_base::verdict::{Outcome, Verdict};
 use blockstone_figures::Interval;
@@ -169,6 +170,11 @@ pub fn judge_need(findings: &NeedFindings) -> Vec<Verdict> {
 /// The verdicts on what a trace of statements contains.
 pub fn judge_trace(findings: &TraceFindings) -> Vec<Verdict> {
     judge(&Evidence::Trace(findings)).mark(&mut [], &mut [])
+}
+
+/// The verdicts on a subset of a database.
+pub fn judge_subset(findings: &SubsetFindings) -> Vec<Verdict> {
+    judge(&Evidence::Subset(findings)).mark(&mut [], &mut [])
 }
 
 /// The verdicts on a claim, and the answer that follows: memory explains a rate above the link, and

@@ -46,6 +46,7 @@ mod never_used_blocks;
 mod noisy_neighbour;
 mod not_direct;
 mod not_preconditioned;
+mod orphans;
 mod plan_changed;
 mod prediction_held;
 mod processor_frequency;
@@ -74,6 +75,7 @@ use blockstone_base::metadata::MetadataFindings;
 use blockstone_base::named;
 use blockstone_base::need::{NeedFindings, RunOfNeed};
 use blockstone_base::order::OrderFindings;
+use blockstone_base::subset::SubsetFindings;
 use blockstone_base::trace::TraceFindings;
 pub(crate) use blockstone_base::units::format_ns as time;
 use blockstone_base::units::three_digits;
@@ -147,6 +149,8 @@ pub enum Check {
     Prediction(fn(&RunOfNeed) -> Judgement),
     /// Of what a trace of statements contains.
     Trace(fn(&TraceFindings) -> Judgement),
+    /// Of a subset of a database.
+    Subset(fn(&SubsetFindings) -> Judgement),
 }
 
 named! {
@@ -166,6 +170,7 @@ named! {
         Copy = "copy",
         Size = "size",
         Trace = "trace",
+        Subset = "subset",
     }
 }
 
@@ -186,6 +191,7 @@ impl Check {
             Self::Copy(_) => &[Subject::Copy],
             Self::Need(_) | Self::Prediction(_) => &[Subject::Size],
             Self::Trace(_) => &[Subject::Trace],
+            Self::Subset(_) => &[Subject::Subset],
         }
     }
 }
@@ -240,6 +246,7 @@ impl Rule {
             }
             (Check::Prediction(check), Evidence::Size(found)) => found.run.as_ref().map(check),
             (Check::Trace(check), Evidence::Trace(found)) => Some(check(found)),
+            (Check::Subset(check), Evidence::Subset(found)) => Some(check(found)),
             _ => None,
         })
     }

@@ -37,6 +37,7 @@ pub mod registry;
 mod spec;
 mod sql;
 mod sqlite;
+pub mod subset;
 mod target;
 mod unmeasured;
 

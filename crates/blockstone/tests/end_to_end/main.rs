@@ -29,6 +29,7 @@ mod run;
 mod run_report;
 mod scripts;
 mod size;
+mod subset;
 mod targets;
 mod trace;
 mod turn;

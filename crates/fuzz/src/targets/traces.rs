@@ -113,11 +113,11 @@ pub fn postgres() -> Vec<Vec<u8>> {
         "timestamp": "2026-03-01 08:00:01 UTC", "pid": 7, "error_severity": "LOG",
         "message": JSON,
     });
-    let syslog: String = format!("LOG:  {lines}")
-        .lines()
-        .enumerate()
-        .map(|(at, line)| format!("Mar  1 08:00:01 host postgres[7]: [4-{}] {line}\n", at + 1))
-        .collect();
+    let message = format!("LOG:  {lines}");
+    let pieces = message.lines().enumerate();
+    let pieces = pieces
+        .map(|(at, line)| format!("Mar  1 08:00:01 host postgres[7]: [4-{}] {line}\n", at + 1));
+    let syslog = pieces.collect::<Vec<_>>().concat();
     [PLAN, &stderr, &csv, &format!("{json}\n"), &syslog].map(|text| text.as_bytes().to_vec()).into()
 }
 

@@ -9,6 +9,7 @@ use blockstone_base::load::Op;
 use blockstone_base::metadata::MetadataFindings;
 use blockstone_base::need::NeedFindings;
 use blockstone_base::order::OrderFindings;
+use blockstone_base::subset::SubsetFindings;
 use blockstone_base::trace::TraceFindings;
 use blockstone_base::verdict::{Outcome, Weight};
 use blockstone_figures::Interval;
@@ -41,6 +42,7 @@ pub enum Evidence<'a> {
     Copy(&'a CopyFindings),
     Size(&'a NeedFindings),
     Trace(&'a TraceFindings),
+    Subset(&'a SubsetFindings),
 }
 
 pub struct Case<'a> {
@@ -98,6 +100,7 @@ impl Evidence<'_> {
             | Self::Copy(_)
             | Self::Size(_)
             | Self::Trace(_)
+            | Self::Subset(_)
             | Self::Coherence(_)
             | Self::Durability(_)
             | Self::Metadata(_) => places.to_vec(),

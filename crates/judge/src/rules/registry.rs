@@ -63,4 +63,5 @@ pub const ALL: &[Rule] = &[
     super::compressible_filler::RULE,
     super::block_sampling::RULE,
     super::shifted_copy::RULE,
+    super::orphans::RULE,
 ];

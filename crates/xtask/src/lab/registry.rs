@@ -3,7 +3,8 @@
 use blockstone_testkit::Need;
 
 use super::{
-    Lab, comparison, copy, coverage, durability, log_writes, long, mutations, nfs, nfs_copy, options, power_cut, reduce, redundancy, trace, verb_cost, zoo,
+    Lab, comparison, copy, coverage, durability, log_writes, long, mutations, nfs, nfs_copy,
+    options, power_cut, reduce, redundancy, trace, verb_cost, zoo,
 };
 use crate::goals::Entry;
 

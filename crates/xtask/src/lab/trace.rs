@@ -1,5 +1,5 @@
-//! Whether `trace` says of a log what the run that caused it counted: PostgreSQL with `auto_explain`
-//! and MariaDB with its slow log, each in the window of a run.
+//! Whether `trace` says of a log what the run that caused it counted: PostgreSQL with
+//! `auto_explain` and MariaDB with its slow log, each in the window of a run.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -208,7 +208,7 @@ fn of_session(run: &Value) -> Result<Figures> {
     Ok(Figures { executions, reads, read_us: Some(reads * mean_ns / 1e3) })
 }
 
-/// What InnoDB counted; it has no time of reads.
+/// What `InnoDB` counted; it has no time of reads.
 fn of_server(run: &Value) -> Result<Figures> {
     let executions = executions(run)?;
     let reads = role(run, "server")?["read_ios"].as_f64().context("find the reads")?;

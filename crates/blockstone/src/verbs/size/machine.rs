@@ -77,18 +77,19 @@ impl Machine {
 
     pub fn licences(&self) -> Option<String> {
         let it = self.licence.as_ref()?;
-        let mut text = format!("{} × licence {}", whole(it.licences as f64), it.licence);
-        if let Some(usd) = it.usd {
-            text += &format!(", {} USD", whole(usd));
-        }
-        if let Some(usd) = it.support_usd_per_year {
-            text += &format!(" and {} USD of support a year", whole(usd));
-        }
-        text += &format!(", list price as of {}", it.as_of);
-        for limit in &it.limits {
-            text += &format!("; {limit}");
-        }
-        Some(text + ".")
+        let usd = it.usd.map(|usd| format!(", {} USD", whole(usd)));
+        let support = it.support_usd_per_year;
+        let support = support.map(|usd| format!(" and {} USD of support a year", whole(usd)));
+        let mut parts = vec![format!(
+            "{} × licence {}{}{}, list price as of {}",
+            whole(it.licences as f64),
+            it.licence,
+            usd.unwrap_or_default(),
+            support.unwrap_or_default(),
+            it.as_of
+        )];
+        parts.extend(it.limits.iter().map(ToString::to_string));
+        Some(parts.join("; ") + ".")
     }
 
     pub fn writes_to_flash(&self) -> Option<String> {
@@ -98,14 +99,15 @@ impl Machine {
             None => "the write cliff never comes".to_owned(),
         };
         let sustained = if it.sustained { "the rate holds" } else { "the rate does not hold" };
-        let mut text = format!(
-            "Each unit is written {} MB/s: {cliff}, {sustained} behind it; its cells last {} years",
+        let stated = it.years_by_data_sheet;
+        let stated = stated.map(|years| format!(", by the data sheet {}", three_digits(years)));
+        let text = format!(
+            "Each unit is written {} MB/s: {cliff}, {sustained} behind it; its cells last {} \
+             years{}",
             three_digits(it.mbps),
-            three_digits(it.years)
+            three_digits(it.years),
+            stated.unwrap_or_default()
         );
-        if let Some(years) = it.years_by_data_sheet {
-            text += &format!(", by the data sheet {}", three_digits(years));
-        }
         let amplified = three_digits(it.write_amplification);
         Some(format!("{text}. By its class, random writes amplified {amplified}×."))
     }

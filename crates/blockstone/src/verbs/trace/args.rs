@@ -54,7 +54,7 @@ pub struct TraceArgs {
     /// Compare reads of the trace with this calibration: a directory, an id or `last`
     #[arg(long, value_name = "RECORDING", help_heading = "Predictions")]
     pub calibration: Option<String>,
-    /// Size of a block of the traced database [default: 8K; 16K for slow logs, as InnoDB has]
+    /// Size of a block of the traced database [default: 8K; 16K for slow logs, as `InnoDB` has]
     #[arg(long, value_name = "SIZE", help_heading = "Predictions")]
     pub block_size: Option<Bytes>,
 }

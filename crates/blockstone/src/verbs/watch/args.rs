@@ -38,6 +38,7 @@ Examples:
   blockstone watch --replay night                  show a recording, forwards and backwards
   blockstone watch --replay night --once --from 10m --to 12m --view disks
   blockstone watch --replay night --once --where event=DataFileRead --view sampled-sessions")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct WatchArgs {
     /// Time between two readings of all counters
     #[arg(long, default_value = "1s", value_name = "TIME", value_parser = interval)]

@@ -252,12 +252,12 @@ pub fn histogram(trace: &Trace) -> Table {
         spent.histogram.calls.get(at).copied().filter(|calls| *calls > 0.0)
     };
     let length = shown.iter().map(|(_, spent)| spent.histogram.calls.len()).max().unwrap_or(0);
-    let any = |at: &usize| shown.iter().any(|(_, spent)| calls(spent, *at).is_some());
-    let first = (0..length).find(any).unwrap_or(length);
+    let has_calls = |at: &usize| shown.iter().any(|(_, spent)| calls(spent, *at).is_some());
+    let first = (0..length).find(has_calls).unwrap_or(length);
     for at in first..length {
-        let mut cells = vec![Value::from(format_ns(words::below_ns(at)))];
-        cells.extend(shown.iter().map(|(_, spent)| happened(calls(spent, at))));
-        table.push(cells);
+        let mut row = vec![Value::from(format_ns(words::below_ns(at)))];
+        row.extend(shown.iter().map(|(_, spent)| happened(calls(spent, at))));
+        table.push(row);
     }
     table
 }

@@ -1,0 +1,309 @@
+//! `blockstone subset`: a sample of a database whose foreign keys hold.
+
+mod args;
+mod mask;
+mod oracle;
+mod report;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use blockstone_report::render::json::schema::Document;
+use blockstone_subset::{Catalogue, Chosen, Plan, Sampled, Settings, Source as _, Transform};
+use blockstone_target::subset::manifest::{self, KeyEntry, Manifest, TableEntry};
+use blockstone_target::subset::postgres::{self as server, Loaded, PostgresSource};
+use clap::{Args, FromArgMatches};
+
+use crate::exit::Exit;
+use crate::finish::finish;
+use crate::progress::Progress;
+use crate::verb::{Context, Verb};
+use args::{LoadArgs, SubsetArgs, SubsetVerb};
+use mask::Masks;
+
+pub const VERB: Verb = Verb {
+    name: "subset",
+    about: "Take a sample of a database with all rows that its foreign keys need, and prove it",
+    options: SubsetArgs::augment_args,
+    run: |options, context| run(&SubsetArgs::from_arg_matches(options)?, context),
+    reports: true,
+    documents: &[Document::of::<report::SubsetDocument<'_>>("subset", "A subset of a database")
+        .with_tables(&[report::TABLES])
+        .tables_under(report::VIEWS)],
+    ..Verb::PLAIN
+};
+
+const FREE: &str = "free some space, or name a directory on another file system";
+
+/// What was done.
+struct Ran {
+    manifest: Manifest,
+    /// Each table by itself.
+    naive: Option<Sampled>,
+    loaded: Option<Loaded>,
+    /// Where the subset lies; none where it was not kept.
+    dir: Option<PathBuf>,
+    dry: bool,
+    /// Readers of the rows; none where none were read.
+    readers: Option<usize>,
+    steps: Vec<(&'static str, f64)>,
+    masks: Masks,
+}
+
+fn run(args: &SubsetArgs, context: &Context) -> Result<Exit> {
+    if let Some(SubsetVerb::Oracle(args)) = &args.verb {
+        return oracle::run(args, context);
+    }
+    let mut bar = Progress::start(context.printer)?;
+    let ran = match (&args.verb, &args.from) {
+        (Some(SubsetVerb::Load(args)), _) => load(args, &mut bar),
+        (None, Some(from)) => take(args, from, &mut bar),
+        (Some(SubsetVerb::Oracle(_)), _) | (None, None) => {
+            bail!("subset: no source is named\nhint: --from postgres://user@host/db")
+        }
+    };
+    bar.finish();
+    match ran {
+        Ok(ran) => finish(&report::report(&ran), context),
+        Err(_) if bar.signal().is_some() => {
+            context.printer.note("interrupted: nothing was written or loaded");
+            Ok(Exit::Interrupted)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Shows what is going on. How much there is to do is not known before.
+fn tell(bar: &mut Progress) -> impl FnMut(&str, u64) -> bool {
+    move |text, rows| bar.step(0.0, &format!("{text}  {rows} rows"))
+}
+
+fn load(args: &LoadArgs, bar: &mut Progress) -> Result<Ran> {
+    args.password.read_for([args.into.as_str()])?;
+    let manifest = Manifest::read(&args.dir)?;
+    let loaded = server::load(&args.dir, &manifest, &args.into, &mut tell(bar))?;
+    let dir = Some(args.dir.clone());
+    let steps = steps_of(&loaded);
+    let loaded = Some(loaded);
+    let masks = Masks::default();
+    Ok(Ran { manifest, naive: None, loaded, dir, dry: false, readers: None, steps, masks })
+}
+
+fn steps_of(loaded: &Loaded) -> Vec<(&'static str, f64)> {
+    loaded.steps.iter().map(|(step, seconds)| (step.words(), *seconds)).collect()
+}
+
+fn take(args: &SubsetArgs, from: &str, bar: &mut Progress) -> Result<Ran> {
+    if !args.dry_run && !args.naive && args.dir.is_none() && args.into.is_none() {
+        bail!(
+            "subset: neither a directory nor a destination is named\nhint: blockstone subset \
+             --from … DIR, or --into postgres://user@host/db, or --dry-run"
+        );
+    }
+    if let Some(dir) = &args.dir {
+        refuse_used(dir)?;
+    }
+    args.password.read_for([from].into_iter().chain(args.into.as_deref()))?;
+    let mut told = tell(bar);
+    let mut began = Instant::now();
+    let mut lap = move || std::mem::replace(&mut began, Instant::now()).elapsed().as_secs_f64();
+    let mut source = PostgresSource::open(from, &mut told)?;
+    let settings = settings(args, &mut source)?;
+    let mut steps = vec![("tables and keys read", lap())];
+    let mut manifest = Manifest::new(source.name().to_owned(), source.product());
+    (manifest.percent, manifest.seed) = (settings.percent, settings.seed);
+    if args.naive {
+        let sampled = blockstone_subset::sample(&mut source, &settings)?;
+        steps.push(("keys of all rows read", lap()));
+        describe(&mut manifest, source.catalogue(), &sampled_plan(&sampled), &source);
+        let naive = Some(sampled);
+        let masks = Masks::default();
+        let (loaded, dir, readers) = (None, None, None);
+        return Ok(Ran { manifest, naive, loaded, dir, dry: true, readers, steps, masks });
+    }
+    let mask = args.mask.read(source.catalogue())?;
+    let masks = Masks::of(source.catalogue(), mask.as_ref());
+    if !args.dry_run {
+        source.check_dump()?;
+    }
+    let plan = blockstone_subset::close(&mut source, &settings)?;
+    steps.push(("keys of all rows read", lap()));
+    describe(&mut manifest, source.catalogue(), &plan, &source);
+    if args.dry_run {
+        let (naive, loaded, dir, readers) = (None, None, None, None);
+        return Ok(Ran { manifest, naive, loaded, dir, dry: true, readers, steps, masks });
+    }
+    let place = Unfinished::beside(args.dir.as_deref())?;
+    source.dump_schema(place.path())?;
+    steps.push(("schema written", lap()));
+    manifest.sequences = source.sequences()?;
+    let transform = mask.as_ref().map(|mask| mask as &dyn Transform);
+    let exported = source.export(&plan, place.path(), args.readers.into(), transform)?;
+    manifest.files = exported.files;
+    // The snapshot is not needed any more.
+    drop(source);
+    server::write_script(place.path(), &manifest)?;
+    let path = place.path().join(manifest::FILE);
+    std::fs::write(&path, manifest.text()?)
+        .map_err(|error| anyhow::anyhow!("write {}: {error}\nhint: {FREE}", path.display()))?;
+    steps.push(("rows written", lap()));
+    let loaded = match &args.into {
+        Some(into) => {
+            let loaded = server::load(place.path(), &manifest, into, &mut told)?;
+            steps.extend(steps_of(&loaded));
+            Some(loaded)
+        }
+        None => None,
+    };
+    let dir = args.dir.clone();
+    if let Some(dir) = &dir {
+        place.finish(dir)?;
+    }
+    let readers = Some(exported.readers);
+    Ok(Ran { manifest, naive: None, loaded, dir, dry: false, readers, steps, masks })
+}
+
+/// What the user asked for, with the tables that it names found.
+fn settings(args: &SubsetArgs, source: &mut PostgresSource<'_>) -> Result<Settings> {
+    let choice = &args.choice;
+    if let Some(path) = &choice.keys {
+        let text = std::fs::read_to_string(path);
+        let hint = "name a file of keys in TOML";
+        let text = text.map_err(|error| {
+            anyhow::anyhow!("read the keys in {}: {error}\nhint: {hint}", path.display())
+        })?;
+        source.add_keys(&text, &path.display().to_string())?;
+    }
+    source.catalogue().check()?;
+    let mut chosen = vec![Chosen::Share; source.catalogue().tables.len()];
+    for name in &choice.whole {
+        chosen[source.catalogue().find(name, "subset with --whole")?] = Chosen::All;
+    }
+    for given in &choice.condition {
+        let Some((name, condition)) = given.split_once('=') else {
+            bail!("subset with --where {given}: it has no `=`\nhint: --where 'TABLE=CONDITION'");
+        };
+        let table = source.catalogue().find(name.trim(), "subset with --where")?;
+        source.set_condition(table, condition);
+        chosen[table] = Chosen::Matching;
+    }
+    Ok(Settings {
+        percent: choice.percent,
+        seed: choice.seed,
+        chosen,
+        cap: choice.cap,
+        stratified: choice.stratify,
+    })
+}
+
+/// Tables that were sampled by themselves, as a plan has them.
+fn sampled_plan(sampled: &Sampled) -> Plan {
+    let table = |table: &blockstone_subset::NaiveTable| blockstone_subset::TablePlan {
+        source_rows: table.source_rows,
+        seeds: table.rows,
+        ..blockstone_subset::TablePlan::default()
+    };
+    let key = |key: &blockstone_subset::NaiveKey| blockstone_subset::KeyPlan {
+        references: key.references,
+        missing: 0,
+    };
+    Plan {
+        tables: sampled.tables.iter().map(table).collect(),
+        keys: sampled.keys.iter().map(key).collect(),
+    }
+}
+
+/// Enters tables and keys with what the plan says of them.
+fn describe(
+    manifest: &mut Manifest,
+    catalogue: &Catalogue,
+    plan: &Plan,
+    source: &PostgresSource<'_>,
+) {
+    for (at, (table, planned)) in catalogue.tables.iter().zip(&plan.tables).enumerate() {
+        let rows = planned.rows().max(planned.seeds);
+        let share = rows as f64 / planned.source_rows.max(1) as f64;
+        let (schema, name, partitioned) = source.names(at);
+        let needed = planned.needed.iter();
+        manifest.tables.push(TableEntry {
+            schema: schema.to_owned(),
+            name: name.to_owned(),
+            partitioned,
+            source_rows: planned.source_rows,
+            rows,
+            seeds: planned.seeds,
+            needed: needed.map(|&(key, rows)| (catalogue.keys[key].name.clone(), rows)).collect(),
+            bytes: table.bytes.map(|bytes| (bytes as f64 * share) as u64),
+        });
+    }
+    for (key, planned) in catalogue.keys.iter().zip(&plan.keys) {
+        let names = |table: usize, columns: &[usize]| {
+            let name = |&at: &usize| catalogue.tables[table].columns[at].name.clone();
+            columns.iter().map(name).collect()
+        };
+        manifest.keys.push(KeyEntry {
+            name: key.name.clone(),
+            table: key.table,
+            columns: names(key.table, &key.columns),
+            references: key.references,
+            referenced: names(key.references, &key.referenced),
+            rows: planned.references,
+            closed: planned.missing == 0,
+            when: key.when.as_ref().map(|when| {
+                (catalogue.tables[key.table].columns[when.column].name.clone(), when.is.clone())
+            }),
+            valid: planned.missing == 0,
+        });
+    }
+}
+
+/// A directory is not mixed with what is there.
+fn refuse_used(dir: &Path) -> Result<()> {
+    let mut entries = match std::fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => bail!("write {}: {error}\nhint: name a new directory", dir.display()),
+    };
+    if entries.next().is_some() {
+        bail!("write {}: it is not empty\nhint: name a new directory", dir.display());
+    }
+    Ok(())
+}
+
+/// A directory that is removed unless it is finished.
+struct Unfinished(tempfile::TempDir);
+
+impl Unfinished {
+    /// Beside the directory that it becomes, or where temporary files are.
+    fn beside(dir: Option<&Path>) -> Result<Self> {
+        let parent = match dir {
+            None => std::env::temp_dir(),
+            Some(dir) => match dir.parent() {
+                Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+                _ => PathBuf::from("."),
+            },
+        };
+        let made = tempfile::Builder::new().prefix(".blockstone-subset-").tempdir_in(&parent);
+        let made = made.map_err(|error| {
+            anyhow::anyhow!(
+                "write a directory in {}: {error}\nhint: name one where this user may write",
+                parent.display()
+            )
+        })?;
+        Ok(Self(made))
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn finish(self, dir: &Path) -> Result<()> {
+        std::fs::rename(self.0.path(), dir).map_err(|error| {
+            anyhow::anyhow!("write {}: {error}\nhint: name a new directory", dir.display())
+        })?;
+        // What lay there lies under another name now.
+        let _ = self.0.keep();
+        Ok(())
+    }
+}

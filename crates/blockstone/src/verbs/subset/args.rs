@@ -1,0 +1,111 @@
+//! The options of `subset`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+
+use super::mask::MaskArgs;
+use super::oracle::OracleArgs;
+use crate::password::PasswordFile;
+
+/// Arguments of `subset`.
+#[derive(Args, Debug)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "\
+Examples:
+  blockstone subset --from postgres://me@host/shop --dry-run     what 1 % becomes with its keys
+  blockstone subset --from postgres://me@host/shop sample        write it into a directory
+  blockstone subset load sample --into postgres://me@localhost/test
+  blockstone subset --from postgres://me@host/shop --percent 5 --into postgres://me@localhost/test
+  blockstone subset --from … --whole countries --where 'orders=placed > date ''2026-01-01''' sample
+  blockstone subset --from … --mask customer.id=hash --mask email=fake sample
+  blockstone subset --from … --stratify --cap 100 sample         children follow their parents
+  blockstone subset --from … --naive --percent 10                orphans of tables sampled alone"
+)]
+pub struct SubsetArgs {
+    #[command(subcommand)]
+    pub verb: Option<SubsetVerb>,
+    /// The database to take rows from, which is only read: `postgres://user@host/db`
+    #[arg(long, value_name = "ADDRESS", required = true)]
+    pub from: Option<String>,
+    /// The directory to write, new or empty
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: Option<PathBuf>,
+    /// Load the subset into this database, which has none of its tables
+    #[arg(long, value_name = "ADDRESS")]
+    pub into: Option<String>,
+    #[command(flatten)]
+    pub password: PasswordFile,
+    #[command(flatten)]
+    pub choice: ChoiceArgs,
+    #[command(flatten)]
+    pub mask: MaskArgs,
+    /// Connections that read the rows of the subset at once
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub readers: u16,
+    /// Only say which rows would be taken, and why
+    #[arg(long, conflicts_with_all = ["into", "dir", "naive"])]
+    pub dry_run: bool,
+    /// Only sample each table by itself, as Data Pump's SAMPLE does, and count the orphans
+    #[arg(long, conflicts_with_all = ["into", "dir", "whole", "condition", "cap", "stratify"])]
+    #[arg(conflicts_with = "masks")]
+    pub naive: bool,
+}
+
+/// Which rows are taken.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Rows")]
+pub struct ChoiceArgs {
+    /// Share of the rows of each table that are taken, before those that they reference
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
+    pub percent: f64,
+    /// The same number takes the same rows
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Take all rows of this table
+    #[arg(long, value_name = "TABLE")]
+    pub whole: Vec<String>,
+    /// Take, in place of a share, the rows of this table that match a condition
+    #[arg(long = "where", value_name = "TABLE=CONDITION", id = "condition")]
+    pub condition: Vec<String>,
+    /// Of rows with the same parent take no more than this, unless others reference them
+    #[arg(long, value_name = "CHILDREN", value_parser = clap::value_parser!(u32).range(1..))]
+    pub cap: Option<u32>,
+    /// Take the children of the rows that are taken, so that each has as many as in the source
+    #[arg(long)]
+    pub stratify: bool,
+    /// A TOML file of keys that the database does not declare
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub keys: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum SubsetVerb {
+    /// Load a subset that was written before
+    Load(LoadArgs),
+    /// Write files for Data Pump that export rows with all that their foreign keys need
+    Oracle(OracleArgs),
+}
+
+#[derive(Args, Debug)]
+pub struct LoadArgs {
+    /// The directory
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+    /// The database to load it into, which has none of its tables
+    #[arg(long, value_name = "ADDRESS", required = true)]
+    pub into: String,
+    #[command(flatten)]
+    pub password: PasswordFile,
+}
+
+pub fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
+    match number {
+        Ok(number) if (0.0..=100.0).contains(&number) => Ok(number),
+        _ => Err("it is no number from 0 to 100".to_owned()),
+    }
+}

@@ -1,0 +1,117 @@
+//! The options of masking.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use blockstone_subset::mask::{self, Given, Mask, Rule};
+use blockstone_subset::{Catalogue, personal};
+use clap::{Args, ValueHint};
+
+/// Of a file with rules or a key.
+const FILE_MAX: u64 = 1 << 20;
+/// Bytes of a key: fewer can be guessed.
+const KEY_MIN: usize = 16;
+const KEY_BYTES: usize = 32;
+
+/// Columns that a note names.
+const NAMED: usize = 20;
+
+/// How values are replaced.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Masking")]
+pub struct MaskArgs {
+    /// Mask a column and all that keys connect with it: COLUMN=hash, =fake, =null or =FILE.toml; or
+    /// those that FILE.toml lists
+    #[arg(long = "mask", value_name = "COLUMN=METHOD", id = "masks")]
+    pub masks: Vec<String>,
+    /// The secret key of masks, of 16 bytes or more; without it each subset has a new one
+    #[arg(long, value_name = "FILE", requires = "masks", value_hint = ValueHint::FilePath)]
+    pub mask_key: Option<PathBuf>,
+}
+
+impl MaskArgs {
+    /// What is masked; none where nothing is.
+    pub fn read(&self, catalogue: &Catalogue) -> Result<Option<Mask>> {
+        if self.masks.is_empty() {
+            return Ok(None);
+        }
+        let mut rules: Vec<Rule> = Vec::new();
+        for given in &self.masks {
+            match mask::parse(given)? {
+                Given::Rule(rule) => rules.push(rule),
+                Given::File(name) => rules.extend(mask::file(&name, &text(&name)?)?),
+                Given::ColumnFile(pattern, name) => {
+                    rules.push(mask::column_file(pattern, &name, &text(&name)?)?);
+                }
+            }
+        }
+        Ok(Some(Mask::new(&self.key()?, &rules, catalogue)?))
+    }
+
+    fn key(&self) -> Result<Vec<u8>> {
+        let Some(path) = &self.mask_key else {
+            let mut key = vec![0; KEY_BYTES];
+            let random = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut key));
+            random.context("read a key from /dev/urandom")?;
+            return Ok(key);
+        };
+        let key = bytes(path)?;
+        if key.len() < KEY_MIN {
+            let hint = "head -c 32 /dev/urandom > FILE";
+            bail!("{}: a key of masks has {KEY_MIN} bytes or more\nhint: {hint}", path.display());
+        }
+        Ok(key)
+    }
+}
+
+/// What is masked, and what is not.
+#[derive(Debug, Default)]
+pub struct Masks {
+    masked: Vec<String>,
+    /// Columns that look personal.
+    unmasked: Vec<String>,
+}
+
+impl Masks {
+    pub fn of(catalogue: &Catalogue, mask: Option<&Mask>) -> Self {
+        let masked: BTreeMap<&str, &str> = mask.into_iter().flat_map(Mask::columns).collect();
+        let found = personal::columns(catalogue);
+        let found = found.filter(|(place, _)| !masked.contains_key(place.as_str()));
+        let unmasked = found.map(|(place, what)| format!("{place} ({})", what.name())).collect();
+        let masked = masked.iter().map(|(place, how)| format!("{place} ({how})")).collect();
+        Self { masked, unmasked }
+    }
+
+    pub fn notes(&self) -> Vec<String> {
+        let note = |what: &str, columns: &[String]| {
+            let more = columns.len().saturating_sub(NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let columns = columns.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+            (!columns.is_empty()).then(|| format!("{what}: {columns}{more}."))
+        };
+        let unmasked = "Warning: columns that look personal, by their names, and are not masked";
+        let all = [note("Masked", &self.masked), note(unmasked, &self.unmasked)];
+        all.into_iter().flatten().collect()
+    }
+}
+
+fn text(name: &str) -> Result<String> {
+    let text = String::from_utf8(bytes(Path::new(name))?);
+    text.map_err(|_| anyhow::anyhow!("{name}: it is not text\nhint: name a file in TOML"))
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(FILE_MAX + 1).read_to_end(&mut bytes));
+    read.with_context(|| format!("read {}", path.display()))?;
+    if bytes.len() as u64 > FILE_MAX {
+        bail!(
+            "{}: it has more than 1 MiB\nhint: name a file of masks or their key",
+            path.display()
+        );
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,73 @@
+//! `blockstone subset oracle`: files for Data Pump.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use blockstone_subset::oracle::{Catalogue, FILE_MAX, Wanted, catalogue_query, files};
+use clap::{Args, ValueHint};
+
+use crate::exit::Exit;
+use crate::verb::Context;
+
+/// Which keys, and which rows.
+#[derive(Args, Debug)]
+pub struct OracleArgs {
+    /// What the query wrote: the keys, as CSV
+    #[arg(value_name = "KEYS.csv", value_hint = ValueHint::FilePath, requires = "dir")]
+    pub catalogue: Option<PathBuf>,
+    /// The directory to write lists.sql, export.par and drop.sql into, new
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: Option<PathBuf>,
+    /// Print the query for the keys of this owner's tables, for SQL*Plus
+    #[arg(long, value_name = "OWNER", conflicts_with_all = ["catalogue", "dir"])]
+    pub query: Vec<String>,
+    /// Share of the rows of each table that are exported, before those that they reference
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = super::args::percent)]
+    pub percent: f64,
+    /// The same number chooses the same rows
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u32,
+    /// In place of a share, the rows that this file names: OWNER,TABLE and the values of the key
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub rows: Option<PathBuf>,
+    /// The user who runs the scripts, in whose schema the lists are
+    #[arg(long, value_name = "USER", default_value = "SYSTEM")]
+    pub lister: String,
+}
+
+pub fn run(args: &OracleArgs, context: &Context) -> Result<Exit> {
+    if !args.query.is_empty() {
+        let owners: Vec<&str> = args.query.iter().map(String::as_str).collect();
+        context.printer.answer(&catalogue_query(&owners))?;
+        return Ok(Exit::Done);
+    }
+    let (Some(path), Some(dir)) = (&args.catalogue, &args.dir) else {
+        bail!(
+            "subset oracle: no keys are named\nhint: print the query for them with --query OWNER"
+        );
+    };
+    let catalogue = Catalogue::read(&text(path)?, &path.display().to_string())?;
+    let wanted = match &args.rows {
+        Some(path) => Wanted::Keys(catalogue.read_keys(&text(path)?, &path.display().to_string())?),
+        None => Wanted::Percent { percent: args.percent, seed: args.seed },
+    };
+    let files = files(&catalogue, &wanted, &args.lister)?;
+    let refused = || format!("write the directory {}", dir.display());
+    std::fs::create_dir(dir).with_context(refused)?;
+    let all = [("lists.sql", files.lists), ("export.par", files.export), ("drop.sql", files.drop)];
+    for (name, text) in all {
+        std::fs::write(dir.join(name), text).with_context(refused)?;
+    }
+    context.printer.note("lists.sql, export.par and drop.sql are not tested with Oracle");
+    Ok(Exit::Done)
+}
+
+fn text(path: &Path) -> Result<String> {
+    let mut text = String::new();
+    let limit = FILE_MAX as u64 + 1;
+    let read = File::open(path).and_then(|file| file.take(limit).read_to_string(&mut text));
+    read.with_context(|| format!("read {}", path.display()))?;
+    Ok(text)
+}

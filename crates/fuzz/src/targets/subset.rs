@@ -1,0 +1,95 @@
+//! Files of a subset: masks, keys that are not declared, and an export of Oracle's catalogue.
+
+use blockstone_subset::mask::{self, Mask, Transform as _};
+use blockstone_subset::oracle::{self, Wanted};
+use blockstone_subset::{Catalogue, Column, Table, virtual_keys};
+
+const RULES: &str = "[[mask]]\ncolumn = \"a.email\"\nmethod = \"fake\"\nkind = \"email\"\n\
+                     [[mask]]\ncolumn = \"id\"\nmethod = \"hash\"\n\
+                     [[mask]]\ncolumn = \"kind\"\nvalues = [\"x\", \"y\"]\n";
+const KEYS: &str = "[[key]]\ntable = \"a\"\ncolumns = [\"email\"]\nreferences = \"public.b\"\n\
+                    referenced = [\"note\"]\nwhen = { column = \"id\", is = \"1\" }\n";
+const EXPORT: &str = "OWNER,TABLE_NAME,CONSTRAINT_NAME,CONSTRAINT_TYPE,R_OWNER,R_CONSTRAINT_NAME,\
+                      POSITION,COLUMN_NAME\n\"S\",\"P\",\"PK\",\"P\",,,1,\"ID\"\n\
+                      \"S\",\"C\",\"FK\",\"R\",\"S\",\"PK\",1,\"P_ID\"\nS,\"T x\",,,,,,\n";
+
+/// Each text goes into one field, as a row of two tables.
+const ROW_MAX: usize = 4096;
+
+fn catalogue() -> Catalogue {
+    let table = |name: &str, columns: &[(&str, &str)]| Table {
+        name: name.to_owned(),
+        columns: columns
+            .iter()
+            .map(|(name, type_name)| Column {
+                name: (*name).to_owned(),
+                type_name: (*type_name).to_owned(),
+                nullable: true,
+                generated: false,
+            })
+            .collect(),
+        identity: vec![0],
+        unique: vec![vec![1]],
+        ..Table::default()
+    };
+    let a = [("id", "bigint"), ("email", "text")];
+    let b = [("id", "date"), ("note", "text"), ("kind", "text")];
+    Catalogue { tables: vec![table("public.a", &a), table("public.b", &b)], keys: Vec::new() }
+}
+
+pub fn masks() -> Vec<Vec<u8>> {
+    vec![RULES.into()]
+}
+
+/// The rules of a file, and rows that it masks.
+pub fn mask(input: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(input) else { return false };
+    let Ok(rules) = mask::file("masks.toml", text) else { return false };
+    let catalogue = catalogue();
+    let Ok(mask) = Mask::new(b"key", &rules, &catalogue) else { return false };
+    let row = &input[..input.len().min(ROW_MAX)];
+    let mut out = Vec::new();
+    // A row may well be refused.
+    let _ = mask.line(0, row, &mut out);
+    let _ = mask.line(1, row, &mut out);
+    true
+}
+
+pub fn rows() -> Vec<Vec<u8>> {
+    vec![b"17\ta\\tb@c.d".to_vec(), b"-9223372036854775808\t\\N".to_vec(), b"\\N\t\\x41".to_vec()]
+}
+
+/// Rows of COPY, under masks of whole numbers and text.
+pub fn row(input: &[u8]) -> bool {
+    let Ok(rules) = mask::file(
+        "masks.toml",
+        "[[mask]]\ncolumn = \"id\"\nmethod = \"hash\"\n[[mask]]\n\
+        column = \"email\"\nmethod = \"hash\"\n",
+    ) else {
+        return false;
+    };
+    let Ok(mask) = Mask::new(b"key", &rules, &catalogue()) else { return false };
+    mask.line(0, &input[..input.len().min(ROW_MAX)], &mut Vec::new()).is_ok()
+}
+
+pub fn key_files() -> Vec<Vec<u8>> {
+    vec![KEYS.into()]
+}
+
+pub fn keys(input: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(input) else { return false };
+    let mut catalogue = catalogue();
+    virtual_keys::add(&mut catalogue, text, "keys.toml").is_ok() && catalogue.check().is_ok()
+}
+
+pub fn exports() -> Vec<Vec<u8>> {
+    vec![EXPORT.into()]
+}
+
+/// An export of Oracle's catalogue, and the files that are made of it.
+pub fn export(input: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(input) else { return false };
+    let Ok(catalogue) = oracle::Catalogue::read(text, "keys.csv") else { return false };
+    let _ = catalogue.read_keys(text, "rows.csv");
+    oracle::files(&catalogue, &Wanted::Percent { percent: 1.0, seed: 0 }, "SYSTEM").is_ok()
+}

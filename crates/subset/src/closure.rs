@@ -1,0 +1,266 @@
+//! The closure: seeds, and whatever they reference.
+
+use std::collections::HashSet;
+
+use crate::catalogue::Catalogue;
+use crate::graph::components;
+use crate::hash::{Lot, value};
+use crate::plan::{KeyPlan, Plan, Rows, TablePlan};
+use crate::seeds::{self, Seeds};
+use crate::settings::{Chosen, Settings};
+use crate::shape::{Referenced, Shape, ValueMap, referenced};
+use crate::source::{Row, Source};
+
+/// Values that are asked for by key; for more, the table is read again.
+const FRONTIER: usize = 50_000;
+const FRONTIER_BYTES: usize = 8 << 20;
+/// Values that are asked for at once.
+const BATCH: usize = 5000;
+
+/// The rows that make the sample of `source`.
+pub fn close<S: Source>(source: &mut S, settings: &Settings) -> Result<Plan, S::Error> {
+    let catalogue = source.catalogue().clone();
+    let all = referenced(&catalogue);
+    let seeds = seeds::choose(source, &catalogue, &all, settings)?;
+    let mut closure = Closure::new(&catalogue, &all, settings, seeds);
+    for component in components(&catalogue) {
+        closure.component(source, &component)?;
+    }
+    Ok(closure.plan())
+}
+
+/// A value that a taken row references.
+#[derive(Clone, Copy, Debug)]
+struct Want {
+    /// The key that wanted it first, in the catalogue's order.
+    by: u32,
+    found: bool,
+}
+
+/// Values of one referenced key.
+#[derive(Default)]
+struct Wanted {
+    values: ValueMap<Want>,
+    /// Those whose row may have been passed already, while their table's component is read.
+    pending: Vec<(u128, Box<[u8]>)>,
+    pending_bytes: usize,
+    /// There are more than `pending` holds.
+    overflowed: bool,
+    /// Several rows may have one value: a key that only the user declares.
+    repeats: bool,
+}
+
+impl Wanted {
+    fn new(catalogue: &Catalogue, (table, columns): &Referenced) -> Self {
+        let table = &catalogue.tables[*table];
+        let is_same =
+            |key: &Vec<usize>| !key.is_empty() && key.iter().all(|column| columns.contains(column));
+        let is_unique = is_same(&table.identity) || table.unique.iter().any(is_same);
+        Self { repeats: !is_unique, ..Self::default() }
+    }
+
+    fn clear_pending(&mut self) {
+        self.pending.clear();
+        self.pending_bytes = 0;
+        self.overflowed = false;
+    }
+
+    fn is_pending(&self) -> bool {
+        self.overflowed || !self.pending.is_empty()
+    }
+
+    fn want(&mut self, bytes: &[u8], by: usize, in_component: bool) {
+        let (value, by) = (value(bytes), by as u32);
+        if let Some(known) = self.values.get_mut(&value) {
+            known.by = known.by.min(by);
+            return;
+        }
+        self.values.insert(value, Want { by, found: false });
+        if !in_component || self.overflowed {
+            return;
+        }
+        if self.pending.len() >= FRONTIER || self.pending_bytes >= FRONTIER_BYTES {
+            self.clear_pending();
+            self.overflowed = true;
+            return;
+        }
+        self.pending_bytes += bytes.len();
+        self.pending.push((value, bytes.into()));
+    }
+}
+
+#[derive(Default)]
+struct Taken {
+    source_rows: u64,
+    rows: HashSet<u64>,
+    seeds: u64,
+    /// By key of the catalogue.
+    needed: Vec<u64>,
+}
+
+struct Closure<'a> {
+    catalogue: &'a Catalogue,
+    all: &'a [Referenced],
+    settings: &'a Settings,
+    seeds: Seeds,
+    wanted: Vec<Wanted>,
+    taken: Vec<Taken>,
+    references: Vec<u64>,
+    /// Tables of the component that is read.
+    current: Vec<usize>,
+}
+
+impl<'a> Closure<'a> {
+    fn new(
+        catalogue: &'a Catalogue,
+        all: &'a [Referenced],
+        settings: &'a Settings,
+        seeds: Seeds,
+    ) -> Self {
+        let taken = || Taken { needed: vec![0; catalogue.keys.len()], ..Taken::default() };
+        Self {
+            catalogue,
+            all,
+            settings,
+            seeds,
+            wanted: all.iter().map(|key| Wanted::new(catalogue, key)).collect(),
+            taken: catalogue.tables.iter().map(|_| taken()).collect(),
+            references: vec![0; catalogue.keys.len()],
+            current: Vec::new(),
+        }
+    }
+
+    /// Reads each table once, and then what rows that were read later wanted.
+    fn component<S: Source>(&mut self, source: &mut S, tables: &[usize]) -> Result<(), S::Error> {
+        self.current = tables.to_vec();
+        let shape = |table| Shape::new(self.catalogue, self.all, table, self.settings);
+        let shapes: Vec<Shape> = tables.iter().map(|&table| shape(table)).collect();
+        for shape in &shapes {
+            self.scan(source, shape)?;
+        }
+        while let Some(shape) = shapes.iter().find(|shape| self.is_pending(shape)) {
+            let overflowed = shape.referenced.iter().any(|&(at, _)| self.wanted[at].overflowed);
+            if overflowed {
+                self.scan(source, shape)?;
+            } else {
+                self.fetch(source, shape)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_pending(&self, shape: &Shape) -> bool {
+        shape.referenced.iter().any(|&(at, _)| self.wanted[at].is_pending())
+    }
+
+    fn scan<S: Source>(&mut self, source: &mut S, shape: &Shape) -> Result<(), S::Error> {
+        for &(at, _) in &shape.referenced {
+            self.wanted[at].clear_pending();
+        }
+        let mut rows = 0;
+        let lot = self.lot(shape.scan.table);
+        source.scan(&shape.scan, &mut |row| {
+            rows += 1;
+            self.row(shape, lot, row);
+        })?;
+        self.taken[shape.scan.table].source_rows = rows;
+        Ok(())
+    }
+
+    fn fetch<S: Source>(&mut self, source: &mut S, shape: &Shape) -> Result<(), S::Error> {
+        let lot = self.lot(shape.scan.table);
+        for &(at, position) in &shape.referenced {
+            let wanted = &mut self.wanted[at];
+            let pending = std::mem::take(&mut wanted.pending);
+            wanted.pending_bytes = 0;
+            let values = &wanted.values;
+            let repeats = wanted.repeats;
+            let is_open =
+                |value: &u128| values.get(value).is_some_and(|want| repeats || !want.found);
+            let open = pending.into_iter().filter(|(value, _)| is_open(value));
+            let open: Vec<Box<[u8]>> = open.map(|(_, bytes)| bytes).collect();
+            for batch in open.chunks(BATCH) {
+                source.fetch(&shape.scan, position, batch, &mut |row| self.row(shape, lot, row))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn lot(&self, table: usize) -> Lot {
+        let name = &self.catalogue.tables[table].name;
+        Lot::new(self.settings.percent, self.settings.seed, name)
+    }
+
+    fn row(&mut self, shape: &Shape, lot: Lot, row: Row<'_>) {
+        let table = shape.scan.table;
+        let mut by: Option<u32> = None;
+        for &(at, position) in &shape.referenced {
+            let wanted = &mut self.wanted[at].values;
+            let key = row.keys.get(position).copied().flatten();
+            let Some(key) = key.filter(|_| !wanted.is_empty()) else { continue };
+            if let Some(want) = wanted.get_mut(&value(key)) {
+                want.found = true;
+                by = Some(by.map_or(want.by, |known| known.min(want.by)));
+            }
+        }
+        let is_seed = self.is_seed(shape, lot, row);
+        if !is_seed && by.is_none() || !self.taken[table].rows.insert(row.locator) {
+            return;
+        }
+        match by {
+            _ if is_seed => self.taken[table].seeds += 1,
+            Some(by) => self.taken[table].needed[by as usize] += 1,
+            None => {}
+        }
+        for &(key, position, names) in &shape.foreign {
+            if let Some(bytes) = row.keys.get(position).copied().flatten() {
+                self.references[key] += 1;
+                let in_component = self.current.contains(&self.all[names].0);
+                self.wanted[names].want(bytes, key, in_component);
+            }
+        }
+    }
+
+    fn is_seed(&self, shape: &Shape, lot: Lot, row: Row<'_>) -> bool {
+        if let Some(chosen) = self.seeds.of(shape.scan.table) {
+            return chosen.contains(&row.locator);
+        }
+        match self.settings.chosen(shape.scan.table) {
+            Chosen::All => true,
+            Chosen::Matching => row.matches,
+            Chosen::Share => {
+                let identity = row.keys.get(shape.identity).copied().flatten();
+                lot.wins(lot.draw(identity.unwrap_or_default()))
+            }
+        }
+    }
+
+    fn plan(self) -> Plan {
+        let missing = |wanted: &Wanted| wanted.values.values().filter(|it| !it.found).count();
+        let missing: Vec<u64> = self.wanted.iter().map(|it| missing(it) as u64).collect();
+        let key = |(at, key): (usize, &crate::ForeignKey)| {
+            let like = (key.references, key.referenced.clone());
+            let names = self.all.iter().position(|known| *known == like);
+            let missing = names.map_or(0, |names| missing[names]);
+            KeyPlan { references: self.references[at], missing }
+        };
+        Plan {
+            keys: self.catalogue.keys.iter().enumerate().map(key).collect(),
+            tables: self.taken.into_iter().map(table).collect(),
+        }
+    }
+}
+
+fn table(taken: Taken) -> TablePlan {
+    let needed = taken.needed.into_iter().enumerate().filter(|&(_, rows)| rows > 0);
+    let mut needed: Vec<(usize, u64)> = needed.collect();
+    needed.sort_by_key(|&(key, rows)| (std::cmp::Reverse(rows), key));
+    let rows = if taken.rows.len() as u64 == taken.source_rows {
+        Rows::All
+    } else {
+        let mut rows: Vec<u64> = taken.rows.into_iter().collect();
+        rows.sort_unstable();
+        Rows::At(rows)
+    };
+    TablePlan { source_rows: taken.source_rows, seeds: taken.seeds, needed, rows }
+}

@@ -1,0 +1,51 @@
+//! Which rows make a sample of a database whose foreign keys hold: the closure of seeds over keys.
+//!
+//! Seeds are chosen by a keyed hash of the primary key, so the same seed chooses the same rows, and
+//! a larger percentage only adds to them. Then tables are read from those that reference to those
+//! that are referenced, and each row that a taken row references is taken as well. What is kept in
+//! memory grows with the rows that are taken, not with those of the source.
+//!
+//! A [`Source`] hands over the columns of keys; this crate does no I/O. [`Mask`]
+//! replaces values of its rows so that the keys hold still.
+//!
+//! ```
+//! use blockstone_subset::mask::{Mask, Transform as _, file};
+//! use blockstone_subset::{Catalogue, Column, Table};
+//!
+//! let id = Column { name: "id".into(), type_name: "integer".into(), ..Column::default() };
+//! let table = Table { name: "public.customer".into(), columns: vec![id], ..Table::default() };
+//! let catalogue = Catalogue { tables: vec![table], keys: Vec::new() };
+//! let rules = file("masks.toml", "[[mask]]\ncolumn = \"customer.id\"\nmethod = \"hash\"")?;
+//! let mask = Mask::new(b"secret", &rules, &catalogue)?;
+//! let mut masked = Vec::new();
+//! mask.line(0, b"17", &mut masked)?;
+//! assert_ne!(masked, b"17");
+//! # Ok::<(), blockstone_subset::MaskError>(())
+//! ```
+
+mod catalogue;
+mod closure;
+pub mod expected;
+mod graph;
+mod hash;
+mod line;
+pub mod mask;
+mod naive;
+pub mod oracle;
+pub mod personal;
+mod plan;
+mod seeds;
+mod settings;
+mod shape;
+mod source;
+pub mod virtual_keys;
+
+pub use catalogue::{Catalogue, CatalogueError, Column, ForeignKey, Table, When};
+pub use closure::close;
+pub use graph::components;
+pub use mask::{Mask, MaskError, Transform};
+pub use naive::{NaiveKey, NaiveTable, Sampled, sample};
+pub use plan::{KeyPlan, Plan, Rows, TablePlan};
+pub use seeds::driver;
+pub use settings::{Chosen, Settings};
+pub use source::{Row, Scan, ScanKey, Source};

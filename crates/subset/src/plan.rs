@@ -1,0 +1,50 @@
+//! The rows that make the sample.
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// By table of the catalogue.
+    pub tables: Vec<TablePlan>,
+    /// By key of the catalogue.
+    pub keys: Vec<KeyPlan>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TablePlan {
+    pub source_rows: u64,
+    /// Rows that were chosen.
+    pub seeds: u64,
+    /// Rows that were added because a row references them, by key of the catalogue, largest first.
+    pub needed: Vec<(usize, u64)>,
+    pub rows: Rows,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rows {
+    All,
+    /// Their locators, in order.
+    At(Vec<u64>),
+}
+
+impl Default for Rows {
+    fn default() -> Self {
+        Self::At(Vec::new())
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeyPlan {
+    /// Rows of the sample that reference another.
+    pub references: u64,
+    /// Whether rows that are referenced were not found in the source. Their number is known for the
+    /// referenced key only, which several keys may share.
+    pub missing: u64,
+}
+
+impl TablePlan {
+    pub fn rows(&self) -> u64 {
+        match &self.rows {
+            Rows::All => self.source_rows,
+            Rows::At(rows) => rows.len() as u64,
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Seeds that are not chosen row by row: by their parent, or no more than some of each parent.
+
+use std::collections::{BinaryHeap, HashMap, HashSet};
+
+use crate::catalogue::Catalogue;
+use crate::graph::components;
+use crate::hash::{Lot, value};
+use crate::settings::{Chosen, Settings};
+use crate::shape::{Referenced, Shape, ValueMap, ValueSet};
+use crate::source::{Row, Source};
+
+/// The seeds of tables that were read for that.
+#[derive(Debug, Default)]
+pub struct Seeds(HashMap<usize, HashSet<u64>>);
+
+impl Seeds {
+    pub fn of(&self, table: usize) -> Option<&HashSet<u64>> {
+        self.0.get(&table)
+    }
+}
+
+/// The key by which a table follows its parent: the one to the largest table outside its own
+/// component that is not taken as a whole.
+pub fn driver(catalogue: &Catalogue, settings: &Settings, table: usize) -> Option<usize> {
+    let components = components(catalogue);
+    let own = components.iter().find(|component| component.contains(&table))?;
+    let keys = catalogue.keys.iter().enumerate();
+    keys.filter(|(_, key)| {
+        key.table == table
+            && !own.contains(&key.references)
+            && settings.chosen(key.references) != Chosen::All
+    })
+    .max_by_key(|(at, key)| {
+        (catalogue.tables[key.references].estimated_rows, std::cmp::Reverse(*at))
+    })
+    .map(|(at, _)| at)
+}
+
+pub fn choose<S: Source>(
+    source: &mut S,
+    catalogue: &Catalogue,
+    all: &[Referenced],
+    settings: &Settings,
+) -> Result<Seeds, S::Error> {
+    let mut seeds = Seeds::default();
+    if settings.cap.is_none() && !settings.stratified {
+        return Ok(seeds);
+    }
+    let count = catalogue.tables.len();
+    let follows = |table| settings.stratified.then(|| driver(catalogue, settings, table)).flatten();
+    let drivers: Vec<Option<usize>> = (0..count).map(follows).collect();
+    let mut parents: HashMap<usize, ValueSet> = HashMap::new();
+    for table in components(catalogue).into_iter().rev().flatten() {
+        let shape = Shape::new(catalogue, all, table, settings);
+        let leads = shape.referenced.iter().filter(|(names, _)| {
+            let follows = |key: usize| {
+                let key = &catalogue.keys[key];
+                all.get(*names) == Some(&(key.references, key.referenced.clone()))
+            };
+            drivers.iter().flatten().any(|&key| follows(key))
+        });
+        let leads: Vec<(usize, usize)> = leads.copied().collect();
+        let capped = settings.cap.is_some() && !shape.foreign.is_empty();
+        if settings.chosen(table) == Chosen::All
+            || !capped && leads.is_empty() && drivers[table].is_none()
+        {
+            continue;
+        }
+        let by = drivers[table]
+            .and_then(|driver| shape.foreign.iter().find(|(key, ..)| *key == driver))
+            .map(|&(_, position, names)| (position, names));
+        let lot = Lot::new(settings.percent, settings.seed, &catalogue.tables[table].name);
+        let mut choice = Choice::new(&shape, lot, settings);
+        let empty = ValueSet::default();
+        let follow = by.map(|(at, names)| (at, parents.get(&names).unwrap_or(&empty)));
+        source.scan(&shape.scan, &mut |row| choice.row(row, follow, &leads))?;
+        let (rows, keys) = choice.finish(leads.len());
+        for ((names, _), keys) in leads.iter().zip(keys) {
+            parents.entry(*names).or_default().extend(keys);
+        }
+        seeds.0.insert(table, rows);
+    }
+    Ok(seeds)
+}
+
+/// A row that may become a seed.
+struct Candidate {
+    locator: u64,
+    drawn: u64,
+    /// Its values of the keys that others follow.
+    keys: Vec<Option<u128>>,
+    parents: Vec<u128>,
+}
+
+/// Chooses the seeds of one table.
+struct Choice<'a> {
+    shape: &'a Shape,
+    lot: Lot,
+    settings: &'a Settings,
+    candidates: Vec<Candidate>,
+    /// By foreign key and parent: what its children drew, the largest on top.
+    children: Vec<ValueMap<BinaryHeap<(u64, u64)>>>,
+}
+
+impl<'a> Choice<'a> {
+    fn new(shape: &'a Shape, lot: Lot, settings: &'a Settings) -> Self {
+        let children = shape.foreign.iter().map(|_| ValueMap::default()).collect();
+        Self { shape, lot, settings, candidates: Vec::new(), children }
+    }
+
+    fn row(&mut self, row: Row<'_>, follow: Option<(usize, &ValueSet)>, leads: &[(usize, usize)]) {
+        let key = |position: usize| row.keys.get(position).copied().flatten();
+        let drawn = self.lot.draw(key(self.shape.identity).unwrap_or_default());
+        let followed = follow.and_then(|(at, seeds)| Some(seeds.contains(&value(key(at)?))));
+        let is_seed = match (self.settings.chosen(self.shape.scan.table), followed) {
+            (Chosen::Matching, _) => row.matches,
+            (_, Some(followed)) => followed,
+            (_, None) => self.lot.wins(drawn),
+        };
+        if !is_seed {
+            return;
+        }
+        let mut parents = Vec::new();
+        if let Some(cap) = self.settings.cap {
+            for (&(_, position, _), children) in self.shape.foreign.iter().zip(&mut self.children) {
+                let Some(parent) = key(position).map(value) else {
+                    parents.push(0);
+                    continue;
+                };
+                parents.push(parent);
+                let heap = children.entry(parent).or_default();
+                heap.push((drawn, row.locator));
+                if heap.len() > cap as usize {
+                    heap.pop();
+                }
+            }
+        }
+        let keys = leads.iter().map(|&(_, position)| key(position).map(value)).collect();
+        self.candidates.push(Candidate { locator: row.locator, drawn, keys, parents });
+    }
+
+    /// The seeds, and their values of each key that others follow.
+    fn finish(self, leads: usize) -> (HashSet<u64>, Vec<Vec<u128>>) {
+        let (mut rows, mut keys) = (HashSet::new(), vec![Vec::new(); leads]);
+        for candidate in self.candidates {
+            let own = (candidate.drawn, candidate.locator);
+            let mut places = candidate.parents.iter().zip(&self.children);
+            // Among those of its parent that drew the least.
+            let fits = places.all(|(parent, children)| {
+                children.get(parent).and_then(BinaryHeap::peek).is_none_or(|last| own <= *last)
+            });
+            if !fits {
+                continue;
+            }
+            rows.insert(candidate.locator);
+            for (keys, key) in keys.iter_mut().zip(candidate.keys) {
+                keys.extend(key);
+            }
+        }
+        (rows, keys)
+    }
+}

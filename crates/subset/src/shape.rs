@@ -1,0 +1,87 @@
+//! What is read of a table, and what each value of a row is for.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::catalogue::Catalogue;
+use crate::settings::{Chosen, Settings};
+use crate::source::{Scan, ScanKey};
+
+/// A key that others reference: a table and columns.
+pub type Referenced = (usize, Vec<usize>);
+
+/// All keys that are referenced, each once.
+pub fn referenced(catalogue: &Catalogue) -> Vec<Referenced> {
+    let mut all: Vec<Referenced> =
+        catalogue.keys.iter().map(|key| (key.references, key.referenced.clone())).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// The scan of a table, with positions in its keys.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    pub scan: Scan,
+    pub identity: usize,
+    /// Foreign keys of the table: the key, its position, and which referenced key it names.
+    pub foreign: Vec<(usize, usize, usize)>,
+    /// Keys of the table that are referenced: which one, and its position.
+    pub referenced: Vec<(usize, usize)>,
+}
+
+impl Shape {
+    pub fn new(
+        catalogue: &Catalogue,
+        all: &[Referenced],
+        table: usize,
+        settings: &Settings,
+    ) -> Self {
+        let own = catalogue.tables[table].identity.clone();
+        let mut keys = vec![ScanKey { like: (table, own.clone()), columns: own, when: None }];
+        let mut position = |key: ScanKey| {
+            keys.iter().position(|known| *known == key).unwrap_or_else(|| {
+                keys.push(key);
+                keys.len() - 1
+            })
+        };
+        let mut referenced = Vec::new();
+        for (at, (_, columns)) in all.iter().enumerate().filter(|(_, it)| it.0 == table) {
+            let key =
+                ScanKey { columns: columns.clone(), like: (table, columns.clone()), when: None };
+            referenced.push((at, position(key)));
+        }
+        let mut foreign = Vec::new();
+        for (at, key) in catalogue.keys.iter().enumerate().filter(|(_, key)| key.table == table) {
+            let like = (key.references, key.referenced.clone());
+            let Some(names) = all.iter().position(|known| *known == like) else { continue };
+            let key = ScanKey { columns: key.columns.clone(), like, when: key.when.clone() };
+            foreign.push((at, position(key), names));
+        }
+        let filtered = settings.chosen(table) == Chosen::Matching;
+        Self { scan: Scan { table, keys, filtered }, identity: 0, foreign, referenced }
+    }
+}
+
+/// Takes the bits of what is a hash already.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AsIs(u64);
+
+impl Hasher for AsIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
+        }
+    }
+
+    fn write_u128(&mut self, value: u128) {
+        self.0 = value as u64;
+    }
+}
+
+pub type ValueMap<T> = HashMap<u128, T, BuildHasherDefault<AsIs>>;
+pub type ValueSet = HashSet<u128, BuildHasherDefault<AsIs>>;

@@ -1,0 +1,4 @@
+//! Sources and destinations of subsets.
+
+pub mod manifest;
+pub mod postgres;

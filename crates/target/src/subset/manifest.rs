@@ -1,0 +1,197 @@
+//! What a directory with a subset holds: `subset.json`, from which it is loaded.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::sql::error::SqlError;
+
+pub const FILE: &str = "subset.json";
+pub const SCRIPT: &str = "load.sql";
+pub const BEFORE: &str = "schema-before.sql";
+pub const AFTER: &str = "schema-after.sql";
+pub const DATA: &str = "data";
+const VERSION: u32 = 1;
+/// Of a file that somebody may have put there.
+const BYTES_MAX: u64 = 64 << 20;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    pub version: u32,
+    pub tool_version: String,
+    /// Address without its password, and product with its version.
+    pub source: String,
+    pub product: String,
+    pub percent: f64,
+    pub seed: u64,
+    pub tables: Vec<TableEntry>,
+    pub files: Vec<DataFile>,
+    pub keys: Vec<KeyEntry>,
+    pub sequences: Vec<Sequence>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TableEntry {
+    pub schema: String,
+    pub name: String,
+    pub partitioned: bool,
+    pub source_rows: u64,
+    pub rows: u64,
+    /// Rows that were chosen.
+    pub seeds: u64,
+    /// Rows that were added, by the name of the key that references them.
+    pub needed: Vec<(String, u64)>,
+    /// As stored in the source; an estimate by rows.
+    pub bytes: Option<u64>,
+}
+
+/// Rows of a table, or of a partition, as lines of COPY's text format.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DataFile {
+    pub schema: String,
+    pub name: String,
+    pub columns: Vec<String>,
+    /// In the directory of data.
+    pub file: String,
+    pub rows: u64,
+    pub bytes: u64,
+}
+
+/// A foreign key; tables by their position in the list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeyEntry {
+    pub name: String,
+    pub table: usize,
+    pub columns: Vec<String>,
+    pub references: usize,
+    pub referenced: Vec<String>,
+    /// Only rows in which this column is this text have the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<(String, String)>,
+    /// Rows of the subset that reference another.
+    pub rows: u64,
+    /// Every row that is referenced was found in the source.
+    pub closed: bool,
+    /// The server of the source had it proved, or this program proved it.
+    pub valid: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sequence {
+    pub schema: String,
+    pub name: String,
+    pub last_value: i64,
+    pub is_called: bool,
+}
+
+impl Manifest {
+    pub fn new(source: String, product: String) -> Self {
+        Self {
+            version: VERSION,
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            source,
+            product,
+            percent: 0.0,
+            seed: 0,
+            tables: Vec::new(),
+            files: Vec::new(),
+            keys: Vec::new(),
+            sequences: Vec::new(),
+        }
+    }
+
+    /// Reads that of `dir`, and checks that what it names is there.
+    pub fn read(dir: &Path) -> Result<Self, SqlError> {
+        let path = dir.join(FILE);
+        let refuse = |why: String| SqlError::Program {
+            what: format!("read {}", path.display()),
+            why,
+            hint: "name a directory that `blockstone subset --from … DIR` wrote".to_owned(),
+        };
+        let found = std::fs::metadata(&path).map_err(|error| refuse(error.to_string()))?;
+        if !found.is_file() || found.len() > BYTES_MAX {
+            return Err(refuse("it is no file, or too large".to_owned()));
+        }
+        let text = std::fs::read(&path).map_err(|error| refuse(error.to_string()))?;
+        let read: Self =
+            serde_json::from_slice(&text).map_err(|error| refuse(error.to_string()))?;
+        if read.version != VERSION {
+            return Err(refuse(format!("it has version {}, not {VERSION}", read.version)));
+        }
+        for file in &read.files {
+            if file.file.contains('/') || file.file.starts_with('.') {
+                return Err(refuse(format!("{:?} is no name of a file", file.file)));
+            }
+            if !read.path(dir, file).is_file() {
+                return Err(refuse(format!("the file {DATA}/{} is missing", file.file)));
+            }
+        }
+        let has = |table: usize| table < read.tables.len();
+        for key in &read.keys {
+            let is_whole = key.columns.len() == key.referenced.len() && !key.columns.is_empty();
+            if !has(key.table) || !has(key.references) || !is_whole {
+                return Err(refuse(format!("the key {:?} names what is not there", key.name)));
+            }
+        }
+        Ok(read)
+    }
+
+    pub fn path(&self, dir: &Path, file: &DataFile) -> PathBuf {
+        dir.join(DATA).join(&file.file)
+    }
+
+    /// The text of its file.
+    pub fn text(&self) -> Result<String, SqlError> {
+        let text = serde_json::to_string_pretty(self);
+        text.map(|text| text + "\n").map_err(|error| SqlError::Program {
+            what: "write subset.json".to_owned(),
+            why: error.to_string(),
+            hint: "please report it".to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(FILE), text).unwrap();
+        Manifest::read(dir.path()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_a_directory_claims_is_not_believed() {
+        let mut one = Manifest::new("postgres://a/b".to_owned(), "PostgreSQL 15".to_owned());
+        assert!(refused("{").contains(FILE));
+        one.version = 9;
+        assert!(refused(&one.text().unwrap()).contains("version 9"));
+        one.version = VERSION;
+        let file = |name: &str| DataFile {
+            schema: "s".to_owned(),
+            name: "t".to_owned(),
+            columns: Vec::new(),
+            file: name.to_owned(),
+            rows: 0,
+            bytes: 0,
+        };
+        for (name, why) in [("../x", "no name"), (".x", "no name"), ("x", "is missing")] {
+            one.files = vec![file(name)];
+            assert!(refused(&one.text().unwrap()).contains(why), "{name}");
+        }
+        one.files.clear();
+        one.keys = vec![KeyEntry {
+            name: "k".to_owned(),
+            table: 3,
+            columns: vec!["a".to_owned()],
+            references: 0,
+            referenced: vec!["b".to_owned()],
+            rows: 0,
+            closed: true,
+            valid: true,
+            when: None,
+        }];
+        assert!(refused(&one.text().unwrap()).contains("not there"));
+    }
+}

@@ -1,0 +1,187 @@
+//! PostgreSQL, 13 and later, as a source and a destination of subsets. Of the source nothing but a
+//! snapshot is taken.
+
+mod catalogue;
+mod copied;
+mod dump;
+mod export;
+mod load;
+mod rows;
+
+use blockstone_subset::{Catalogue, Row, Scan, Source};
+use postgres::Client;
+
+use crate::postgres::VERSION_MIN;
+use crate::postgres::address::Address;
+use crate::postgres::views::value;
+use crate::sql::error::{During, SqlError};
+use crate::sql::host::ServerAddress;
+use catalogue::Known;
+pub use export::Exported;
+pub use load::{KeyProof, Loaded, Step, load, write_script};
+
+/// Values are compared by their text: it must not depend on the server's settings.
+const SETTINGS: &str = "
+    SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0;
+    SET row_security = off; SET DateStyle = 'ISO, YMD'; SET IntervalStyle = 'postgres';
+    SET TimeZone = 'UTC'; SET extra_float_digits = 3; SET bytea_output = 'hex'; SET jit = off";
+const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
+
+/// What is going on: words, rows of that so far. False ends the work.
+pub type Tell<'a> = dyn FnMut(&str, u64) -> bool + 'a;
+
+/// A database as one snapshot shows it.
+pub struct PostgresSource<'a> {
+    address: Address,
+    link: Client,
+    /// What other connections see the same by; none where the server exports no snapshot.
+    snapshot: Option<String>,
+    release: String,
+    version: u32,
+    known: Known,
+    catalogue: Catalogue,
+    conditions: Vec<Option<String>>,
+    tell: &'a mut Tell<'a>,
+}
+
+/// What follows `postgres:` in an address.
+fn parse(address: &str) -> Result<Address, SqlError> {
+    let (scheme, rest) = address.split_once(':').unwrap_or((address, ""));
+    if !["postgres", "postgresql"].contains(&scheme) {
+        return Err(SqlError::Address {
+            address: crate::sql::host::without_password(address),
+            why: format!("subsets of {scheme:?} are not supported"),
+            hint: "postgres://user@host/database",
+        });
+    }
+    Address::parse(rest)
+}
+
+fn connect(address: &Address) -> Result<(Client, u32, String), SqlError> {
+    let mut link = address.connect()?;
+    link.batch_execute(SETTINGS).during("set up the session")?;
+    let ask = "SELECT current_setting('server_version_num')::int, \
+               current_setting('server_version')";
+    let row = link.query_one(ask, &[]).during("query its version")?;
+    let version = u32::try_from(value::<i32>(&row, 0)?).unwrap_or(0) / 10_000;
+    let release: String = value(&row, 1)?;
+    if version < VERSION_MIN {
+        let hint = format!("PostgreSQL {VERSION_MIN} and later are supported");
+        let why = format!("it is version {release}");
+        return Err(SqlError::unsuitable(&address.name, why, hint));
+    }
+    Ok((link, version, release))
+}
+
+impl<'a> PostgresSource<'a> {
+    /// Connects, takes a snapshot and reads which tables and keys there are.
+    pub fn open(address: &str, tell: &'a mut Tell<'a>) -> Result<Self, SqlError> {
+        let address = parse(address)?;
+        let (mut link, version, release) = connect(&address)?;
+        link.batch_execute(BEGIN).during("begin a snapshot")?;
+        let exported = link.query_one("SELECT pg_export_snapshot()", &[]);
+        let snapshot = match exported {
+            Ok(row) => Some(value::<String>(&row, 0)?),
+            Err(error) if error.as_db_error().is_some() => {
+                let again = format!("ROLLBACK; {BEGIN}");
+                link.batch_execute(&again).during("begin a snapshot")?;
+                None
+            }
+            Err(error) => Err(SqlError::statement("export a snapshot", &error))?,
+        };
+        let (known, catalogue) = catalogue::read(&mut link, &address.name)?;
+        let conditions = vec![None; catalogue.tables.len()];
+        let source =
+            Self { address, link, snapshot, release, version, known, catalogue, conditions, tell };
+        Ok(source)
+    }
+
+    pub fn name(&self) -> &str {
+        &self.address.name
+    }
+
+    /// As in `PostgreSQL 17.6`.
+    pub fn product(&self) -> String {
+        format!("PostgreSQL {}", self.release)
+    }
+
+    /// Schema and name of a table, and whether it has partitions.
+    pub fn names(&self, table: usize) -> (&str, &str, bool) {
+        let known = &self.known.tables[table];
+        (&known.schema, &known.name, known.partitioned)
+    }
+
+    /// Whether other connections can read the same snapshot.
+    pub fn is_parallel(&self) -> bool {
+        self.snapshot.is_some()
+    }
+
+    /// Adds keys that only the user knows.
+    pub fn add_keys(
+        &mut self,
+        text: &str,
+        what: &str,
+    ) -> Result<(), blockstone_subset::CatalogueError> {
+        blockstone_subset::virtual_keys::add(&mut self.catalogue, text, what)
+    }
+
+    /// Rows of `table` are asked whether they match this condition.
+    pub fn set_condition(&mut self, table: usize, condition: &str) {
+        if let Some(place) = self.conditions.get_mut(table) {
+            *place = Some(condition.to_owned());
+        }
+    }
+
+    fn told(&mut self, text: &str, rows: u64) -> Result<(), SqlError> {
+        if (self.tell)(text, rows) { Ok(()) } else { Err(SqlError::Interrupted) }
+    }
+}
+
+impl Source for PostgresSource<'_> {
+    type Error = SqlError;
+
+    fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
+    }
+
+    fn scan(&mut self, scan: &Scan, each: &mut dyn FnMut(Row<'_>)) -> Result<(), SqlError> {
+        let name = self.catalogue.tables[scan.table].name.clone();
+        let text = format!("keys of {name}");
+        self.told(&text, 0)?;
+        let mut rows = 0;
+        let layout = rows::Layout::new(self, scan);
+        for part in 0..self.known.tables[scan.table].parts.len() {
+            let query = rows::scan_text(self, &layout, (scan.table, part));
+            let mut tell = |more: u64| {
+                rows += more;
+                (self.tell)(&text, rows)
+            };
+            rows::scan(&mut self.link, &query, &name, (&layout, part), &mut tell, each)?;
+        }
+        Ok(())
+    }
+
+    fn fetch(
+        &mut self,
+        scan: &Scan,
+        by: usize,
+        values: &[Box<[u8]>],
+        each: &mut dyn FnMut(Row<'_>),
+    ) -> Result<(), SqlError> {
+        let name = self.catalogue.tables[scan.table].name.clone();
+        self.told(&format!("rows of {name} by key"), values.len() as u64)?;
+        for part in 0..self.known.tables[scan.table].parts.len() {
+            rows::fetch(self, scan, by, values, part, each)?;
+        }
+        Ok(())
+    }
+}
+
+/// A name as SQL has it, whatever its characters.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn qualified(schema: &str, name: &str) -> String {
+    format!("{}.{}", quoted(schema), quoted(name))
+}

@@ -1,0 +1,250 @@
+//! Which tables and keys a database has.
+
+use std::collections::HashMap;
+
+use blockstone_subset::{Catalogue, Column, ForeignKey, Table};
+use postgres::Client;
+
+use super::qualified;
+use crate::postgres::views::value;
+use crate::sql::error::{During, SqlError};
+
+const TABLES: &str = include_str!("../../../sql/subset/postgres/tables.sql");
+const PARTS: &str = include_str!("../../../sql/subset/postgres/parts.sql");
+const COLUMNS: &str = include_str!("../../../sql/subset/postgres/columns.sql");
+const UNIQUE: &str = include_str!("../../../sql/subset/postgres/unique.sql");
+const KEYS: &str = include_str!("../../../sql/subset/postgres/keys.sql");
+/// Of a table, as a locator has room for.
+const PARTS_MAX: usize = 1 << 15;
+
+/// What only PostgreSQL's statements need of the tables, by their position in the catalogue.
+pub struct Known {
+    pub tables: Vec<KnownTable>,
+}
+
+pub struct KnownTable {
+    oid: u32,
+    pub schema: String,
+    pub name: String,
+    pub partitioned: bool,
+    pub parts: Vec<Part>,
+    /// Types without length, by column, domains resolved.
+    pub types: Vec<String>,
+    numbers: Vec<i16>,
+}
+
+/// What holds rows: the table itself, or a partition.
+pub struct Part {
+    pub schema: String,
+    pub name: String,
+}
+
+/// A relation as its own statements know it.
+type Places = HashMap<u32, usize>;
+
+pub fn read(link: &mut Client, server: &str) -> Result<(Known, Catalogue), SqlError> {
+    let mut known = Known { tables: Vec::new() };
+    let mut catalogue = Catalogue::default();
+    let mut refused = Vec::new();
+    for row in link.query(TABLES, &[]).during("list the tables")? {
+        let (schema, name): (String, String) = (value(&row, 1)?, value(&row, 2)?);
+        if !value::<bool>(&row, 5)? {
+            refused.push(qualified(&schema, &name));
+        }
+        catalogue.tables.push(Table {
+            name: format!("{schema}.{name}"),
+            estimated_rows: value::<Option<f64>>(&row, 4)?.map(|rows| rows as u64),
+            ..Table::default()
+        });
+        known.tables.push(KnownTable {
+            oid: value(&row, 0)?,
+            schema,
+            name,
+            partitioned: value(&row, 3)?,
+            parts: Vec::new(),
+            types: Vec::new(),
+            numbers: Vec::new(),
+        });
+    }
+    if let Some(first) = refused.first() {
+        let more = match refused.len() {
+            1 => String::new(),
+            count => format!(" and {} more tables", count - 1),
+        };
+        return Err(SqlError::unsuitable(
+            server,
+            format!("this user may not read {first}{more}"),
+            format!("GRANT SELECT ON {} TO this user", refused.join(", ")),
+        ));
+    }
+    lock(link, &known)?;
+    let mut places: Places = known.tables.iter().enumerate().map(|(at, it)| (it.oid, at)).collect();
+    let numbers = read_parts(link, server, &mut known, &mut catalogue, &mut places)?;
+    read_columns(link, &mut known, &mut catalogue)?;
+    read_unique(link, &known, &places, &mut catalogue)?;
+    read_keys(link, &known, (&places, &numbers), &mut catalogue)?;
+    Ok((known, catalogue))
+}
+
+/// Nobody changes the tables until all is read.
+fn lock(link: &mut Client, known: &Known) -> Result<(), SqlError> {
+    let names = known.tables.iter().map(|table| qualified(&table.schema, &table.name));
+    let names: Vec<String> = names.collect();
+    for names in names.chunks(500) {
+        let text = format!("LOCK TABLE {} IN ACCESS SHARE MODE", names.join(", "));
+        link.batch_execute(&text).during("lock the tables against changes of their columns")?;
+    }
+    Ok(())
+}
+
+fn oids(known: &Known) -> Vec<u32> {
+    known.tables.iter().map(|table| table.oid).collect()
+}
+
+/// Columns of partitions by their number, where a key may be declared on one of them.
+type Numbers = HashMap<u32, HashMap<i16, String>>;
+
+fn read_parts(
+    link: &mut Client,
+    server: &str,
+    known: &mut Known,
+    catalogue: &mut Catalogue,
+    places: &mut Places,
+) -> Result<Numbers, SqlError> {
+    let roots: Vec<u32> =
+        known.tables.iter().filter(|table| table.partitioned).map(|table| table.oid).collect();
+    let mut partitions = Vec::new();
+    for row in link.query(PARTS, &[&roots]).during("list the partitions")? {
+        let (root, oid): (u32, u32) = (value(&row, 0)?, value(&row, 1)?);
+        let (schema, name): (String, String) = (value(&row, 2)?, value(&row, 3)?);
+        let Some(&at) = places.get(&root) else { continue };
+        places.insert(oid, at);
+        partitions.push(oid);
+        if !value::<bool>(&row, 7)? {
+            continue;
+        }
+        if !value::<bool>(&row, 4)? {
+            return Err(SqlError::unsuitable(
+                server,
+                format!("the partition {} is a foreign table", qualified(&schema, &name)),
+                "detach it, or name the server that has its rows",
+            ));
+        }
+        let (rows, bytes): (Option<f64>, i64) = (value(&row, 5)?, value(&row, 6)?);
+        let table = &mut catalogue.tables[at];
+        let sum = table.bytes.unwrap_or(0).saturating_add(bytes as u64);
+        table.bytes = Some(sum);
+        table.estimated_rows = rows.map(|rows| table.estimated_rows.unwrap_or(0) + rows as u64);
+        known.tables[at].parts.push(Part { schema, name });
+    }
+    for (table, entry) in known.tables.iter_mut().zip(&mut catalogue.tables) {
+        if !table.partitioned {
+            let part = Part { schema: table.schema.clone(), name: table.name.clone() };
+            table.parts.push(part);
+            let ask = "SELECT pg_relation_size($1::oid)";
+            let row = link.query_one(ask, &[&table.oid]).during("query the size of a table")?;
+            entry.bytes = value::<Option<i64>>(&row, 0)?.map(|bytes| bytes as u64);
+        }
+        if table.parts.len() > PARTS_MAX {
+            return Err(SqlError::unsuitable(
+                server,
+                format!("{} has {} partitions", entry.name, table.parts.len()),
+                format!("up to {PARTS_MAX} are supported"),
+            ));
+        }
+    }
+    let mut numbers = Numbers::new();
+    for row in link.query(COLUMNS, &[&partitions]).during("list the columns")? {
+        let of = numbers.entry(value(&row, 0)?).or_default();
+        of.insert(value(&row, 1)?, value(&row, 2)?);
+    }
+    Ok(numbers)
+}
+
+fn read_columns(
+    link: &mut Client,
+    known: &mut Known,
+    catalogue: &mut Catalogue,
+) -> Result<(), SqlError> {
+    let own: Places = known.tables.iter().enumerate().map(|(at, it)| (it.oid, at)).collect();
+    for row in link.query(COLUMNS, &[&oids(known)]).during("list the columns")? {
+        let Some(&at) = own.get(&value::<u32>(&row, 0)?) else { continue };
+        known.tables[at].numbers.push(value(&row, 1)?);
+        known.tables[at].types.push(value(&row, 6)?);
+        catalogue.tables[at].columns.push(Column {
+            name: value(&row, 2)?,
+            type_name: value(&row, 3)?,
+            nullable: !value::<bool>(&row, 4)?,
+            generated: value(&row, 5)?,
+        });
+    }
+    Ok(())
+}
+
+/// The positions of columns by their numbers; none where one is not a column of users.
+fn positions(table: &KnownTable, numbers: &[i16]) -> Option<Vec<usize>> {
+    let position = |number: &i16| table.numbers.iter().position(|known| known == number);
+    numbers.iter().map(position).collect()
+}
+
+fn read_unique(
+    link: &mut Client,
+    known: &Known,
+    places: &Places,
+    catalogue: &mut Catalogue,
+) -> Result<(), SqlError> {
+    for row in link.query(UNIQUE, &[&oids(known)]).during("list the unique keys")? {
+        let Some(&at) = places.get(&value::<u32>(&row, 0)?) else { continue };
+        let numbers: Vec<i16> = value(&row, 1)?;
+        let Some(columns) = positions(&known.tables[at], &numbers) else { continue };
+        let table = &mut catalogue.tables[at];
+        let is_whole = columns.iter().all(|&column| !table.columns[column].nullable);
+        if table.identity.is_empty() && is_whole && !columns.is_empty() {
+            table.identity.clone_from(&columns);
+        }
+        table.unique.push(columns);
+    }
+    Ok(())
+}
+
+fn read_keys(
+    link: &mut Client,
+    known: &Known,
+    (places, numbers): (&Places, &Numbers),
+    catalogue: &mut Catalogue,
+) -> Result<(), SqlError> {
+    for row in link.query(KEYS, &[]).during("list the foreign keys")? {
+        let (child, parent): (u32, u32) = (value(&row, 1)?, value(&row, 3)?);
+        let (Some(&table), Some(&references)) = (places.get(&child), places.get(&parent)) else {
+            continue;
+        };
+        // Of a partition, the columns by their names in the whole table.
+        let side = |oid: u32, at: usize, wanted: &[i16]| match numbers.get(&oid) {
+            Some(names) if known.tables[at].oid != oid => {
+                let columns = &catalogue.tables[at].columns;
+                let position = |number: &i16| {
+                    let name = names.get(number)?;
+                    columns.iter().position(|column| column.name == *name)
+                };
+                wanted.iter().map(position).collect::<Option<Vec<_>>>()
+            }
+            _ => positions(&known.tables[at], wanted),
+        };
+        let (own, other): (Vec<i16>, Vec<i16>) = (value(&row, 2)?, value(&row, 4)?);
+        let sides = side(child, table, &own).zip(side(parent, references, &other));
+        let Some((columns, others)) = sides else { continue };
+        // A key of one partition says nothing about the rows of the others.
+        let is_of_part = known.tables[table].oid != child || known.tables[references].oid != parent;
+        catalogue.keys.push(ForeignKey {
+            name: value(&row, 0)?,
+            table,
+            columns,
+            references,
+            referenced: others,
+            is_virtual: false,
+            is_valid: value::<bool>(&row, 5)? && !is_of_part,
+            when: None,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,309 @@
+//! The rows of a plan, written into files by several readers of one snapshot.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use blockstone_subset::{Plan, Rows, Transform};
+use parking_lot::Mutex;
+use postgres::Client;
+
+use super::rows::io_error;
+use super::{BEGIN, PostgresSource, SETTINGS, qualified, quoted};
+use crate::postgres::address::Address;
+use crate::postgres::views::value;
+use crate::sql::error::{During, SqlError};
+use crate::sql::host::ServerAddress;
+use crate::subset::manifest::{DATA, DataFile, Sequence};
+
+const SEQUENCES: &str = include_str!("../../../sql/subset/postgres/sequences.sql");
+/// Rows that are asked for at once.
+const BATCH: usize = 10_000;
+const BUFFER_BYTES: usize = 1 << 18;
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What was written.
+#[derive(Debug)]
+pub struct Exported {
+    pub files: Vec<DataFile>,
+    pub readers: usize,
+}
+
+/// Rows of one table or partition.
+struct Job<'a> {
+    table: usize,
+    relation: String,
+    entry: DataFile,
+    /// None: all.
+    rows: Option<&'a [u64]>,
+}
+
+/// What the readers share.
+struct Shared<'a> {
+    dir: &'a Path,
+    transform: Option<&'a dyn Transform>,
+    jobs: &'a [Job<'a>],
+    next: AtomicUsize,
+    rows: AtomicU64,
+    ended: AtomicBool,
+    done: Mutex<Vec<(usize, DataFile)>>,
+    failed: Mutex<Option<SqlError>>,
+}
+
+impl Shared<'_> {
+    /// Takes on one table after the other.
+    fn work(&self, link: &mut Client) -> Result<(), SqlError> {
+        while !self.ended.load(Ordering::Relaxed) {
+            let at = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(job) = self.jobs.get(at) else { break };
+            let entry = write(link, job, self)?;
+            self.done.lock().push((at, entry));
+        }
+        Ok(())
+    }
+
+    /// The first error ends the work of all.
+    fn keep(&self, done: Result<(), SqlError>) {
+        if let Err(error) = done {
+            self.ended.store(true, Ordering::Relaxed);
+            self.failed.lock().get_or_insert(error);
+        }
+    }
+}
+
+fn file_error(path: &Path, source: io::Error) -> SqlError {
+    SqlError::File {
+        what: "write",
+        path: path.to_owned(),
+        source,
+        hint: "free some space, or name a directory on another file system",
+    }
+}
+
+impl PostgresSource<'_> {
+    fn jobs<'p>(&self, plan: &'p Plan) -> Vec<Job<'p>> {
+        let mut jobs = Vec::new();
+        for (table, known) in self.known.tables.iter().enumerate() {
+            let columns = self.catalogue.tables[table].columns.iter();
+            let columns = columns.filter(|column| !column.generated);
+            let columns: Vec<String> = columns.map(|column| column.name.clone()).collect();
+            for (at, part) in known.parts.iter().enumerate() {
+                let rows = match &plan.tables[table].rows {
+                    Rows::All => None,
+                    Rows::At(rows) => {
+                        let place =
+                            |part: usize| rows.partition_point(|row| row >> 48 < part as u64);
+                        Some(&rows[place(at)..place(at + 1)])
+                    }
+                };
+                let is_plain = |it: char| it.is_ascii_alphanumeric() || "_.-".contains(it);
+                let name = format!("{}.{}", part.schema, part.name);
+                let name: String =
+                    name.chars().take(100).map(|it| if is_plain(it) { it } else { '_' }).collect();
+                jobs.push(Job {
+                    table,
+                    relation: qualified(&part.schema, &part.name),
+                    entry: DataFile {
+                        schema: part.schema.clone(),
+                        name: part.name.clone(),
+                        columns: columns.clone(),
+                        file: format!("{:05}.{name}.copy", jobs.len() + 1),
+                        rows: 0,
+                        bytes: 0,
+                    },
+                    rows,
+                });
+            }
+        }
+        jobs
+    }
+
+    /// Writes the rows of `plan` into the directory of data in `dir`.
+    pub fn export(
+        &mut self,
+        plan: &Plan,
+        dir: &Path,
+        readers: usize,
+        transform: Option<&dyn Transform>,
+    ) -> Result<Exported, SqlError> {
+        let data = dir.join(DATA);
+        std::fs::create_dir(&data).map_err(|error| file_error(&data, error))?;
+        let jobs = self.jobs(plan);
+        let readers = if self.is_parallel() { readers.clamp(1, jobs.len().max(1)) } else { 1 };
+        let shared = Shared {
+            dir: &data,
+            transform,
+            jobs: &jobs,
+            next: AtomicUsize::new(0),
+            rows: AtomicU64::new(0),
+            ended: AtomicBool::new(false),
+            done: Mutex::new(Vec::new()),
+            failed: Mutex::new(None),
+        };
+        let (address, snapshot) = (&self.address, self.snapshot.as_deref());
+        let (link, tell) = (&mut self.link, &mut self.tell);
+        thread::scope(|scope| {
+            let other =
+                || shared.keep(open(address, snapshot).and_then(|mut it| shared.work(&mut it)));
+            let others: Vec<_> = (1..readers).map(|_| scope.spawn(other)).collect();
+            let own = scope.spawn(|| shared.keep(shared.work(link)));
+            while !own.is_finished() || others.iter().any(|other| !other.is_finished()) {
+                thread::sleep(LOOK);
+                if !tell("rows", shared.rows.load(Ordering::Relaxed)) {
+                    shared.keep(Err(SqlError::Interrupted));
+                }
+            }
+        });
+        if let Some(error) = shared.failed.into_inner() {
+            return Err(error);
+        }
+        let mut files = shared.done.into_inner();
+        files.sort_by_key(|(at, _)| *at);
+        self.check(plan, &jobs, &files)?;
+        Ok(Exported { files: files.into_iter().map(|(_, file)| file).collect(), readers })
+    }
+
+    /// Whether all rows of the plan were written.
+    fn check(
+        &self,
+        plan: &Plan,
+        jobs: &[Job<'_>],
+        files: &[(usize, DataFile)],
+    ) -> Result<(), SqlError> {
+        for (table, planned) in plan.tables.iter().enumerate() {
+            let own = files.iter().filter(|(at, _)| jobs[*at].table == table);
+            let rows: u64 = own.map(|(_, file)| file.rows).sum();
+            if rows != planned.rows() {
+                return Err(SqlError::Statement {
+                    what: format!("read the rows of {}", self.catalogue.tables[table].name),
+                    why: format!("{rows} came, {} were planned", planned.rows()),
+                    hint: "please report it, with the schema of the table".to_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the sequences stand.
+    pub fn sequences(&mut self) -> Result<Vec<Sequence>, SqlError> {
+        let mut all = Vec::new();
+        for row in self.link.query(SEQUENCES, &[]).during("list the sequences")? {
+            let (schema, name): (String, String) = (value(&row, 0)?, value(&row, 1)?);
+            let relation = qualified(&schema, &name);
+            if !value::<bool>(&row, 2)? {
+                return Err(SqlError::unsuitable(
+                    &self.address.name,
+                    format!("this user may not read the sequence {relation}"),
+                    format!("GRANT SELECT ON SEQUENCE {relation} TO this user"),
+                ));
+            }
+            let ask = format!("SELECT last_value, is_called FROM {relation}");
+            let row = self.link.query_one(&ask, &[]).during("read a sequence")?;
+            let (last_value, is_called) = (value(&row, 0)?, value(&row, 1)?);
+            all.push(Sequence { schema, name, last_value, is_called });
+        }
+        Ok(all)
+    }
+}
+
+/// Another reader of the same snapshot.
+fn open(address: &Address, snapshot: Option<&str>) -> Result<Client, SqlError> {
+    let mut link = address.connect()?;
+    link.batch_execute(SETTINGS).during("set up the session")?;
+    let snapshot = snapshot.unwrap_or_default().replace('\'', "''");
+    let begin = format!("{BEGIN}; SET TRANSACTION SNAPSHOT '{snapshot}'");
+    link.batch_execute(&begin).during("read the same snapshot")?;
+    Ok(link)
+}
+
+fn write(link: &mut Client, job: &Job<'_>, shared: &Shared<'_>) -> Result<DataFile, SqlError> {
+    let path = shared.dir.join(&job.entry.file);
+    let file = File::create_new(&path).map_err(|error| file_error(&path, error))?;
+    let columns = job.entry.columns.iter().map(|name| format!("t.{}", quoted(name)));
+    let columns = columns.collect::<Vec<_>>().join(", ");
+    let select = format!("SELECT {columns} FROM ONLY {} t", job.relation);
+    let output = BufWriter::with_capacity(BUFFER_BYTES, file);
+    let mut written = Written { job, shared, path, output, rows: 0, bytes: 0 };
+    match job.rows {
+        None => written.copy(link, &format!("COPY ({select}) TO STDOUT"))?,
+        Some(rows) => {
+            for batch in rows.chunks(BATCH) {
+                let place =
+                    |row: &u64| format!("\"({},{})\"", row >> 16 & 0xffff_ffff, row & 0xffff);
+                let places = batch.iter().map(place).collect::<Vec<_>>().join(",");
+                let condition = format!("t.ctid = ANY ('{{{places}}}'::tid[])");
+                written.copy(link, &format!("COPY ({select} WHERE {condition}) TO STDOUT"))?;
+            }
+        }
+    }
+    written.finish()
+}
+
+/// The file of a job.
+struct Written<'a> {
+    job: &'a Job<'a>,
+    shared: &'a Shared<'a>,
+    path: PathBuf,
+    output: BufWriter<File>,
+    rows: u64,
+    bytes: u64,
+}
+
+impl Written<'_> {
+    /// Appends what the server answers.
+    fn copy(&mut self, link: &mut Client, query: &str) -> Result<(), SqlError> {
+        let what = format!("read the rows of {}", self.job.relation);
+        let failed = |error: io::Error| io_error(&what, &error);
+        let reader = link.copy_out(query).during(&what)?;
+        let mut reader = BufReader::with_capacity(BUFFER_BYTES, reader);
+        let transform = self.shared.transform.filter(|it| it.applies(self.job.table));
+        let (mut row, mut changed) = (Vec::new(), Vec::new());
+        loop {
+            if self.shared.ended.load(Ordering::Relaxed) {
+                return Err(SqlError::Interrupted);
+            }
+            let piece = reader.fill_buf().map_err(failed)?;
+            if piece.is_empty() {
+                return Ok(());
+            }
+            let Some(transform) = transform else {
+                let length = piece.len();
+                self.append(piece)?;
+                reader.consume(length);
+                continue;
+            };
+            row.clear();
+            reader.read_until(b'\n', &mut row).map_err(failed)?;
+            changed.clear();
+            let fields = row.strip_suffix(b"\n").unwrap_or(&row);
+            transform.line(self.job.table, fields, &mut changed).map_err(|error| {
+                SqlError::Statement {
+                    what: format!("mask the rows of {}", self.job.relation),
+                    why: error.to_string(),
+                    hint: "mask this column with null, or with values in a file".to_owned(),
+                }
+            })?;
+            changed.push(b'\n');
+            self.append(&changed)?;
+        }
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<(), SqlError> {
+        let rows: u64 = bytes.iter().map(|&byte| u64::from(byte == b'\n')).sum();
+        self.output.write_all(bytes).map_err(|error| file_error(&self.path, error))?;
+        self.rows += rows;
+        self.bytes += bytes.len() as u64;
+        self.shared.rows.fetch_add(rows, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn finish(self) -> Result<DataFile, SqlError> {
+        let failed = |error| file_error(&self.path, error);
+        let file = self.output.into_inner().map_err(|error| failed(error.into_error()))?;
+        file.sync_data().map_err(failed)?;
+        Ok(DataFile { rows: self.rows, bytes: self.bytes, ..self.job.entry.clone() })
+    }
+}

@@ -1,0 +1,335 @@
+//! The columns of keys, of all rows of a table or of those with certain values.
+
+use std::io::BufReader;
+
+use blockstone_subset::{Row, Scan};
+use postgres::error::SqlState;
+use postgres::types::{FromSql, ToSql, Type};
+use postgres::{Client, Row as Answer};
+
+use super::copied::Tuples;
+use super::{PostgresSource, qualified, quoted};
+use crate::sql::error::{During, SqlError};
+
+/// Rows after which the work says how far it is.
+const TELL_ROWS: u64 = 1 << 16;
+const BUFFER_BYTES: usize = 1 << 18;
+
+/// How the values of a type are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Integer,
+    Uuid,
+    Numeric,
+    Float,
+    /// Equal whatever the case of its letters.
+    Caseless,
+    Text,
+    /// By what the type writes.
+    Other,
+}
+
+fn kind(type_name: &str) -> Kind {
+    match type_name {
+        "smallint" | "integer" | "bigint" | "oid" => Kind::Integer,
+        "uuid" => Kind::Uuid,
+        "numeric" => Kind::Numeric,
+        "real" | "double precision" => Kind::Float,
+        "text" | "character varying" | "character" | "bpchar" | "name" => Kind::Text,
+        other if other.ends_with("citext") => Kind::Caseless,
+        _ => Kind::Other,
+    }
+}
+
+/// A column as it is compared: equal values have the same bytes.
+fn compared(column: &str, like: &str) -> String {
+    match kind(like) {
+        Kind::Integer => format!("({column})::bigint"),
+        Kind::Uuid => format!("({column})::uuid"),
+        Kind::Numeric => format!("trim_scale(({column})::numeric)::text"),
+        Kind::Float => format!("(({column})::{like} + 0.0)::text"),
+        Kind::Caseless => format!("lower(({column})::text)"),
+        Kind::Text => format!("({column})::text"),
+        Kind::Other => format!("({column})::{like}::text"),
+    }
+}
+
+/// The condition that the column equals a value of the list, by an index where that is possible.
+fn matches(column: &str, like: &str, given: &str) -> String {
+    match kind(like) {
+        Kind::Integer => format!("{column} = {given}::bigint"),
+        Kind::Uuid | Kind::Numeric => format!("{column} = {given}::{like}"),
+        Kind::Text if like != "character" => format!("{column} = {given}::{like}"),
+        _ => format!("{} = {given}", compared(column, like)),
+    }
+}
+
+/// The condition that the column, as text, is this.
+pub fn condition(column: &str, is: &str) -> String {
+    format!("({column})::text = {}", literal(is))
+}
+
+/// Text in SQL, whatever the server's settings.
+fn literal(text: &str) -> String {
+    format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+}
+
+/// Which columns are asked for, each once, and where each key has its own.
+pub struct Layout {
+    columns: Vec<String>,
+    keys: Vec<Vec<usize>>,
+    condition: Option<usize>,
+}
+
+impl Layout {
+    pub fn new(source: &PostgresSource<'_>, scan: &Scan) -> Self {
+        let columns = vec!["t.ctid".to_owned()];
+        let mut layout = Self { columns, keys: Vec::new(), condition: None };
+        for key in &scan.keys {
+            let places = if key.columns.is_empty() {
+                vec![layout.place("sha256(convert_to(t::text, 'UTF8'))".to_owned())]
+            } else {
+                let name = |column: usize| {
+                    let table = &source.catalogue.tables[scan.table];
+                    format!("t.{}", quoted(&table.columns[column].name))
+                };
+                let when = key.when.as_ref().map(|when| condition(&name(when.column), &when.is));
+                let compared = key.columns.iter().zip(&key.like.1).map(|(column, like)| {
+                    let like = &source.known.tables[key.like.0].types[*like];
+                    let value = compared(&name(*column), like);
+                    match &when {
+                        Some(when) => format!("CASE WHEN {when} THEN {value} END"),
+                        None => value,
+                    }
+                });
+                compared.map(|column| layout.place(column)).collect()
+            };
+            layout.keys.push(places);
+        }
+        if let Some(condition) = source.conditions[scan.table].as_ref().filter(|_| scan.filtered) {
+            // A comment at its end does not hide what follows.
+            layout.condition = Some(layout.place(format!("(({condition}\n) IS TRUE)")));
+        }
+        layout
+    }
+
+    fn place(&mut self, column: String) -> usize {
+        let known = self.columns.iter().position(|known| *known == column);
+        known.unwrap_or_else(|| {
+            self.columns.push(column);
+            self.columns.len() - 1
+        })
+    }
+}
+
+fn from(source: &PostgresSource<'_>, table: usize, part: usize) -> String {
+    let part = &source.known.tables[table].parts[part];
+    format!("ONLY {} t", qualified(&part.schema, &part.name))
+}
+
+pub fn scan_text(
+    source: &PostgresSource<'_>,
+    layout: &Layout,
+    (table, part): (usize, usize),
+) -> String {
+    let (columns, from) = (layout.columns.join(", "), from(source, table, part));
+    format!("COPY (SELECT {columns} FROM {from}) TO STDOUT (FORMAT binary)")
+}
+
+/// Where a row lies: partition, block, and place in the block.
+fn locator(part: usize, ctid: Option<&[u8]>) -> Option<u64> {
+    let ctid: [u8; 6] = ctid?.try_into().ok()?;
+    // Block and place lie one after the other.
+    let place = ctid.iter().fold(0, |place, &byte| place << 8 | u64::from(byte));
+    Some((part as u64) << 48 | place)
+}
+
+/// The values of keys, put together of fields.
+#[derive(Default)]
+struct Keys {
+    bytes: Vec<u8>,
+    places: Vec<Option<(usize, usize)>>,
+}
+
+impl Keys {
+    /// Hands over a row whose fields `field` has; the first is its place.
+    fn hand_over<'f>(
+        &mut self,
+        layout: &Layout,
+        locator: u64,
+        field: impl Fn(usize) -> Option<&'f [u8]>,
+        each: &mut dyn FnMut(Row<'_>),
+    ) {
+        self.bytes.clear();
+        self.places.clear();
+        for key in &layout.keys {
+            let begin = self.bytes.len();
+            let mut is_whole = true;
+            for &at in key {
+                match field(at) {
+                    Some(value) => {
+                        self.bytes.extend((value.len() as u32).to_be_bytes());
+                        self.bytes.extend(value);
+                    }
+                    None => is_whole = false,
+                }
+            }
+            self.places.push(is_whole.then_some((begin, self.bytes.len())));
+        }
+        let condition = layout.condition.and_then(&field);
+        let matches = condition.is_some_and(|value| value == [1]);
+        let keys: Vec<Option<&[u8]>> =
+            self.places.iter().map(|place| place.map(|(from, to)| &self.bytes[from..to])).collect();
+        each(Row { locator, keys: &keys, matches });
+    }
+}
+
+pub fn io_error(what: &str, error: &std::io::Error) -> SqlError {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<postgres::Error>()) {
+        Some(inner) => SqlError::statement(what, inner),
+        None => SqlError::Statement {
+            what: what.to_owned(),
+            why: error.to_string(),
+            hint: "see the server's log".to_owned(),
+        },
+    }
+}
+
+/// Why the server reads nothing, with a hint that fits.
+fn refused(what: &str, filtered: bool, error: &postgres::Error) -> SqlError {
+    let code = error.code().map_or("", SqlState::code);
+    match SqlError::statement(what, error) {
+        SqlError::Statement { what, why, .. } if code == "42501" => SqlError::Statement {
+            what,
+            why,
+            hint: "name the owner of the table, or a user with BYPASSRLS".to_owned(),
+        },
+        SqlError::Statement { what, why, .. } if filtered && code.starts_with("42") => {
+            SqlError::Statement { what, why, hint: "check the condition of --where".to_owned() }
+        }
+        other => other,
+    }
+}
+
+pub fn scan(
+    link: &mut Client,
+    query: &str,
+    name: &str,
+    (layout, part): (&Layout, usize),
+    tell: &mut dyn FnMut(u64) -> bool,
+    each: &mut dyn FnMut(Row<'_>),
+) -> Result<(), SqlError> {
+    let what = format!("read the keys of {name}");
+    let failed = |error: std::io::Error| io_error(&what, &error);
+    let reader =
+        link.copy_out(query).map_err(|error| refused(&what, layout.condition.is_some(), &error))?;
+    let mut tuples = Tuples::new(BufReader::with_capacity(BUFFER_BYTES, reader)).map_err(failed)?;
+    let mut keys = Keys::default();
+    let mut untold = 0;
+    while tuples.next().map_err(failed)? {
+        let Some(locator) = locator(part, tuples.field(0)) else { continue };
+        keys.hand_over(layout, locator, |at| tuples.field(at), each);
+        untold += 1;
+        if untold == TELL_ROWS {
+            if !tell(untold) {
+                return Err(SqlError::Interrupted);
+            }
+            untold = 0;
+        }
+    }
+    tell(untold);
+    Ok(())
+}
+
+/// Bytes of a field, whatever its type.
+struct Raw<'a>(&'a [u8]);
+
+impl<'a> FromSql<'a> for Raw<'a> {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+        Ok(Self(raw))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
+fn raw(answer: &Answer, at: usize) -> Option<&[u8]> {
+    answer.try_get::<_, Option<Raw<'_>>>(at).ok().flatten().map(|raw| raw.0)
+}
+
+/// The fields of a key's value, as text.
+fn fields(mut value: &[u8], kinds: &[Kind]) -> Option<Vec<String>> {
+    let mut all = Vec::new();
+    for kind in kinds {
+        let (length, rest) = value.split_at_checked(4)?;
+        let length = u32::from_be_bytes(length.try_into().ok()?) as usize;
+        let (field, rest) = rest.split_at_checked(length)?;
+        value = rest;
+        all.push(match kind {
+            Kind::Integer => i64::from_be_bytes(field.try_into().ok()?).to_string(),
+            Kind::Uuid => {
+                let value = u128::from_be_bytes(field.try_into().ok()?);
+                format!("{value:032x}")
+            }
+            _ => String::from_utf8(field.to_vec()).ok()?,
+        });
+    }
+    Some(all)
+}
+
+/// The rows of one part of a table whose key has one of `values`.
+pub fn fetch(
+    source: &mut PostgresSource<'_>,
+    scan: &Scan,
+    by: usize,
+    values: &[Box<[u8]>],
+    part: usize,
+    each: &mut dyn FnMut(Row<'_>),
+) -> Result<(), SqlError> {
+    let Some(key) = scan.keys.get(by) else { return Ok(()) };
+    let table = &source.catalogue.tables[scan.table];
+    let likes = key.like.1.iter().map(|&like| source.known.tables[key.like.0].types[like].as_str());
+    let likes: Vec<&str> = likes.collect();
+    let kinds: Vec<Kind> = likes.iter().map(|like| kind(like)).collect();
+    let mut lists: Vec<Vec<String>> = vec![Vec::new(); kinds.len()];
+    for fields in values.iter().filter_map(|value| fields(value, &kinds)) {
+        for (list, field) in lists.iter_mut().zip(fields) {
+            list.push(field);
+        }
+    }
+    let given: Vec<String> = (1..=lists.len()).map(|at| format!("${at}::text[]")).collect();
+    let names: Vec<String> = (1..=lists.len()).map(|at| format!("v{at}")).collect();
+    let equal = key.columns.iter().zip(&likes).zip(&names).map(|((&column, like), name)| {
+        let column = format!("t.{}", quoted(&table.columns[column].name));
+        matches(&column, like, &format!("w.{name}"))
+    });
+    let layout = Layout::new(source, scan);
+    let text = format!(
+        "SELECT {} FROM unnest({}) AS w({}) JOIN {} ON {}",
+        layout.columns.join(", "),
+        given.join(", "),
+        names.join(", "),
+        from(source, scan.table, part),
+        equal.collect::<Vec<_>>().join(" AND ")
+    );
+    let what = format!("read rows of {} by key", table.name);
+    let parameters: Vec<&(dyn ToSql + Sync)> =
+        lists.iter().map(|list| list as &(dyn ToSql + Sync)).collect();
+    let mut keys = Keys::default();
+    for answer in source.link.query(&text, &parameters).during(&what)? {
+        let Some(locator) = locator(part, raw(&answer, 0)) else { continue };
+        keys.hand_over(&layout, locator, |at| raw(&answer, at), each);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_cannot_end_early() {
+        assert_eq!(condition("t.\"a\"", "Po'st\\"), "(t.\"a\")::text = E'Po''st\\\\'");
+    }
+}
