@@ -69,6 +69,7 @@ mod wrong_unit;
 
 use blockstone_base::coherence::CoherenceFindings;
 use blockstone_base::copy::CopyFindings;
+use blockstone_base::database::LOAD;
 use blockstone_base::direct::DirectFindings;
 use blockstone_base::durability::{Cuts, DurabilityFindings, Stage};
 use blockstone_base::metadata::MetadataFindings;
@@ -123,6 +124,8 @@ pub enum Check {
         series: &'static [&'static str],
         check: fn(&Observed) -> Judgement,
     },
+    /// Of the history that a database kept of its load. It applies to imports that have it.
+    Imported(fn(&Observed) -> Judgement),
     Scan(fn(&ScanCase) -> Judgement),
     Claim(fn(&Claim) -> Judgement),
     /// Of what `check direct` found on a path, or of processes.
@@ -181,6 +184,7 @@ impl Check {
             Self::Calibration(_) | Self::Target(_) => &[Subject::Calibration],
             Self::Run(_) => &[Subject::Run],
             Self::Observed { .. } => &[Subject::Run, Subject::Watch],
+            Self::Imported(_) => &[Subject::Watch],
             Self::Scan(_) => &[Subject::Scan],
             Self::Claim(_) => &[Subject::Claim],
             Self::Direct(_) | Self::DirectPath(_) | Self::OpenFiles(_) => &[Subject::Direct],
@@ -219,6 +223,9 @@ impl Rule {
             }
             (Check::Observed { series, check }, Evidence::Watch(observed)) => {
                 series.iter().any(|probe| observed.saw(probe)).then(|| check(observed))
+            }
+            (Check::Imported(check), Evidence::Watch(observed)) => {
+                observed.saw(LOAD.probe).then(|| check(observed))
             }
             (Check::Scan(check), Evidence::Scan(case)) => Some(check(case)),
             (Check::Claim(check), Evidence::Claim(claim)) => Some(check(claim)),

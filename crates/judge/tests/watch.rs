@@ -71,7 +71,7 @@ impl Host {
             probe("cached_files", &[levels("cached_bytes unseen_files")]),
             probe("processes", &[levels("processes")]),
             probe(
-                "load",
+                "database_load",
                 &[
                     counts("elapsed_ns read_ios read_bytes function_read_ios"),
                     counts("function_read_bytes db_time_ns cpu_ns waits_ns"),
@@ -115,7 +115,7 @@ impl Host {
                     maybe(load.cpu_s.map(|it| it * second)),
                     by_end(load.waits_s * second),
                 ];
-                history.push("load", t_ns, "SALES/1", cells);
+                history.push("database_load", t_ns, "SALES/1", cells);
             }
             for role in &self.roles {
                 history.push("processes", t_ns, role, vec![Cell::Value(1)]);

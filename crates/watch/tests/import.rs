@@ -8,6 +8,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use blockstone_base::database::OF_LOAD;
 use blockstone_record::Recording;
 use blockstone_record::manifest::End;
 use blockstone_testkit::require;
@@ -563,7 +564,7 @@ begin,end,database,instance,reads_per_s,writes_per_s,cpu_s,cores
 
 /// From the rows of a load: the hour of the day in which an interval begins, and requests a second.
 fn loads(history: &History, object: &str) -> Vec<(f64, f64, Option<f64>)> {
-    let rows: Vec<_> = history.rows("load").filter(|row| row.object == object).collect();
+    let rows: Vec<_> = history.rows("database_load").filter(|row| row.object == object).collect();
     let interval = |pair: &[blockstone_view::Sample<'_>]| {
         let grown = |column| Some(pair[1].number(column)? - pair[0].number(column)?);
         let seconds = grown("elapsed_ns").filter(|elapsed_ns| *elapsed_ns > 0.0)? / 1e9;
@@ -594,13 +595,18 @@ fn a_load_is_read_with_its_gap_and_what_is_unknown_and_needs_no_recording() {
     assert_eq!(loads(&history, "SALES/1"), expected);
     assert_eq!(loads(&history, "SALES/2").len(), 1);
     let whole = history.whole().unwrap();
-    assert_eq!(whole.moved("load", "SALES/1", "read_ios"), Err(Missing::Unknown), "over the gap");
-    assert_eq!(whole.moved("load", "SALES/1", "redo_bytes"), Err(Missing::NotInVersion));
+    assert_eq!(
+        whole.moved("database_load", "SALES/1", "read_ios"),
+        Err(Missing::Unknown),
+        "over the gap"
+    );
+    assert_eq!(whole.moved("database_load", "SALES/1", "redo_bytes"), Err(Missing::NotInVersion));
 
     let direct = Import::read(&[path]).unwrap().history().unwrap();
     assert!(direct.ticks().eq(history.ticks()));
     assert_eq!(direct.imported(), history.imported());
-    for probe in ["load", "load_statement", "load_advice", "load_statistic"] {
+    for schema in OF_LOAD {
+        let probe = schema.probe;
         let rows = |history: &History| format!("{:?}", history.rows(probe).collect::<Vec<_>>());
         assert_eq!(rows(&direct), rows(&history), "{probe}");
     }

@@ -9,7 +9,7 @@ use crate::column::{Column, Schema, Unit};
 /// row in which nothing is measured stands inside every gap. Rates are increases divided by the
 /// increase of `elapsed_ns`, not by the difference of the snapshots' times, which are rounded.
 pub const LOAD: Schema = Schema {
-    probe: "load",
+    probe: "database_load",
     doc: "The load of a database instance between snapshots that its own history kept.",
     columns: &[
         DB.time("elapsed_ns", "Exact length of the intervals between snapshots."),
@@ -69,7 +69,7 @@ pub const LOAD: Schema = Schema {
 
 /// Statements that did most in an interval; the object is `database/instance/statement`.
 pub const LOAD_STATEMENT: Schema = Schema {
-    probe: "load_statement",
+    probe: "database_load_statement",
     doc: "Statements that a database's own history names as its largest.",
     columns: &[
         DB.count("executions", "Executions."),
@@ -84,7 +84,7 @@ pub const LOAD_STATEMENT: Schema = Schema {
 /// What the database expects of another size of its buffer cache; the object is
 /// `database/instance/pool/size in bytes`.
 pub const LOAD_ADVICE: Schema = Schema {
-    probe: "load_advice",
+    probe: "database_load_advice",
     doc: "Physical reads that a database expects with other sizes of its buffer cache.",
     columns: &[
         level("size_ppm", Unit::Ppm, "This size, as a share of the present one."),
@@ -95,7 +95,7 @@ pub const LOAD_ADVICE: Schema = Schema {
 /// Statistics as the database names them, of those that account for storage that filters; the
 /// object is `database/instance/statistic`.
 pub const LOAD_STATISTIC: Schema = Schema {
-    probe: "load_statistic",
+    probe: "database_load_statistic",
     doc: "Statistics of a database about its I/O, by the database's own names.",
     columns: &[DB.count("total", "What it counted, in the unit that its name implies.")],
 };
@@ -105,4 +105,19 @@ pub const OF_LOAD: &[&Schema] = &[&LOAD, &LOAD_STATEMENT, &LOAD_ADVICE, &LOAD_ST
 
 const fn level(name: &'static str, unit: Unit, doc: &'static str) -> Column {
     DB.level(name, unit, doc)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ALL, MONITORED, OF_SESSIONS};
+    use super::*;
+
+    #[test]
+    fn no_other_series_has_these_names() {
+        let others = ALL.iter().chain(MONITORED).chain(OF_SESSIONS).chain([&&crate::load::SERIES]);
+        let others: Vec<&str> = others.map(|schema| schema.probe).collect();
+        for schema in OF_LOAD {
+            assert!(!others.contains(&schema.probe), "{}", schema.probe);
+        }
+    }
 }

@@ -37,8 +37,8 @@ INSERT INTO line SELECT id, place, placed FROM orders, generate_series(1, 2) pla
 CREATE TABLE gift (line_order uuid, line_place int, line_at date, mood mood,
     FOREIGN KEY (line_order, line_place, line_at) REFERENCES line ON DELETE CASCADE);
 INSERT INTO gift SELECT order_id, place, at, 'busy' FROM line WHERE place = 2;
-CREATE TABLE "Odd ""names"""."Log, {child}" ("Text" text, kind mood);
-INSERT INTO "Odd ""names"""."Log, {child}" SELECT 'event ' || i, 'busy' FROM generate_series(1, 2000) i;
+CREATE TABLE "Odd ""names"""."COPY {child} FROM STDIN" ("Text" text, kind mood);
+INSERT INTO "Odd ""names"""."COPY {child} FROM STDIN" SELECT 'event ' || i, 'busy' FROM generate_series(1, 2000) i;
 CREATE TABLE animal (id int PRIMARY KEY, country code);
 CREATE TABLE dog (tricks int REFERENCES customer (id), PRIMARY KEY (id)) INHERITS (animal);
 ALTER TABLE animal ADD FOREIGN KEY (country) REFERENCES country;

@@ -25,7 +25,7 @@ pub(super) const RULE: Rule = Rule {
             sessions waited for.",
     next: "Take requests from the statistics of the instance, which is what every figure here \
            does; take the need of processors from the host's busy time.",
-    checks: &[Check::Observed { series: &[LOAD.probe], check }],
+    checks: &[Check::Imported(check)],
 };
 
 const APART_MAX: f64 = 1.5;

@@ -181,7 +181,7 @@ impl Loading<'_, '_> {
             hint: "write the subset again",
         })?;
         let mut input = BufReader::with_capacity(BUFFER_BYTES, input);
-        let mut writer = self.link.copy_in(&copy_text(file)).during(&what)?;
+        let mut writer = self.link.copy_in(&copy_text("COPY", file, "STDIN")).during(&what)?;
         let (mut rows, mut told) = (0, 0_u64);
         loop {
             let piece = input.fill_buf().map_err(|error| io_error(&what, &error))?;
@@ -280,11 +280,11 @@ fn orphans_text(manifest: &Manifest, key: &KeyEntry) -> String {
     )
 }
 
-fn copy_text(file: &DataFile) -> String {
+fn copy_text(word: &str, file: &DataFile, from: &str) -> String {
     let columns: Vec<String> = file.columns.iter().map(|name| quoted(name)).collect();
     let columns =
         if columns.is_empty() { String::new() } else { format!(" ({})", columns.join(", ")) };
-    format!("COPY {}{columns} FROM STDIN (FREEZE)", qualified(&file.schema, &file.name))
+    format!("{word} {}{columns} FROM {from} (FREEZE)", qualified(&file.schema, &file.name))
 }
 
 /// The same load as a script for psql, to be run in the directory.
@@ -294,10 +294,9 @@ pub fn write_script(dir: &Path, manifest: &Manifest) -> Result<(), SqlError> {
          \\set ON_ERROR_STOP on\nBEGIN;\n\\i {BEFORE}\n"
     );
     for file in &manifest.files {
-        let copy = copy_text(file).replace("FROM STDIN", &format!("FROM '{DATA}/{}'", file.file));
+        let copy = copy_text("\\copy", file, &format!("'{DATA}/{}'", file.file));
         // A name with a line break would end the command.
-        let copy = copy.replace("COPY", "copy").replace('\n', " ");
-        text.extend([format!("\\{copy}\n")]);
+        text.extend([copy.replace('\n', " "), "\n".to_owned()]);
     }
     for sequence in &manifest.sequences {
         let name = qualified(&sequence.schema, &sequence.name).replace('\'', "''");
