@@ -69,6 +69,7 @@ pub fn read(link: &mut Client, server: &str) -> Result<(Known, Catalogue), SqlEr
     if let Some(first) = refused.first() {
         let more = match refused.len() {
             1 => String::new(),
+            2 => " and one more table".to_owned(),
             count => format!(" and {} more tables", count - 1),
         };
         return Err(SqlError::unsuitable(
