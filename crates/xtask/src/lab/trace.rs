@@ -202,22 +202,24 @@ fn of_trace(trace: &Value) -> Result<Figures> {
 
 /// What PostgreSQL counted for sessions.
 fn of_session(run: &Value) -> Result<Figures> {
-    let (executions, row) = (executions(run)?, role(run, "session")?);
-    let mean_ns = row["read_service_ns_mean"].as_f64().context("find the time of a read")?;
-    let reads = row["read_ios"].as_f64().context("find the reads")? / executions;
-    Ok(Figures { executions, reads, read_us: Some(reads * mean_ns / 1e3) })
+    let (executions, reads) = (executions(run)?, reads_of(run, "session")?);
+    // PostgreSQL 16 and later time the reads of sessions by themselves.
+    let mean_ns = reads["service_ns_mean"].as_f64();
+    let reads = reads["ios"].as_f64().context("find the reads")? / executions;
+    Ok(Figures { executions, reads, read_us: mean_ns.map(|mean_ns| reads * mean_ns / 1e3) })
 }
 
 /// What `InnoDB` counted; it has no time of reads.
 fn of_server(run: &Value) -> Result<Figures> {
     let executions = executions(run)?;
-    let reads = role(run, "server")?["read_ios"].as_f64().context("find the reads")?;
+    let reads = reads_of(run, "server")?["ios"].as_f64().context("find the reads")?;
     Ok(Figures { executions, reads: reads / executions, read_us: None })
 }
 
-fn role<'a>(run: &'a Value, role: &str) -> Result<&'a Value> {
-    let rows = run["tables"]["io-roles"].as_array().context("find the roles")?;
-    rows.iter().find(|row| row["role"] == role).with_context(|| format!("find the role {role}"))
+fn reads_of<'a>(run: &'a Value, name: &str) -> Result<&'a Value> {
+    let mut roles = run["roles"].as_array().context("find the roles")?.iter();
+    let role = roles.find(|role| role["name"] == name);
+    Ok(&role.with_context(|| format!("find the role {name}"))?["reads"])
 }
 
 /// Statements of the window.
