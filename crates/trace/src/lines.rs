@@ -6,6 +6,14 @@ use crate::model::Trace;
 /// Longer lines are cut: a dump of a value must not take the memory.
 pub const LINE_BYTES: usize = 1 << 20;
 
+/// No count, time or size of a log is larger; sums of such numbers stay finite.
+const NUMBER_MAX: f64 = 1e15;
+
+/// Whether a number can be a count, a time or a size.
+pub fn is_sane(value: f64) -> bool {
+    (0.0..=NUMBER_MAX).contains(&value)
+}
+
 /// What takes lines.
 pub trait Lines {
     /// The next line, without its end.

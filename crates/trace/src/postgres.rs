@@ -11,7 +11,7 @@ mod text_plan;
 use std::collections::HashMap;
 
 use crate::format::{Format, Options};
-use crate::lines::{Lined, Lines};
+use crate::lines::{Lined, Lines, is_sane};
 use crate::model::{Component, Kind, Trace};
 use crate::normal::{self, Dialect};
 use crate::tally::{Cost, Execution, Named, Tally};
@@ -82,7 +82,7 @@ impl Log {
             return;
         };
         let Some((number, rest)) = rest.split_once(" ms") else { return };
-        let Some(ms) = number.parse().ok().filter(|ms: &f64| ms.is_finite() && *ms >= 0.0) else {
+        let Some(ms) = number.parse().ok().filter(|ms: &f64| is_sane(*ms)) else {
             self.skipped += 1;
             return;
         };

@@ -6,7 +6,7 @@
 
 use crate::format::{Format, Options};
 use crate::instant;
-use crate::lines::{Lined, Lines};
+use crate::lines::{Lined, Lines, is_sane};
 use crate::model::{Component, Kind, Trace};
 use crate::normal::{self, Dialect};
 use crate::tally::{Cost, Execution, Named, Tally};
@@ -183,7 +183,7 @@ impl Entry {
             let Some(key) = word.strip_suffix(':') else { continue };
             // A value may be empty, as the schema of who has chosen none.
             let Some(value) = words.next_if(|next| !next.ends_with(':')) else { continue };
-            let seconds = value.parse::<f64>().ok().filter(|it| it.is_finite() && *it >= 0.0);
+            let seconds = value.parse::<f64>().ok().filter(|it| is_sane(*it));
             let field = match key {
                 "Thread_id" => {
                     self.session = session(value);

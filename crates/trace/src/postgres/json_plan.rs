@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::node::{Node, Plan};
+use crate::lines::is_sane;
 
 /// Nothing if it is no plan.
 pub fn read(body: &str) -> Option<Plan> {
@@ -16,7 +17,7 @@ pub fn read(body: &str) -> Option<Plan> {
 /// The depth is bounded by the parser of JSON.
 fn node(keys: &Map<String, Value>) -> Node {
     let text = |key: &str| keys.get(key).and_then(Value::as_str);
-    let number = |key: &str| keys.get(key).and_then(Value::as_f64).filter(|it| it.is_finite());
+    let number = |key: &str| keys.get(key).and_then(Value::as_f64).filter(|it| is_sane(*it));
     let sum = |names: [&str; 4]| {
         let known = names.iter().filter_map(|name| number(name));
         known.fold(None, |sum: Option<f64>, value| Some(sum.unwrap_or(0.0) + value))

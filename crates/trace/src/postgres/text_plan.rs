@@ -1,6 +1,7 @@
 //! `auto_explain.log_format = text`.
 
 use super::node::{NODES_MAX, Node, Plan};
+use crate::lines::is_sane;
 
 /// Nothing if it is no plan.
 pub fn read(body: &str) -> Option<Plan> {
@@ -118,7 +119,7 @@ fn sums(text: &str, names: [&str; 3]) -> [f64; 3] {
 }
 
 fn number(text: &str) -> Option<f64> {
-    text.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0)
+    text.parse().ok().filter(|value: &f64| is_sane(*value))
 }
 
 /// Puts nodes under those that are indented less. Each is finished when one follows that is not

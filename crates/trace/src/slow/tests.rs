@@ -146,3 +146,13 @@ fn what_is_too_much_to_tell_apart_is_counted_together() {
     assert_eq!((others.executions, trace.statements.len()), (3.0, 3));
     assert!(trace.notes[0].contains("more than 2"));
 }
+
+#[test]
+fn a_number_that_no_log_has_is_unknown() {
+    for bad in ["# Query_time: 1e300", "# Query_time: 0 Log_slow_rate_limit: 1e308"] {
+        let of = |times: &str| format!("# User@Host: a[a] @ localhost []\n{times}\nselect 1;\n");
+        let good = of("# Query_time: 1.5  Lock_time: 0.0  Rows_sent: 1  Rows_examined: 1");
+        let trace = read(&(good + &of(bad)));
+        assert!(trace.components.values().all(|spent| spent.ns.is_finite()), "{bad}");
+    }
+}
