@@ -8,7 +8,7 @@ use crate::table::{Table, joined};
 
 /// Lines of headings above a line of dashes at most.
 const HEAD_LINES: usize = 4;
-/// A line of so many dashes and nothing else ends a table.
+/// A line of at least this many dashes, and nothing else, ends a table.
 const END_DASHES: usize = 40;
 /// From this column on, what stands in front of the first dashes is a column too.
 const INDENT: usize = 8;

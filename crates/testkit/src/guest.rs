@@ -63,9 +63,9 @@ const POWER: &str = "power";
 const REQUESTS: &str = "requests";
 
 /// The first program of the machine. QEMU's own network has the host at 10.0.2.2. There is no
-/// mount.nfs, which would look up addresses: the kernel is given them. Nor is there a mountd, which
-/// the kernel's server would ask what it exports: it is told before it asks, that one directory is
-/// the root (`fsid=0`, `insecure`, `no_subtree_check`).
+/// mount.nfs to look up addresses, so the kernel is given them. There is no mountd to answer what
+/// the kernel's server exports, so its caches are filled in advance: one directory, the root
+/// (`fsid=0`, `insecure`, `no_subtree_check`).
 const INIT: &str = r#"#!/bin/busybox sh
 /bin/busybox --install -s /bin
 export PATH=/bin HOST=10.0.2.2 DISK=/dev/nvme0n1 NO_COLOR=1

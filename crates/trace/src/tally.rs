@@ -88,7 +88,7 @@ impl Tally {
     }
 
     /// Counts an execution under the id of its statement, which `named` names the first time.
-    /// Returns whether the statement is told apart.
+    /// Returns false if the statement was counted among the others, because there are too many.
     pub fn add(
         &mut self,
         session: &str,

@@ -12,7 +12,7 @@ pub const BEFORE: &str = "schema-before.sql";
 pub const AFTER: &str = "schema-after.sql";
 pub const DATA: &str = "data";
 const VERSION: u32 = 1;
-/// Of a file that somebody may have put there.
+/// Largest manifest that is read: the directory may come from elsewhere.
 const BYTES_MAX: u64 = 64 << 20;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
