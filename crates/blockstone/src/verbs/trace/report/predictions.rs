@@ -1,12 +1,13 @@
 //! What would change the response time, and what the storage could do.
 
-use blockstone_base::load::{Access, LoadSpec, Op};
+use blockstone_base::load::{Access, LoadSpec};
 use blockstone_base::row;
 use blockstone_base::table::{
     Heading, Measure, Merge, Table, column, count, flow, happened, ratio, text, time,
 };
 use blockstone_base::units::{Bytes, format_ns, thousands};
 use blockstone_judge::Findings;
+use blockstone_record::manifest::Group;
 use blockstone_report::Section;
 use blockstone_trace::{
     Component, Prediction, RowSource, Spent, Statement, Trace, array_size, cache_hits, memory_cost,
@@ -38,7 +39,9 @@ impl Measured {
     /// The reads of a calibration that no rule condemns.
     pub fn of(recording: String, findings: &Findings) -> Self {
         let stands = findings.points.iter().filter(|point| point.condemned_by.is_empty());
-        let reads = stands.filter(|point| point.load.op == Op::Read && point.background.is_none());
+        // Other groups read from memory on purpose, or with the null engine.
+        let of_device = |group: &Group| matches!(group, Group::RandomRead | Group::LargeRead);
+        let reads = stands.filter(|point| of_device(&point.group) && point.background.is_none());
         let points = reads.map(|point| MeasuredRead {
             load: point.load.clone(),
             ns_p50: point.latency.ns_p50.value,
