@@ -46,7 +46,7 @@ fn a_stated_need_is_held_against_disks() {
     {
         assert!(text.contains(line), "{line}: {text}");
     }
-    let drive = "blockstone run --rate 5000 --work-unit 1 --update-pct 100";
+    let drive = "blockstone run --rate 5000 --work-unit 1 --update-pct 50";
     assert!(text.contains(drive), "{text}");
 }
 
