@@ -24,6 +24,14 @@ pub struct Mix {
     pub damaged: u64,
 }
 
+/// The write that the first sector is of.
+pub fn sequence(bytes: &[u8]) -> Option<u64> {
+    match stamp::read(bytes.chunks(SECTOR).next()?) {
+        Sector::Stamped(found, _) => Some(found.sequence),
+        Sector::Zeros | Sector::Damaged => None,
+    }
+}
+
 /// Looks at the bytes where the block of `expected` belongs, whatever sequence it has there; fewer
 /// bytes than a block are an end of the file within it.
 pub fn content(bytes: &[u8], block_bytes: usize, expected: &Stamp) -> Content {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use blockstone_base::durability::{
-    Description, DurabilityFindings, Points, Stage, Stream, StreamFindings, Testimony,
+    Description, DurabilityFindings, Pattern, Points, Stage, Stream, StreamFindings, Testimony,
 };
 use blockstone_measure::Observer;
 
@@ -13,7 +13,7 @@ use super::client::Client;
 use super::examine::of_chain;
 use super::fates::{self, Known, Observed};
 use super::found::{self, Content};
-use super::layout::{self, WINDOW};
+use super::layout::{self, BLOCK_MAX, WINDOW};
 use super::ledger::{CONCLUSIVE, LOST};
 use super::medium::{Medium, StreamReader, stamp_of};
 use crate::CheckError;
@@ -116,10 +116,22 @@ impl One<'_> {
         let hashes: BTreeMap<u64, u64> = self.points.newest.iter().copied().collect();
         let (pattern, last) = (self.stream.pattern, self.points.last);
         let observe = |sequence: u64| {
-            let place = layout::place(self.number, pattern, sequence);
+            let mut place = layout::place(self.number, pattern, sequence);
             let stamp = stamp_of(self.run, self.number, &place, sequence);
+            let mut block_bytes = place.bytes;
+            if pattern == Pattern::Rename {
+                // The file may be that of a later write, whose size is another.
+                place.bytes = BLOCK_MAX as u64;
+            }
             let content = match reader.read(&place) {
-                Ok(bytes) => found::content(bytes, place.bytes as usize, &stamp),
+                Ok(bytes) => {
+                    if pattern == Pattern::Rename
+                        && let Some(found) = found::sequence(bytes)
+                    {
+                        block_bytes = layout::block_bytes(found);
+                    }
+                    found::content(bytes, block_bytes as usize, &stamp)
+                }
                 Err(error) => {
                     let text = error.to_string();
                     unreadable.get_or_insert(text.lines().next().unwrap_or_default().to_owned());
@@ -132,5 +144,35 @@ impl One<'_> {
             (layout::first_checked(pattern, last)..=last).map(observe).collect();
         let known = Known { last, started: last.saturating_add(WINDOW + 1) };
         fates::judge(self.stream, known, &blocks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::durability::Method;
+
+    use super::super::medium::StreamWriter;
+    use super::*;
+
+    #[test]
+    fn writes_that_the_witness_did_not_hear_of_are_no_damage() {
+        for pattern in Pattern::ALL {
+            let dir = tempfile::tempdir().unwrap();
+            let medium = Medium::of(dir.path(), false);
+            medium.begin(7).unwrap();
+            let stream = Stream { method: Method::Fsync, pattern: *pattern };
+            let mut writer = StreamWriter::prepare(&medium, 7, (0, stream)).unwrap();
+            let mut newest = Vec::new();
+            for sequence in 1..=9 {
+                let hash = writer.write(sequence).unwrap();
+                let points = Points { last: sequence - 1, newest: newest.clone() };
+                newest.push((sequence, hash));
+                let reader = StreamReader::new(&medium, 0).unwrap();
+                let one = One { run: 7, number: 0, stream, points: &points };
+                let found = one.judge(reader, &mut None);
+                let bad = found.lost + found.torn + found.misplaced + found.torn_in_flight;
+                assert_eq!(bad, 0, "{sequence}: {}", found.evidence);
+            }
+        }
     }
 }
