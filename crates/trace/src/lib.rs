@@ -22,7 +22,6 @@ mod instant;
 mod lines;
 mod model;
 mod normal;
-mod normalise;
 mod oracle;
 mod postgres;
 mod reader;
@@ -40,7 +39,6 @@ pub use model::{
     By, Component, Histogram, Kind, RoundTrips, RowSource, Session, Spent, Statement,
     StatementPart, Trace,
 };
-pub use normalise::normalise;
 pub use reader::{Reader, read};
 pub use registry::{FORMATS, recognise};
 pub use what_if::{Prediction, array_size, cache_hits, round_trip, single_block_reads};

@@ -1,35 +1,45 @@
 //! Text of a statement → the same text for all statements that differ in their values only.
 
-/// What is kept of a text: enough to recognise the statement, too little to fill the memory.
-const TEXT_BYTES: usize = 2048;
+/// What is kept of a text to show it: too little to fill the memory.
+const SHOWN_BYTES: usize = 2048;
 
-/// Whose SQL it is: quotes and comments differ.
+/// What is compared of a normalised text: columns that an application lists may fill kilobytes
+/// before statements differ.
+const COMPARED_BYTES: usize = 64 << 10;
+
+/// Whose SQL it is: quotes, comments and words differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     MySql,
+    Oracle,
     Postgres,
 }
 
 /// The text in small letters, without comments, with `?` for each literal and `?+` for a list of
-/// them.
+/// them. Hints stay: they choose the plan.
 pub fn normalised(sql: &str, dialect: Dialect) -> String {
-    let mut scan = Scan { sql: sql.as_bytes(), at: 0, dialect, out: String::new() };
-    while scan.at < scan.sql.len() && scan.out.len() < TEXT_BYTES {
+    let mut scan =
+        Scan { sql: sql.as_bytes(), at: 0, dialect, out: String::new(), open: Vec::new() };
+    while scan.at < scan.sql.len() && scan.out.len() < COMPARED_BYTES {
         scan.step();
     }
     scan.out.truncate(scan.out.trim_end_matches([' ', ';']).len());
     scan.out
 }
 
-/// The text as it is, as far as it is kept.
-pub fn kept(sql: &str) -> String {
-    let end = (0..=sql.len().min(TEXT_BYTES)).rev().find(|at| sql.is_char_boundary(*at));
-    sql[..end.unwrap_or(0)].trim_end_matches([' ', ';', '\n']).to_owned()
+/// The beginning of a text, as far as it is shown.
+pub fn shown(sql: &str) -> String {
+    let end = sql.floor_char_boundary(SHOWN_BYTES);
+    sql[..end].trim_end_matches([' ', ';', '\n']).to_owned()
 }
 
 /// The id of a statement: the hash of its normalised text.
 pub fn id(normalised: &str) -> String {
-    format!("{:016x}", xxhash_rust::xxh3::xxh3_64(normalised.as_bytes()))
+    format!("{:016x}", hash(normalised))
+}
+
+pub fn hash(normalised: &str) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(normalised.as_bytes())
 }
 
 struct Scan<'a> {
@@ -37,15 +47,17 @@ struct Scan<'a> {
     at: usize,
     dialect: Dialect,
     out: String,
+    /// Where the parentheses stand that are open.
+    open: Vec<usize>,
 }
 
 impl Scan<'_> {
     fn step(&mut self) {
         let byte = self.sql[self.at];
         match byte {
-            b'-' if self.follows(b"--") => self.skip_line(),
-            b'#' if self.dialect == Dialect::MySql => self.skip_line(),
-            b'/' if self.follows(b"/*") => self.skip_comment(),
+            b'-' if self.follows(b"--") => self.line(),
+            b'#' if self.dialect == Dialect::MySql => self.line(),
+            b'/' if self.follows(b"/*") => self.comment(),
             b'\'' => self.string(byte),
             b'"' if self.dialect == Dialect::MySql => self.string(byte),
             b'"' | b'`' => self.identifier(byte),
@@ -55,7 +67,13 @@ impl Scan<'_> {
                 self.at += 1;
                 self.space();
             }
+            b'(' => {
+                self.open.push(self.out.len());
+                self.out.push('(');
+                self.at += 1;
+            }
             b')' => self.close(),
+            b'$' | b'#' | b':' if self.dialect == Dialect::Oracle => self.word(),
             _ if is_word(byte) => self.word(),
             _ => {
                 self.out.push(char::from(byte));
@@ -74,16 +92,35 @@ impl Scan<'_> {
         }
     }
 
-    fn skip_line(&mut self) {
+    /// A comment to the end of the line.
+    fn line(&mut self) {
         let rest = &self.sql[self.at..];
-        self.at += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        let length = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        if rest.starts_with(b"--+") && self.dialect == Dialect::Oracle {
+            // The line's end ends the hint, and stays.
+            let length = rest.len().min(length + 1);
+            self.push(length);
+        } else {
+            self.at += length;
+        }
     }
 
-    fn skip_comment(&mut self) {
+    fn comment(&mut self) {
         let rest = &self.sql[self.at..];
-        let end = memchr::memmem::find(rest, b"*/").map_or(rest.len(), |end| end + 2);
-        self.at += end;
-        self.space();
+        let length = memchr::memmem::find(&rest[2..], b"*/").map_or(rest.len(), |end| end + 4);
+        if rest.starts_with(b"/*+") && self.dialect != Dialect::Postgres {
+            self.push(length);
+        } else {
+            self.at += length;
+            self.space();
+        }
+    }
+
+    /// Takes some bytes as they are.
+    fn push(&mut self, length: usize) {
+        let taken = &self.sql[self.at..self.at + length];
+        self.out.push_str(&String::from_utf8_lossy(taken));
+        self.at += length;
     }
 
     /// A literal from its opening quote to the closing one; a doubled quote is a part of it.
@@ -114,9 +151,7 @@ impl Scan<'_> {
     fn identifier(&mut self, quote: u8) {
         let rest = &self.sql[self.at + 1..];
         let end = memchr::memchr(quote, rest).map_or(rest.len(), |end| end + 1);
-        let end = self.at + 1 + end;
-        self.out.push_str(&String::from_utf8_lossy(&self.sql[self.at..end]));
-        self.at = end;
+        self.push(1 + end);
     }
 
     /// A parameter `$1`, or a literal between two equal tags such as `$$` or `$body$`.
@@ -154,14 +189,35 @@ impl Scan<'_> {
 
     fn word(&mut self) {
         let rest = &self.sql[self.at..];
-        let length = rest.iter().take_while(|byte| is_word(**byte)).count();
+        let of_word = |byte: &u8| {
+            is_word(*byte) || self.dialect == Dialect::Oracle && matches!(byte, b'$' | b'#' | b':')
+        };
+        let length = rest.iter().position(|byte| !of_word(byte)).unwrap_or(rest.len());
         let word = String::from_utf8_lossy(&rest[..length]).to_lowercase();
-        // The type of a literal, such as x'0f', is a part of it.
-        let typed = matches!(word.as_str(), "x" | "b" | "n") && rest.get(length) == Some(&b'\'');
-        if !typed {
-            self.out.push_str(&word);
-        }
+        let quote = rest.get(length) == Some(&b'\'');
         self.at += length;
+        match word.as_str() {
+            "q" | "nq" if quote && self.dialect == Dialect::Oracle => self.delimited(),
+            // The type of a literal, such as x'0f', is a part of it.
+            "x" | "b" | "n" if quote => {}
+            _ => self.out.push_str(&word),
+        }
+    }
+
+    /// What follows the `q` of `q'[it's]'`: it ends with the delimiter and a quote.
+    fn delimited(&mut self) {
+        let rest = &self.sql[self.at + 1..];
+        let ends = match rest.first() {
+            Some(b'[') => *b"]'",
+            Some(b'(') => *b")'",
+            Some(b'{') => *b"}'",
+            Some(b'<') => *b">'",
+            Some(&other) => [other, b'\''],
+            None => *b"''",
+        };
+        let end = rest.get(1..).and_then(|body| memchr::memmem::find(body, &ends));
+        self.at += end.map_or(1 + rest.len(), |end| end + 4);
+        self.literal();
     }
 
     /// A literal; after another one and a comma it only makes a list of it.
@@ -185,7 +241,7 @@ impl Scan<'_> {
             self.out.push('+');
         }
         self.out.push(')');
-        let Some(open) = opening(&self.out) else { return };
+        let Some(open) = self.open.pop().filter(|open| *open < self.out.len()) else { return };
         let group = &self.out[open..];
         let before = self.out[..open].trim_end().strip_suffix(',').map(str::trim_end);
         if let Some(before) = before
@@ -195,19 +251,6 @@ impl Scan<'_> {
             self.out.truncate(length);
         }
     }
-}
-
-/// Where the list opens that the text ends with.
-fn opening(text: &str) -> Option<usize> {
-    let mut depth = 0_usize;
-    text.bytes().rposition(|byte| {
-        match byte {
-            b')' => depth += 1,
-            b'(' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        depth == 0
-    })
 }
 
 fn is_word(byte: u8) -> bool {
@@ -241,17 +284,40 @@ mod tests {
         assert_eq!(postgres(r"select 'a\', $1, $q$it's$q$ from t"), "select ?+ from t");
         assert_eq!(postgres(r"select E'a\'b' from t"), "select ? from t");
         assert_eq!(postgres(r#"select a #> '{b}' from "T""#), r#"select a #> ? from "T""#);
+        let oracle = |sql| normalised(sql, Dialect::Oracle);
+        assert_eq!(oracle("SELECT x#, :1, :B2 FROM v$a1 -- c\n"), "select x#, :1, :b2 from v$a1");
+        assert_eq!(oracle("select /*+ Full(t) */ /* c */ 1"), "select /*+ Full(t) */ ?");
+        assert_eq!(
+            oracle("select --+ Full\n 1.5e3 from \"a 'b\" ;"),
+            "select --+ Full\n ? from \"a 'b\""
+        );
+        assert_eq!(
+            oracle("where b = 'it''s' or c = q'[it's]' or d = nQ'!x'!'"),
+            "where b = ? or c = ? or d = ?"
+        );
+    }
+
+    #[test]
+    fn long_texts_that_differ_at_their_end_are_two_statements() {
+        let columns = "column_name, ".repeat(1_000);
+        let of =
+            |column| normalised(&format!("select {columns}1 where {column} = 2"), Dialect::MySql);
+        assert_ne!(id(&of("a")), id(&of("b")));
+        assert_eq!(shown(&of("a")), shown(&of("b")));
     }
 
     #[test]
     fn what_does_not_end_ends_with_the_text() {
-        for sql in ["'", "'\\", "\"", "`a", "$a$b", "$", "/*", "--", "1e", "((", ")", "x'"] {
-            for dialect in [Dialect::MySql, Dialect::Postgres] {
+        for sql in [
+            "'", "'\\", "\"", "`a", "$a$b", "$", "/*", "/*+", "/*/", "--", "--+", "1e", "((", ")",
+            "x'", "q'", "q'[", "q''", ":",
+        ] {
+            for dialect in [Dialect::MySql, Dialect::Oracle, Dialect::Postgres] {
                 let _ = normalised(sql, dialect);
             }
         }
         let long = format!("insert into t values {}", "(f(1)),".repeat(100_000));
-        assert!(normalised(&long, Dialect::MySql).len() < TEXT_BYTES + 64);
-        assert_eq!(kept("é").len(), 2);
+        assert!(normalised(&long, Dialect::MySql).len() < COMPARED_BYTES + 64);
+        assert_eq!(shown("é").len(), 2);
     }
 }

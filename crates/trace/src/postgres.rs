@@ -175,7 +175,7 @@ impl Log {
     fn named(&self, sql: &str) -> Named {
         let text = normal::normalised(sql, Dialect::Postgres);
         let id = normal::id(&text);
-        Named { id, text: if self.options.keep_text { normal::kept(sql) } else { text } }
+        Named { id, text: normal::shown(if self.options.keep_text { sql } else { &text }) }
     }
 
     fn of_plans(self) -> Trace {

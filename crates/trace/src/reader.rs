@@ -5,7 +5,7 @@ use std::io::Read;
 use crate::error::TraceError;
 use crate::format::{Format, LogReader, Options};
 use crate::model::{Kind, Trace};
-use crate::normalise::normalise;
+use crate::normal::{self, Dialect};
 use crate::registry::recognise;
 
 /// Bytes that are looked at to recognise a format.
@@ -69,8 +69,7 @@ impl Reader {
                 let mut trace = inner.finish();
                 if format.kind == Kind::OracleSql && !self.options.keep_text {
                     for statement in &mut trace.statements {
-                        let text = normalise(statement.text.as_bytes());
-                        statement.text = String::from_utf8_lossy(&text).into_owned();
+                        statement.text = normal::normalised(&statement.text, Dialect::Oracle);
                     }
                 }
                 Ok(Trace { kind: trace.kind.or(Some(format.kind)), ..trace })

@@ -169,7 +169,7 @@ impl Log {
         let keep_text = self.options.keep_text;
         let named = || Named {
             id: id.clone(),
-            text: if keep_text { normal::kept(&entry.sql) } else { normalised },
+            text: normal::shown(if keep_text { &entry.sql } else { &normalised }),
         };
         self.tally.add(&entry.session, &id, named, &execution);
     }

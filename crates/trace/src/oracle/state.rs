@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use memchr::memmem;
 
 use crate::format::Limits;
-use crate::normalise::normalise;
+use crate::normal::{self, Dialect};
 
 use super::bytes;
 use super::counts::{Counts, Ticks};
@@ -205,7 +205,10 @@ impl State {
         let text = text.trim_ascii_end();
         let key = match header.sql_id {
             Some(id) => Key::SqlId(id),
-            None => Key::Hash(xxhash_rust::xxh3::xxh3_64(&normalise(text))),
+            None => {
+                let text = String::from_utf8_lossy(text);
+                Key::Hash(normal::hash(&normal::normalised(&text, Dialect::Oracle)))
+            }
         };
         let session = &self.sessions[self.current as usize];
         let texts = session.cursors.get(&header.cursor).map_or(0, |it| it.texts);
