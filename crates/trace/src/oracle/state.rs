@@ -203,12 +203,11 @@ impl State {
     /// The text of a cursor's statement.
     pub fn define(&mut self, header: &Header, text: &[u8]) {
         let text = text.trim_ascii_end();
-        let key = match header.sql_id {
-            Some(id) => Key::SqlId(id),
-            None => {
-                let text = String::from_utf8_lossy(text);
-                Key::Hash(normal::hash(&normal::normalised(&text, Dialect::Oracle)))
-            }
+        let key = if let Some(id) = header.sql_id {
+            Key::SqlId(id)
+        } else {
+            let text = String::from_utf8_lossy(text);
+            Key::Hash(normal::hash(&normal::normalised(&text, Dialect::Oracle)))
         };
         let session = &self.sessions[self.current as usize];
         let texts = session.cursors.get(&header.cursor).map_or(0, |it| it.texts);
