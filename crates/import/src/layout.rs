@@ -21,8 +21,15 @@ pub struct Layout {
     pub(crate) read: fn(&Source<'_>) -> Result<Report, ImportError>,
 }
 
-pub const ALL: &[&Layout] =
-    &[&awr::HTML, &global::HTML, &awr::TEXT, &statspack::TEXT, &miner::MINER, &csv::CSV];
+pub const ALL: &[&Layout] = &[
+    &awr::HTML,
+    &global::HTML,
+    &awr::TEXT,
+    &global::TEXT,
+    &statspack::TEXT,
+    &miner::MINER,
+    &csv::CSV,
+];
 
 /// Reports of the same makers that have no load over time: what their beginning contains, what
 /// they are, and what to give instead.
@@ -51,11 +58,6 @@ const REFUSED: &[(&[&str], &str, &str)] = &[
         &["workload repository sql report", "awr sql report"],
         "a report of one statement",
         "give the AWR report of the same time",
-    ),
-    (
-        &["workload repository report (rac)", "workload repository rac report"],
-        "the text report of a whole cluster",
-        "give it as HTML, or the reports of its instances",
     ),
 ];
 

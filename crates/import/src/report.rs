@@ -9,8 +9,9 @@ use blockstone_base::database::LOAD;
 pub enum Kind {
     AwrText,
     AwrHtml,
-    /// The report of all instances of a cluster.
+    /// The reports of all instances of a cluster.
     AwrGlobalHtml,
+    AwrGlobalText,
     Statspack,
     AwrMiner,
     Csv,
@@ -20,7 +21,9 @@ impl Kind {
     /// The tool that made it, as a recording names it.
     pub fn tool(self) -> &'static str {
         match self {
-            Self::AwrText | Self::AwrHtml | Self::AwrGlobalHtml => "oracle-awr",
+            Self::AwrText | Self::AwrHtml | Self::AwrGlobalHtml | Self::AwrGlobalText => {
+                "oracle-awr"
+            }
             Self::Statspack => "oracle-statspack",
             Self::AwrMiner => "awr-miner",
             Self::Csv => "csv",
@@ -32,6 +35,7 @@ impl Kind {
             Self::AwrText => "AWR text",
             Self::AwrHtml => "AWR HTML",
             Self::AwrGlobalHtml => "AWR global HTML",
+            Self::AwrGlobalText => "AWR global text",
             Self::Statspack => "Statspack",
             Self::AwrMiner => "AWR-Miner",
             Self::Csv => "CSV",

@@ -62,6 +62,8 @@ impl<'a> Reader<'a> {
                 table.is_whole = true;
             }
             self.leave();
+        } else if self.is_in_table(line) {
+            // What stands below it is made of the rows above.
         } else if is_rule(line) {
             match columns(line) {
                 Some(columns) => self.begin(columns),
@@ -86,6 +88,12 @@ impl<'a> Reader<'a> {
             }
             self.head.push(line);
         }
+    }
+
+    /// A line of tildes inside of a table, in front of sums of its rows.
+    fn is_in_table(&self, line: &str) -> bool {
+        let is_tildes = line.contains('~') && line.bytes().all(|byte| matches!(byte, b'~' | b' '));
+        is_tildes && !self.section.is_empty() && self.columns.is_some()
     }
 
     fn begin(&mut self, columns: Vec<Range<usize>>) {
@@ -217,6 +225,24 @@ two                ############            2.0
         assert!(found[0].is_whole);
         let torn = &TWO_PAGES[..TWO_PAGES.len() - 30];
         assert!(!tables(torn, |_| true)[0].is_whole);
+    }
+
+    #[test]
+    fn tildes_in_a_table_part_its_rows_from_their_sums() {
+        let text = "\
+Time Model      DB/Inst: A/a  Snaps: 1-2
+
+  I#  DB time (s)
+---- ------------
+   1         10.5
+ ~~~ ~~~~~~~~~~~~
+ Sum         10.5
+                     ----------------------------------------------------
+
+";
+        let found = tables(text, |_| true);
+        assert_eq!((found.len(), found[0].rows.len(), found[0].is_whole), (1, 2, true));
+        assert_eq!(found[0].head, ["I#", "DB time (s)"]);
     }
 
     #[test]

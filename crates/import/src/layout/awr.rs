@@ -6,8 +6,8 @@ use crate::{ImportError, Source, html, text};
 
 use super::facts::{Facts, SECOND};
 use super::parts::{
-    ACTIVITY, ADVICE, FUNCTION_IO, HOST, IDENTITY, IO_PROFILE, MEMORY, OS, Part, SNAPSHOTS,
-    STATEMENT_TEXTS, STATEMENTS, TABLESPACE_IO, TIME_MODEL, WAITS,
+    ACTIVITY, ADVICE, BACKGROUND_WAITS, FUNCTION_IO, HOST, IDENTITY, IO_PROFILE, MEMORY, OS, Part,
+    SNAPSHOTS, STATEMENT_TEXTS, STATEMENTS, TABLESPACE_IO, TIME_MODEL, WAITS,
 };
 use super::{Layout, contains, head};
 
@@ -37,10 +37,15 @@ fn read_html(source: &Source<'_>) -> Result<Report, ImportError> {
 }
 
 fn read_text(source: &Source<'_>) -> Result<Report, ImportError> {
-    let wanted = |name: &str| SECTIONS.iter().any(|part| part.is_text(name));
-    let tables = text::tables(source.text, wanted);
+    let tables = text::tables(source.text, is_wanted);
     let facts = Facts { tables, numbers: Numbers::of(source.text)? };
     read(source, &facts, Kind::AwrText)
+}
+
+/// Whether a section of a text report is read.
+pub fn is_wanted(name: &str) -> bool {
+    let mut parts = SECTIONS.iter().chain(&[&BACKGROUND_WAITS]);
+    parts.any(|part| part.is_text(name))
 }
 
 /// Reads what AWR and Statspack have alike.

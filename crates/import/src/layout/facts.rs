@@ -7,7 +7,7 @@ use crate::number::{Numbers, significant};
 use crate::report::Interval;
 use crate::table::{Table, cell};
 
-use super::parts::{ACTIVITY, OS, Part, TIME_MODEL, WAITS};
+use super::parts::{ACTIVITY, BACKGROUND_WAITS, OS, Part, TIME_MODEL, WAITS};
 
 /// Nanoseconds of a second, and of the hundredths of it that statistics of processors count.
 pub const SECOND: f64 = 1e9;
@@ -31,6 +31,9 @@ const COUNTERS: &[(&str, &str)] = &[
 
 /// Statistics that are kept by their names begin with one of these.
 const KEPT: [&str; 2] = ["cell ", "physical "];
+
+/// Seconds that were waited.
+const WAITED: &[&str] = &["Total Wait Time (s)", "Time (s)"];
 
 /// As few digits give the length of an interval to about one in a thousand.
 const DIGITS_MIN: usize = 4;
@@ -86,16 +89,45 @@ impl<'a> Facts<'a> {
         totals.set("waits_ns", self.waits_s().map(|waits| waits * SECOND));
     }
 
+    fn waits_s(&self) -> Option<f64> {
+        self.foreground_waits_s().or_else(|| {
+            let background = self.of(&BACKGROUND_WAITS).find_map(|table| self.not_idle_s(table))?;
+            // Up to 10.2 there are only those of all sessions.
+            let table = self.waits(&["Wait Class"]).or_else(|| self.waits(&["Event"]))?;
+            Some((self.not_idle_s(table)? - background).max(0.0))
+        })
+    }
+
+    /// The first table of waits with this column.
+    fn waits(&self, column: &[&str]) -> Option<&Table<'a>> {
+        self.of(&WAITS).find(|table| table.column(column).is_some())
+    }
+
+    /// Seconds of a table that is in the order of its times, with idle events after all others:
+    /// they begin where the time is longer than that of the row before.
+    fn not_idle_s(&self, table: &Table<'_>) -> Option<f64> {
+        let time = table.column(WAITED)?;
+        let (mut sum, mut before) = (0.0, f64::INFINITY);
+        for row in table.rows.iter().filter(|row| cell(row, Some(0)) != "Idle") {
+            let seconds = self.numbers.count(cell(row, Some(time)))?;
+            if seconds > before {
+                break;
+            }
+            (sum, before) = (sum + seconds, seconds);
+        }
+        Some(sum)
+    }
+
     /// Seconds of waits of sessions: of all wait classes, or of all events that are not idle, which
     /// have a share of the time of calls.
-    fn waits_s(&self) -> Option<f64> {
-        let mut tables = self.of(&WAITS);
-        let table = tables.find(|table| table.column(&["Wait Class"]).is_some());
-        let is_classes = table.is_some();
-        let event = |table: &&Table<'_>| table.column(&["Event"]).is_some();
-        let table = table.or_else(|| self.of(&WAITS).find(event))?;
-        let names = ["Total Wait Time (s)", "Time (s)"];
-        let time = table.column(&names)?;
+    fn foreground_waits_s(&self) -> Option<f64> {
+        const FOREGROUND: &str = "foreground";
+        let is_foreground =
+            |table: &&Table<'_>| table.name.to_ascii_lowercase().contains(FOREGROUND);
+        let classes = self.waits(&["Wait Class"]).filter(is_foreground);
+        let is_classes = classes.is_some();
+        let table = classes.or_else(|| self.waits(&["Event"]).filter(is_foreground))?;
+        let time = table.column(WAITED)?;
         let share = table.head.len().checked_sub(1)?;
         let counted = table.rows.iter().filter(|row| {
             let is_wait = cell(row, Some(0)) != "DB CPU";

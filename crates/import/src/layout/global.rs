@@ -1,19 +1,22 @@
-//! AWR reports of all instances of a cluster, as HTML. What they say of single instances is summed:
-//! the interval is that of the cluster.
+//! AWR reports of all instances of a cluster, as HTML and as text. What they say of single
+//! instances is summed: the interval is that of the cluster.
 
 use std::collections::BTreeMap;
 
 use crate::number::Numbers;
 use crate::report::{Database, Instance, Interval, Kind, Report};
 use crate::table::{Table, cell};
-use crate::{ImportError, Section, Source, html, time};
+use crate::{ImportError, Section, Source, html, text, time};
 
 use super::awr::is_complete;
 use super::facts::{Activity, Facts, MIB, SECOND};
 use super::parts::{GLOBAL_STATEMENTS, begins};
 use super::{Layout, contains};
 
-pub const HTML: Layout = Layout { name: "AWR report of a cluster, HTML", recognises: is_it, read };
+pub const HTML: Layout =
+    Layout { name: "AWR report of a cluster, HTML", recognises: is_html, read: read_html };
+pub const TEXT: Layout =
+    Layout { name: "AWR report of a cluster, text", recognises: is_text, read: read_text };
 
 /// Sections and how their summaries begin.
 const SUMMARY: (&str, &str) = ("identity", "Database Summary");
@@ -42,13 +45,47 @@ const ALL: [(&str, &str); 11] = [
     STATEMENTS,
 ];
 
-fn is_it(head: &str) -> bool {
+fn is_html(head: &str) -> bool {
     contains(head, "<title>AWR RAC Report for DB:")
 }
 
-fn read(source: &Source<'_>) -> Result<Report, ImportError> {
-    let wanted = |summary: &str| ALL.iter().any(|(_, begin)| begins(summary, begin));
-    let tables = html::tables(source.text, wanted);
+fn is_text(head: &str) -> bool {
+    contains(head, "WORKLOAD REPOSITORY REPORT (RAC)") && !contains(head, "<html")
+}
+
+fn is_wanted(name: &str) -> bool {
+    ALL.iter().any(|(_, begin)| begins(name, begin))
+}
+
+fn read_html(source: &Source<'_>) -> Result<Report, ImportError> {
+    read(source, html::tables(source.text, is_wanted), Kind::AwrGlobalHtml)
+}
+
+/// Tables are known by their headings: how wide their columns are does not matter. Statements are
+/// in several lines each, and are left out.
+fn read_text(source: &Source<'_>) -> Result<Report, ImportError> {
+    let wanted = |name: &str| is_wanted(name) && !begins(name, STATEMENTS.1);
+    let mut tables = text::tables(source.text, wanted);
+    for table in &mut tables {
+        if table.has(&["I#", "Begin Snap Time", "End Snap Time"]) {
+            table.name = INSTANCES.1.into();
+            // It has no line at its end: the first section comes after it.
+            table.is_whole = text::lines(source.text).any(|line| line.contains("DB/Inst:"));
+        } else if table.has(&["Id", "Name", "RAC", "Begin", "End"]) {
+            table.name = SUMMARY.1.into();
+        }
+    }
+    let report = read(source, tables, Kind::AwrGlobalText)?;
+    if is_complete(source.text)
+        && report.intervals.iter().all(|it| it.totals.get("elapsed_ns").is_none())
+    {
+        let what = "its table of statistics of the cluster has no total and rate".to_owned();
+        return Err(ImportError::Damaged { line: 1, what });
+    }
+    Ok(report)
+}
+
+fn read(source: &Source<'_>, tables: Vec<Table<'_>>, kind: Kind) -> Result<Report, ImportError> {
     let global = Global { facts: Facts { tables, numbers: Numbers::of(source.text)? } };
     let (database, mut interval, instances) = global.identity(source)?;
     let activity = global.activity();
@@ -70,7 +107,6 @@ fn read(source: &Source<'_>) -> Result<Report, ImportError> {
             missing => format!("its end is missing, and with it: {}", missing.join(", ")),
         });
     }
-    let kind = Kind::AwrGlobalHtml;
     Ok(Report { kind, database, intervals: vec![interval], sections, notes })
 }
 

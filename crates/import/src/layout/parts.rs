@@ -30,8 +30,10 @@ pub const OS: Part = part(
 pub const WAITS: Part = part(
     "waits",
     &["This table displays foreground wait class statistics"],
-    &["Foreground Wait Class", "Foreground Wait Events", "Wait Events"],
+    &["Foreground Wait Class", "Foreground Wait Events", "Wait Class", "Wait Events"],
 );
+pub const BACKGROUND_WAITS: Part =
+    part("waits of background processes", &[], &["Background Wait Events"]);
 pub const ACTIVITY: Part = part(
     "instance activity",
     &["This table displays Instance activity statistics"],

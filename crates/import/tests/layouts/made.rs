@@ -1,7 +1,9 @@
 //! Small reports of every layout, all of the same hour: what they say is in [`TRUTH`].
 
+pub mod global;
 pub mod html;
 
+pub use global::global_text;
 pub use html::{awr_html, global_html};
 
 /// What an instance did between 10:00 and 11:00 on 14 May 2024, in 3,600.36 s.
@@ -112,6 +114,42 @@ fn section(name: &str, pages: &[String]) -> String {
     pages.join("\u{c}") + END
 }
 
+/// Of all sessions, idle events last, and of background processes alone.
+fn waits_of_10(is_statspack: bool, locale: Locale) -> String {
+    let table = |name: &str, rows: &[[&str; 4]]| {
+        let heads: [&[&str]; 2] =
+            [&["", "", "%Tim", "Total Wait"], &[name, "Waits", "out", "Time (s)"]];
+        let rows: Vec<Vec<&str>> = rows.iter().map(|row| row.to_vec()).collect();
+        columns(&[28, 12, 4, 11], &heads, &rows, locale)
+    };
+    let events = table(
+        "Event",
+        &[
+            ["db file sequential read", "500,000", ".0", "1,000"],
+            ["log file parallel write", "180,018", ".0", "300"],
+            ["log file sync", "90,009", ".0", "200"],
+            ["SQL*Net message from client", "1,000", ".0", "99,999"],
+        ],
+    );
+    let background = table(
+        "Event",
+        &[
+            ["log file parallel write", "180,018", ".0", "300"],
+            ["rdbms ipc message", "30,000", "99.0", "36,000"],
+        ],
+    );
+    let classes = table(
+        "Wait Class",
+        &[
+            ["User I/O", "500,000", ".0", "1,000"],
+            ["System I/O", "180,018", ".0", "300"],
+            ["Commit", "90,009", ".0", "200"],
+        ],
+    );
+    let classes = if is_statspack { String::new() } else { section("Wait Class", &[classes]) };
+    classes + &section("Wait Events", &[events]) + &section("Background Wait Events", &[background])
+}
+
 fn text_sections(is_statspack: bool, release: u32, locale: Locale) -> String {
     let table = |widths: &[usize], heads: &[&[&str]], rows: &[&[&str]]| {
         let rows: Vec<Vec<&str>> = rows.iter().map(|row| row.to_vec()).collect();
@@ -157,6 +195,9 @@ fn text_sections(is_statspack: bool, release: u32, locale: Locale) -> String {
             ],
         );
         text += &section("Foreground Wait Events", &[waits]);
+    }
+    if release == 10 {
+        text += &waits_of_10(is_statspack, locale);
     }
     let ranked = table(
         &[16, 14, 13, 6, 13],
