@@ -20,5 +20,7 @@ pub struct RunOfNeed {
     /// None where the run does not know it.
     pub iops: Option<Estimate>,
     pub wanted_latency_ns_p99: Option<f64>,
+    /// Between the p99 of the two measured loads next to it.
+    pub predicted_latency_ns_p99: Option<(f64, f64)>,
     pub latency_ns_p99: Option<Estimate>,
 }

@@ -15,6 +15,9 @@ pub struct Claim {
     /// Requests a second, and bytes of each.
     pub iops: Option<f64>,
     pub io_bytes: Option<f64>,
+    /// Requests in flight, or readers that wait for one each; and how long one takes.
+    pub in_flight: Option<f64>,
+    pub latency_s: Option<f64>,
     /// Bytes that were moved, and the seconds that took.
     pub moved_bytes: Option<f64>,
     pub time_s: Option<f64>,
@@ -71,6 +74,12 @@ impl Claim {
     /// By bytes and time. Bytes that are not stated are those of the data.
     pub fn moved_bytes_per_s(&self) -> Option<f64> {
         Some(self.moved_bytes.or(self.data_bytes)? / self.time_s?)
+    }
+
+    /// How long a request takes on average (Little's law): requests in flight ÷ requests a second.
+    /// One is in flight where it is not stated.
+    pub fn latency_of_rate_s(&self) -> Option<f64> {
+        Some(self.in_flight.unwrap_or(1.0) / self.iops?)
     }
 
     /// What all links carry, in bytes a second.

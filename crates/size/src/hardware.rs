@@ -5,6 +5,7 @@
 //! writes. A ceiling is checked where both the need and the capacity are known.
 
 pub mod cache;
+pub mod carried;
 pub mod catalogue;
 mod ceilings;
 pub mod change;
@@ -107,6 +108,8 @@ pub enum HardwareError {
          hint: state what one can do (IOPS, MB/s, GB …) in the catalogue"
     )]
     NothingToCheck { unit: String },
+    #[error("size hardware: {unit}: {why}\nhint: {hint}")]
+    Unit { unit: String, why: String, hint: &'static str },
     #[error("size hardware: {what} {name} is not in the catalogue\nhint: it has {known}")]
     Unknown { what: &'static str, name: String, known: String },
     #[error("size hardware: redundancy {0:?} is not known\nhint: {1}")]
@@ -466,7 +469,7 @@ mod tests {
             let _ = flash::of(&demand, &unit, &plan, units);
             let _ = headroom::queued(reads, iops, units);
             let _ = queue::servers_for(reads, writes);
-            let _ = disk::Disk { rpm: reads, seek_track_s: writes, seek_full_s: bytes, mbps: size }
+            let _ = disk::Disk { rpm: reads, seek_track_s: writes, seek_s: bytes, mbps: size }
                 .iops(iops, gb);
             let _ = cpu::cores(reads, writes, bytes, size);
         }

@@ -17,6 +17,8 @@ pub struct Filter {
     /// From the first hour to before the second; over midnight where the first is later.
     pub hours: Option<(u32, u32)>,
     pub weekdays: bool,
+    /// Only as many days at the end of each month.
+    pub month_end_days: Option<u32>,
 }
 
 impl Filter {
@@ -27,8 +29,18 @@ impl Filter {
         let in_hours = self.hours.is_none_or(|(from, to)| {
             if from < to { (from..to).contains(&hour) } else { hour >= from || hour < to }
         });
-        in_hours && (!self.weekdays || day < 5)
+        let in_month = self
+            .month_end_days
+            .is_none_or(|days| left_of_month(at_s).is_some_and(|left| left < days));
+        in_hours && (!self.weekdays || day < 5) && in_month
     }
+}
+
+/// Days of the month after this one; unknown beyond the calendar.
+fn left_of_month(at_s: f64) -> Option<u32> {
+    let stamp = jiff::Timestamp::from_second(at_s.floor() as i64).ok()?;
+    let date = stamp.to_zoned(jiff::tz::TimeZone::UTC).date();
+    u32::try_from(date.days_in_month() - date.day()).ok()
 }
 
 /// From Monday, 0:00.
@@ -116,11 +128,15 @@ mod tests {
 
     #[test]
     fn business_hours_leave_out_nights_and_weekends() {
-        let day = Filter { hours: Some((9, 17)), weekdays: true };
+        let day = Filter { hours: Some((9, 17)), weekdays: true, month_end_days: None };
         assert!(day.admits(FRIDAY_S - 1.0) && !day.admits(FRIDAY_S));
         assert!(!day.admits(FRIDAY_S + 86_400.0 - 3_600.0), "a Saturday");
-        let night = Filter { hours: Some((22, 6)), weekdays: false };
+        let night = Filter { hours: Some((22, 6)), ..Filter::default() };
         assert!(night.admits(FRIDAY_S + 6.0 * 3_600.0) && !night.admits(FRIDAY_S));
         assert!(Filter::default().admits(FRIDAY_S));
+        let month_end = |days| Filter { month_end_days: Some(days), ..Filter::default() };
+        assert!(month_end(4).admits(FRIDAY_S) && !month_end(3).admits(FRIDAY_S));
+        assert!(month_end(1).admits(FRIDAY_S + 3.0 * 86_400.0), "the 30th of November");
+        assert!(!month_end(1).admits(1e17), "no day of a calendar");
     }
 }

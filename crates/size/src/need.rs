@@ -28,6 +28,8 @@ pub struct Need {
     pub hardware_iops: Percentiles,
     /// Of the highest values inside intervals: an upper bound of the same.
     pub most_hardware_iops: Option<f64>,
+    /// The median of highest values inside an interval ÷ its mean.
+    pub peak_factor: Option<f64>,
     /// Over which `most` values are means.
     pub most_averaging_s: Option<f64>,
     /// The other quantities, in the order in which they are shown.
@@ -133,6 +135,10 @@ impl Need {
         (!of_hardware.is_empty()).then(|| Self {
             hardware_iops: Percentiles::of(&of_hardware),
             most_hardware_iops,
+            peak_factor: median(all().filter_map(|it| {
+                let mean = hardware(&it.load).filter(|mean| *mean > 0.0)?;
+                Some(most(&it.load)? / mean)
+            })),
             most_averaging_s: all().find_map(|it| Some(it.load.most?.averaging_s)),
             quantities: QUANTITIES.iter().filter_map(of_quantity).collect(),
             week,
@@ -172,6 +178,11 @@ impl Need {
             sessions: of("sessions"),
         }
     }
+}
+
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<Weighted> = values.map(|value| (value, 1.0)).collect();
+    Percentiles::of(&values).p50.map(|it| it.value)
 }
 
 /// Of busy threads, where it is known how many threads a core has; else each counts as a core.

@@ -12,8 +12,10 @@ use blockstone_size::{Database, Observation, Question, Source, databases, observ
 const HOUR_S: u64 = 3_600;
 /// 2026-11-23, a Monday, 0:00.
 const MONDAY_S: i128 = 1_795_392_000;
-const DOUBLED: Question =
-    Question { penalty: 2.0, filter: Filter { hours: None, weekdays: false } };
+const DOUBLED: Question = Question {
+    penalty: 2.0,
+    filter: Filter { hours: None, weekdays: false, month_end_days: None },
+};
 
 fn history() -> History {
     let mut history = History::new(vec![ProbeInfo::of(&LOAD)]);
@@ -134,7 +136,7 @@ fn penalties_come_before_percentiles() {
     assert_eq!((demand.reads_per_s, demand.writes_per_s), (Some(0.0), Some(1_000.0)));
     let p50 = need.hardware_iops.p50.unwrap();
     assert_eq!((p50.low, p50.value, p50.high), (900.0, 1_450.0, 2_000.0));
-    let at_night = Filter { hours: Some((0, 6)), weekdays: true };
+    let at_night = Filter { hours: Some((0, 6)), weekdays: true, month_end_days: None };
     let night = Need::of(&databases, &Question { penalty: 2.0, filter: at_night }).unwrap();
     assert_eq!((night.hardware_iops.samples, night.filtered), (28, 72));
 }
@@ -155,4 +157,12 @@ fn the_peak_of_sums_is_less_than_the_sum_of_peaks_of_databases_with_other_hours(
     assert_eq!(together.parts[0].name, "NIGHT");
     assert_eq!(need.hardware_iops.samples, 24);
     assert_eq!(need.hardware_iops.max, Some(1_100.0));
+}
+
+#[test]
+fn the_peak_factor_is_that_of_the_median_interval() {
+    let mut history = history();
+    hours(&mut history, "A/1", 0, &[(100, 10), (100, 10), (100, 10), (10, 0), (100, 10)]);
+    let (_, need) = sized(&history);
+    assert_eq!(need.peak_factor, Some(300.0 / 120.0));
 }

@@ -1,6 +1,7 @@
 //! `blockstone size`: from the load that was measured to the hardware that it needs.
 
 mod args;
+mod chosen;
 mod document;
 mod drive;
 mod files;
@@ -15,6 +16,7 @@ use blockstone_base::need::{NeedFindings, RunOfNeed};
 use blockstone_base::verdict::Verdict;
 use blockstone_report::render::json::schema::Document;
 use blockstone_size::hardware::Demand;
+use blockstone_size::hardware::carried::carried;
 use blockstone_size::hardware::change::Known;
 use blockstone_size::hours::Filter;
 use blockstone_size::need::Need;
@@ -24,9 +26,11 @@ use clap::{Args, FromArgMatches};
 use crate::exit::Exit;
 use crate::finish::finish;
 use crate::verb::{Context, Verb};
-use args::SizeArgs;
+use args::{NeedArgs, SizeArgs};
+use chosen::Chosen;
 use hardware::Hardware;
 use sources::Sources;
+use verify::Held;
 
 pub const VERB: Verb = Verb {
     name: "size",
@@ -55,18 +59,20 @@ pub struct Sized {
 
 fn run(args: &SizeArgs, context: &Context) -> Result<Exit> {
     let question = question(args);
-    let (sources, databases, need, demand) = match args.stated.iops {
-        Some(iops) => (Sources::default(), Vec::new(), None, stated(args, iops)),
-        None => observed(args, &question, context)?,
+    let chosen = Chosen::of(args, context)?;
+    let (sources, databases, need, demand) = if args.is_stated() {
+        (Sources::default(), Vec::new(), None, stated(args, &chosen)?)
+    } else {
+        observed(args, &question, context)?
     };
     let without = without(&databases, &question, &args.need.percentile);
     // What a cache does to one of several databases says nothing of the others.
     let advice = if databases.len() == 1 { sources::advice(&sources) } else { Vec::new() };
-    let known = Known { advice: &advice, without: &without };
-    let redundancy = args.need.redundancy();
-    let hardware = hardware::hold(&demand, redundancy, args, known, context)?;
+    let known = Known { advice: &advice, without: &without, ..Known::default() };
+    let hardware = hardware::hold(&demand, args, known, &chosen)?;
+    let held = Held { demand: &demand, need: need.as_ref(), hardware: &hardware };
     let verified = match &args.verify {
-        Some(run) => Some(verify::verify(run, &demand, need.as_ref(), args, context)?),
+        Some(run) => Some(verify::verify(run, &held, args, context)?),
         None => None,
     };
     let findings = NeedFindings {
@@ -111,22 +117,28 @@ impl Sized {
 
 fn question(args: &SizeArgs) -> Question {
     let hours = args.need.hours.map(|it| (it.0, it.1));
-    let filter = Filter { hours, weekdays: args.need.weekdays };
+    let NeedArgs { weekdays, month_end: month_end_days, .. } = args.need;
+    let filter = Filter { hours, weekdays, month_end_days };
     Question { penalty: args.need.redundancy().penalty(), filter }
 }
 
-fn stated(args: &SizeArgs, iops: f64) -> Demand {
+fn stated(args: &SizeArgs, chosen: &Chosen) -> Result<Demand> {
     let stated = &args.stated;
+    if args.asks_what_is_carried() {
+        let units = args.hardware.units.unwrap_or(1);
+        return Ok(carried(&chosen.unit, &chosen.plan, units, stated.reads)?);
+    }
     let mbps = |share: f64| stated.mbps.map(|mbps| mbps * 1e6 * share);
-    Demand {
-        reads_per_s: Some(iops * stated.reads),
-        writes_per_s: Some(iops * (1.0 - stated.reads)),
+    let by_index = args.reads_of_lookup().zip(stated.lookups).map(|(reads, rows)| reads * rows);
+    Ok(Demand {
+        reads_per_s: by_index.or(stated.iops.map(|iops| iops * stated.reads)),
+        writes_per_s: by_index.map(|_| 0.0).or(stated.iops.map(|iops| iops * (1.0 - stated.reads))),
         read_bytes_per_s: mbps(stated.reads),
         write_bytes_per_s: mbps(1.0 - stated.reads),
         size_bytes: stated.gb.map(|gb| gb * 1e9),
         cores: stated.cores,
         ..Demand::default()
-    }
+    })
 }
 
 type Observed = (Sources, Vec<Database>, Option<Need>, Demand);
@@ -165,7 +177,8 @@ fn nothing(observations: &[Observation], question: &Question) -> &'static str {
              hint: the file may lack the disks of the database"
         }
         (_, true) if question.filter != Filter::default() => {
-            "no interval lies in these hours\nhint: other --hours, or without --weekdays"
+            "no interval lies in these hours\n\
+             hint: other --hours, or without --weekdays or --month-end"
         }
         (_, true) => "no interval is long enough",
     }

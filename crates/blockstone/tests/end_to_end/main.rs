@@ -18,6 +18,7 @@ mod interruptions;
 mod known_devices;
 mod lies;
 mod limits;
+mod made;
 mod mixes;
 mod noise;
 mod oltp;

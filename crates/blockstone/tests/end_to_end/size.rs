@@ -1,5 +1,7 @@
 //! `blockstone size`: from a stated need, and from a recording of a load, to hardware.
 
+mod examples;
+
 use std::path::Path;
 use std::process::Command;
 
@@ -11,7 +13,7 @@ use blockstone_record::testing::{self, SECOND_NS};
 use blockstone_testkit::{Ran, ScratchDir, blockstone_binary, run};
 use serde_json::Value;
 
-use super::{Turn, keeps_to_its_schema};
+use super::{Turn, keeps_to_its_schema, made};
 
 fn size(arguments: &[&str]) -> Ran {
     run(Command::new(blockstone_binary()).arg("size").args(arguments))
@@ -161,6 +163,9 @@ fn what_cannot_be_sized_is_one_line_and_a_hint() {
         (vec![path, "--verify", path], "made by watch"),
         (vec![path, "--iops", "5"], "cannot be used with"),
         (vec!["--iops", "5", "--utilisation", "0"], "utilisation"),
+        (vec!["--iops", "5", "--disk", "rpm=7200"], "a part of the mechanics"),
+        (vec!["--units", "3", "--disk", "usd=5"], "nothing that is needed"),
+        (vec!["--lookups", "5"], "--rows"),
     ] {
         let ran = size(&arguments);
         assert_eq!(ran.code, Some(2), "{ran:#?}");
@@ -171,4 +176,30 @@ fn what_cannot_be_sized_is_one_line_and_a_hint() {
     assert_eq!((&few["need"]["percentile"], &few["need"]["intervals"]), (&"max".into(), &3.into()));
     let text = size(&[path]).stdout;
     assert!(text.contains("p95 needs 40 intervals or more, and there are 3"), "{text}");
+}
+
+#[test]
+fn a_measured_curve_says_between_which_latencies_the_need_lies() {
+    let _turn = Turn::beside();
+    let scratch = ScratchDir::on_disk().unwrap();
+    let curve = scratch.path().join("curve");
+    let points = [
+        ("overhead/null", 1_000_000, 300),
+        ("random-read/psync/x1", 1_000, 1_000_000),
+        ("random-read/psync/x4", 3_000, 4_000_000),
+        ("random-read/psync/x16", 4_000, 40_000_000),
+    ];
+    made::calibration(&curve, &points);
+    let of = |iops: &str| {
+        let need = ["--iops", iops, "--reads", "100%", "--disk", "4000iops", "--p99", "5ms"];
+        let ran = size(&[&need[..], &["--curve", curve.to_str().unwrap()]].concat());
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+        ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let text = of("2000");
+    assert!(text.contains("one unit does 3,000 IOPS with a p99 of 4.01 ms"), "{text}");
+    assert!(text.contains("between 1 ms and 4.01 ms, as measured at 1,000"), "{text}");
+    assert!(of("500").contains("less than was measured: its p99 was 1 ms at 1,000 IOPS"));
+    // Two units: each has to do less than a unit may.
+    assert!(of("5000").contains("2 × disk"));
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use blockstone_testkit::{Ran, ScratchDir, blockstone_binary, run};
 use serde_json::Value;
 
-use super::{Turn, keeps_to_its_schema};
+use super::{Turn, keeps_to_its_schema, made};
 
 const SLOW: &str = "\
 # User@Host: a[a] @ h []
@@ -225,4 +225,25 @@ fn other_files_are_refused_by_kind() {
         let ran = trace(arguments, files);
         assert_eq!(ran.code, Some(2), "{arguments:?} {ran:#?}");
     }
+}
+
+#[test]
+fn reads_stand_beside_those_of_the_device_and_not_of_memory() {
+    let _turn = Turn::beside();
+    let scratch = ScratchDir::on_disk().unwrap();
+    let (file, device) = (scratch.path().join("orcl.trc"), scratch.path().join("calibration"));
+    fs::write(&file, ORACLE).unwrap();
+    // Of the same size and depth as reads of the device, and before them.
+    let points = [
+        ("overhead/null", 1_000_000, 300),
+        ("cache-map/4M", 500_000, 1_500),
+        ("random-read/psync/x1", 500, 2_000_000),
+    ];
+    made::calibration(&device, &points);
+    let found = document(&["--calibration", device.to_str().unwrap()], &[&file]);
+    let table = &found["tables"]["device"];
+    let row = &table[0];
+    let median = row["device_ns_p50"].as_f64().unwrap_or_else(|| panic!("{table:#}"));
+    assert!((median / 2e6 - 1.0).abs() < 0.01, "{table:#}");
+    assert!((row["of_device"].as_f64().unwrap() - 4.0).abs() < 0.05, "8 ms in the trace: {row}");
 }

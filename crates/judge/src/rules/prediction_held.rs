@@ -14,8 +14,9 @@ pub(super) const RULE: Rule = Rule {
           for it than is wanted.",
     threshold: "The intervals of the requests a second that the run did and that the need has do \
                 not meet; or the whole interval of the p99 of its reads lies above the one that is \
-                wanted. Inconclusive where the run does not know its requests or its p99, or where \
-                the interval of its p99 holds the wanted one.",
+                wanted, or above those that a --curve measured at the loads next to the need. \
+                Inconclusive where the run does not know its requests or its p99, or where the \
+                interval of its p99 holds one of these.",
     cause: "The storage does not carry the load at this latency; or the run was not the one that \
             the need describes.",
     next: "Run the command of the report on the storage that was sized, for as long as the \
@@ -38,19 +39,29 @@ fn check(run: &RunOfNeed) -> Judgement {
     if !meets {
         return Judgement::fail(evidence, vec!["iops".to_owned()]);
     }
-    let Some(wanted_ns) = run.wanted_latency_ns_p99 else {
+    let predicted_ns = run.predicted_latency_ns_p99;
+    if run.wanted_latency_ns_p99.is_none() && predicted_ns.is_none() {
         return Judgement::pass(format!("{evidence}; no --p99 was asked for"));
-    };
+    }
     let Some(p99) = run.latency_ns_p99 else {
         let evidence = format!("{evidence}; the run has too few reads for a p99");
         return Judgement::inconclusive(evidence);
     };
-    let (measured, wanted) = (time(p99.value), time(wanted_ns));
-    evidence.extend(["; p99 of its reads ", &measured, ", wanted ", &wanted]);
-    if p99.low > wanted_ns {
+    evidence.extend(["; p99 of its reads ", &time(p99.value)]);
+    if let Some(wanted_ns) = run.wanted_latency_ns_p99 {
+        evidence.extend([", wanted ", &time(wanted_ns)]);
+    }
+    if let Some((low, high)) = predicted_ns {
+        let from =
+            if low > 0.0 { format!("between {} and", time(low)) } else { "at most".to_owned() };
+        evidence.extend([", predicted ", &from, " ", &time(high)]);
+    }
+    let most = [run.wanted_latency_ns_p99, predicted_ns.map(|it| it.1)];
+    let most = || most.into_iter().flatten();
+    if most().any(|most| p99.low > most) {
         return Judgement::fail(evidence, vec!["read_latency_ns_p99".to_owned()]);
     }
-    if p99.high > wanted_ns && p99.value > wanted_ns {
+    if most().any(|most| p99.high > most && p99.value > most) {
         return Judgement::inconclusive(evidence);
     }
     Judgement::pass(evidence)

@@ -104,6 +104,9 @@ impl Catalogue {
         for dated in units.chain(licences).filter(|dated| dated.is_empty()) {
             dated.clone_from(&catalogue.dated);
         }
+        for unit in &mut catalogue.units {
+            *unit = unit.clone().derived();
+        }
         Ok(catalogue)
     }
 
@@ -116,19 +119,7 @@ impl Catalogue {
             if self.units.iter().filter(|other| other.name == unit.name).count() > 1 {
                 return Err((named("occurs twice"), "give each a name of its own"));
             }
-            for (key, value) in unit.limits() {
-                if value.is_some_and(|value| !(value > 0.0 && value.is_finite())) {
-                    let what = named(&format!("has {key} = {}", value.unwrap_or_default()));
-                    return Err((what, "above zero; leave out what is not known"));
-                }
-            }
-            if unit.of.is_some() != unit.count.is_some() {
-                return Err((named("has only one of `of` and `count`"), "state both or none"));
-            }
-            let known = |name: &str| blockstone_flash::preset::Preset::named(name).is_some();
-            if unit.flash.as_deref().is_some_and(|name| !known(name)) {
-                return Err((named("has an unknown `flash`"), "mlc, slc, tlc or qlc"));
-            }
+            unit.check()?;
             if self.chain(&unit.name).is_none() {
                 let hint = "`of` names another unit, and no unit is made of itself";
                 return Err((named("is made of what the catalogue does not have"), hint));

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::cache::{self, AdviceRow};
+use super::disk::BLOCK_BYTES;
 use super::{Answer, Demand, HardwareError, Plan, Unit, answer};
 
 /// One thing done otherwise.
@@ -23,6 +24,8 @@ pub struct Known<'a> {
     /// Databases by name, with what remains if each is moved elsewhere. The remaining peak is not
     /// the difference of peaks, so whoever knows the hours states it.
     pub without: &'a [(String, Demand)],
+    /// Units that there are.
+    pub there: Option<u64>,
 }
 
 /// Redundancy by one level, the cache doubled, one unit more and less, one database moved.
@@ -42,17 +45,34 @@ pub fn changes(
         let demand = cache::with_reads(demand, factor);
         changes.push(of("buffer cache × 2".to_owned(), &answer(&demand, unit, plan)?));
     }
-    for (units, what) in
-        [(now.units.checked_sub(1), "one unit less"), (now.units.checked_add(1), "one unit more")]
-    {
+    for (units, what) in [
+        (known.there, "the units that there are"),
+        (now.units.checked_sub(1), "one unit less"),
+        (now.units.checked_add(1), "one unit more"),
+    ] {
         if let Some(units) = units.filter(|&units| units > 0) {
             changes.push(with_units(what, &now, units));
         }
+    }
+    if let Some(stroke) = shorter(unit) {
+        let half = answer(demand, &stroke, plan)?;
+        changes.push(of("half of the stroke of each".to_owned(), &half));
     }
     for (name, demand) in known.without {
         changes.push(of(format!("{name} moved elsewhere"), &answer(demand, unit, plan)?));
     }
     Ok(changes)
+}
+
+/// A disk of which half as much is used.
+fn shorter(unit: &Unit) -> Option<Unit> {
+    let disk = unit.mechanics()?;
+    let stroke = unit.stroke.unwrap_or(1.0) / 2.0;
+    let iops = disk.iops(BLOCK_BYTES, stroke).ok()?;
+    let before = disk.iops(BLOCK_BYTES, stroke * 2.0).ok()?;
+    // Where its IOPS are stated, they grow by as much as those of its mechanics.
+    let iops = unit.iops.map(|stated| stated * iops / before);
+    Some(Unit { iops, gb: unit.gb.map(|gb| gb / 2.0), stroke: Some(stroke), ..unit.clone() })
 }
 
 fn of(what: String, answer: &Answer) -> Change {
@@ -118,7 +138,7 @@ mod tests {
             AdviceRow { size_factor: 2.0, reads_factor: 0.64 },
         ];
         let without = [("hr".to_owned(), demand(4000.0, 1000.0))];
-        let known = Known { advice: &advice, without: &without };
+        let known = Known { advice: &advice, without: &without, there: None };
         let changes = changes(&demand(5000.0, 5000.0), &unit, &plan, known).unwrap();
         let seen: Vec<(&str, u64)> =
             changes.iter().map(|change| (change.what.as_str(), change.units)).collect();

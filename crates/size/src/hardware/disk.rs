@@ -2,39 +2,60 @@
 
 use super::HardwareError;
 
+/// Of a random request where it is not known better.
+pub const BLOCK_BYTES: f64 = 8192.0;
+/// Requests of a scan, for how many disks one touches.
+const SCAN_BYTES: f64 = 1_048_576.0;
+/// A unit that does more a second is no disk: it works at several requests at once.
+pub const DISK_IOPS_MAX: f64 = 500.0;
+/// Entries of a block of an index where its keys are numbers.
+pub const ENTRIES: f64 = 400.0;
+
 /// As a data sheet describes it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Disk {
     pub rpm: f64,
-    /// Seek to the next track, and over the whole stroke.
+    /// Between two random places of the whole disk, on average.
+    pub seek_s: f64,
     pub seek_track_s: f64,
-    pub seek_full_s: f64,
     /// Off the medium.
     pub mbps: f64,
 }
 
-impl Disk {
-    /// Orders of magnitude of a class, not any maker's.
-    pub const SAS_15K: Self =
-        Self { rpm: 15_000.0, seek_track_s: 0.0002, seek_full_s: 0.0064, mbps: 160.0 };
-    pub const SATA_7K: Self =
-        Self { rpm: 7_200.0, seek_track_s: 0.0008, seek_full_s: 0.0155, mbps: 140.0 };
+/// What a random request takes where only a share of the stroke is used.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stroke {
+    pub share: f64,
+    pub seek_s: f64,
+    pub rotation_s: f64,
+    pub transfer_s: f64,
+    pub iops: f64,
+}
 
+/// What a scan gets that seeks for each allocation unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scan {
+    pub unit_bytes: f64,
+    pub mbps: f64,
+    /// That a request of 1 MiB touches.
+    pub disks: f64,
+}
+
+impl Disk {
     fn check(&self) -> Result<(), HardwareError> {
         super::positive("revolutions a minute", self.rpm)?;
+        super::amount("the mean seek", self.seek_s)?;
         super::amount("the seek to the next track", self.seek_track_s)?;
-        super::amount("the seek over the whole stroke", self.seek_full_s)?;
         super::positive("MB/s off the medium", self.mbps)
     }
 
     /// Mean seek between two random places within a share of the stroke.
     ///
     /// An arm accelerates half of the way, so a seek takes as long as the square root of its
-    /// distance; for two random places in an interval of length `f` that is 8 ÷ 15 of √f on
-    /// average.
-    fn seek_s(&self, stroke: f64) -> f64 {
-        let further = (self.seek_full_s - self.seek_track_s).max(0.0);
-        self.seek_track_s + further * stroke.sqrt() * 8.0 / 15.0
+    /// distance.
+    fn seek_within_s(&self, stroke: f64) -> f64 {
+        let further = (self.seek_s - self.seek_track_s).max(0.0);
+        self.seek_track_s + further * stroke.sqrt()
     }
 
     /// Half a revolution, the mean wait for a sector.
@@ -48,7 +69,7 @@ impl Disk {
         self.check()?;
         super::positive("the request in bytes", bytes)?;
         super::share("the stroke that is used", stroke)?;
-        Ok(self.seek_s(stroke) + self.rotation_s() + bytes / (self.mbps * 1e6))
+        Ok(self.seek_within_s(stroke) + self.rotation_s() + bytes / (self.mbps * 1e6))
     }
 
     /// Random requests a second, one after the other.
@@ -61,6 +82,30 @@ impl Disk {
     pub fn scan_mbps(&self, allocation_unit_bytes: f64, stroke: f64) -> Result<f64, HardwareError> {
         Ok(allocation_unit_bytes / self.service_s(allocation_unit_bytes, stroke)? / 1e6)
     }
+}
+
+/// The whole stroke and parts of it, for requests of a block.
+pub fn strokes(disk: &Disk) -> Vec<Stroke> {
+    let of = |share: f64| {
+        Some(Stroke {
+            share,
+            seek_s: disk.seek_within_s(share),
+            rotation_s: disk.rotation_s(),
+            transfer_s: BLOCK_BYTES / (disk.mbps * 1e6),
+            iops: disk.iops(BLOCK_BYTES, share).ok()?,
+        })
+    };
+    [1.0, 0.5, 0.25, 0.1].into_iter().filter_map(of).collect()
+}
+
+/// Scans by allocation unit, on this share of the stroke.
+pub fn scans(disk: &Disk, stroke: f64) -> Vec<Scan> {
+    let of = |unit_bytes: f64| {
+        let mbps = disk.scan_mbps(unit_bytes, stroke).ok()?;
+        let disks = disks_of_request(SCAN_BYTES, unit_bytes, BLOCK_BYTES).ok()?;
+        Some(Scan { unit_bytes, mbps, disks })
+    };
+    [0.125, 1.0, 4.0, 16.0].into_iter().filter_map(|mib| of(mib * 1_048_576.0)).collect()
 }
 
 /// Disks that a request of this size touches on average when it begins at any multiple of
@@ -96,17 +141,23 @@ pub fn failures_per_year(units: f64, mtbf_h: f64) -> Option<f64> {
 mod tests {
     use super::*;
 
+    const SAS_15K: Disk = Disk { rpm: 15_000.0, seek_s: 0.0035, seek_track_s: 0.0002, mbps: 160.0 };
+
     #[test]
     fn a_fast_disk_does_about_180_and_a_slow_one_less_than_half() {
-        let fast = Disk::SAS_15K.iops(8192.0, 1.0).unwrap();
+        let fast = SAS_15K.iops(8192.0, 1.0).unwrap();
         assert!((178.0..182.0).contains(&fast), "{fast}");
-        let slow = Disk::SATA_7K.iops(8192.0, 1.0).unwrap();
+        let slow = Disk { rpm: 7_200.0, seek_s: 0.0086, ..SAS_15K };
+        let slow = slow.iops(8192.0, 1.0).unwrap();
         assert!((70.0..85.0).contains(&slow), "{slow}");
     }
 
     #[test]
     fn short_strokes_and_large_units_help() {
-        let disk = Disk::SAS_15K;
+        let disk = SAS_15K;
+        let of = |share: f64| strokes(&disk).into_iter().find(|it| it.share <= share).unwrap();
+        assert!(of(0.1).seek_s < of(1.0).seek_s / 2.0 && of(0.1).rotation_s >= 0.002);
+        assert!(scans(&disk, 1.0).windows(2).all(|it| it[1].mbps > it[0].mbps));
         assert!(disk.iops(8192.0, 0.25).unwrap() > 1.3 * disk.iops(8192.0, 1.0).unwrap());
         let scan = |mib: f64| disk.scan_mbps(mib * 1_048_576.0, 1.0).unwrap();
         assert!(scan(4.0) > scan(1.0) && scan(4.0) < disk.mbps);
@@ -119,9 +170,9 @@ mod tests {
     #[test]
     fn nonsense_is_an_error() {
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert!(Disk::SAS_15K.iops(bad, 1.0).is_err());
-            assert!(Disk::SAS_15K.iops(8192.0, bad).is_err());
-            assert!(Disk { rpm: bad, ..Disk::SAS_15K }.iops(8192.0, 1.0).is_err());
+            assert!(SAS_15K.iops(bad, 1.0).is_err());
+            assert!(SAS_15K.iops(8192.0, bad).is_err());
+            assert!(Disk { rpm: bad, ..SAS_15K }.iops(8192.0, 1.0).is_err());
             assert!(disks_of_request(bad, 1.0, 1.0).is_err());
         }
     }

@@ -54,6 +54,36 @@ pub fn from_curve(curve: &[CurvePoint], p99_s: f64) -> Result<Option<Headroom>, 
     }))
 }
 
+/// The p99 at a load that was not measured itself, by its neighbours that were.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Predicted {
+    pub iops: f64,
+    /// Of the measured loads next to it. None below the smallest one.
+    pub low_s: Option<f64>,
+    pub high_s: f64,
+    pub below_iops: Option<f64>,
+    pub above_iops: f64,
+}
+
+/// None beyond the largest measured load. Between two points, latency may have any shape, so the
+/// answer is the range of what both measured, and never a value in it.
+pub fn predicted(curve: &[CurvePoint], iops: f64) -> Option<Predicted> {
+    let loads = || curve.iter().map(|point| point.iops);
+    let above_iops = loads().filter(|load| *load >= iops).reduce(f64::min)?;
+    let below_iops = loads().filter(|load| *load <= iops).reduce(f64::max);
+    let next = |point: &&CurvePoint| {
+        Some(point.iops) == below_iops || Some(point.iops) == Some(above_iops)
+    };
+    let p99s = || curve.iter().filter(next).map(|point| point.p99_s);
+    Some(Predicted {
+        iops,
+        low_s: below_iops.and_then(|_| p99s().reduce(f64::min)),
+        high_s: p99s().reduce(f64::max)?,
+        below_iops,
+        above_iops,
+    })
+}
+
 /// A number of disks that carries a load, by the formula of a queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Queued {
@@ -114,6 +144,18 @@ mod tests {
         assert_eq!(found.map(|found| found.iops), Some(1000.0));
         let twice = points(&[(1000.0, 0.001), (1000.0, 0.009)]);
         assert_eq!(from_curve(&twice, 0.005).unwrap(), None, "the same load, once too slow");
+    }
+
+    #[test]
+    fn the_p99_of_a_load_lies_between_those_of_its_measured_neighbours() {
+        let curve = points(&[(3000.0, 0.004), (1000.0, 0.001), (4000.0, 0.040), (2000.0, 0.002)]);
+        let at = |iops| predicted(&curve, iops).map(|it| (it.low_s, it.high_s));
+        assert_eq!(at(2500.0), Some((Some(0.002), 0.004)));
+        assert_eq!(at(3000.0), Some((Some(0.004), 0.004)), "as it was measured");
+        assert_eq!(at(500.0), Some((None, 0.001)));
+        assert_eq!((at(4000.1), at(f64::NAN)), (None, None));
+        let falling = points(&[(1000.0, 0.009), (2000.0, 0.002)]);
+        assert_eq!(predicted(&falling, 1500.0).map(|it| it.low_s), Some(Some(0.002)));
     }
 
     #[test]

@@ -12,6 +12,9 @@ pub struct Price {
     /// Of one unit.
     pub usd_per_gb: Option<f64>,
     pub usd_per_iops: Option<f64>,
+    /// Of a GB after 1, 2 and 4 years, where it is stated how fast it halves.
+    pub later: [Option<f64>; 3],
+    /// Empty where it was stated without a day.
     pub as_of: String,
 }
 
@@ -21,12 +24,16 @@ pub fn price(answer: &Answer, unit: &Unit) -> Option<Price> {
         return None;
     }
     let units = answer.units as f64;
-    let iops = unit.iops.or(unit.read_iops);
+    let of_mix = answer.ceilings.iter().find(|it| it.name == "IOPS").map(|it| it.unit_capacity);
+    let iops = unit.iops.or(of_mix).or(unit.read_iops);
+    let usd_per_gb = unit.usd.and_then(|usd| per(usd, unit.gb?));
+    let later = |years: f64| Some(usd_per_gb? * 0.5_f64.powf(years / unit.halves_years?));
     Some(Price {
         usd: unit.usd.map(|usd| usd * units),
         usd_per_month: unit.usd_per_month.map(|usd| usd * units),
-        usd_per_gb: unit.usd.and_then(|usd| per(usd, unit.gb?)),
+        usd_per_gb,
         usd_per_iops: unit.usd.and_then(|usd| per(usd, iops?)),
+        later: [1.0, 2.0, 4.0].map(later),
         as_of: unit.dated.clone(),
     })
 }
@@ -48,6 +55,7 @@ mod tests {
             iops: Some(180.0),
             gb: Some(600.0),
             usd: Some(360.0),
+            halves_years: Some(1.0),
             dated: "2026-01".to_owned(),
             ..Unit::default()
         };
@@ -57,6 +65,7 @@ mod tests {
         let priced = price(&answer, &unit).unwrap();
         assert_eq!((priced.usd, priced.usd_per_gb), (Some(3600.0), Some(0.6)));
         assert_eq!((priced.usd_per_iops, priced.as_of.as_str()), (Some(2.0), "2026-01"));
+        assert_eq!(priced.later[2], Some(0.6 / 16.0));
         assert_eq!(price(&answer, &Unit { usd: None, ..unit }), None);
         assert_eq!(per(1.0, 0.0), None);
         assert_eq!(per(1.0, f64::NAN), None);

@@ -18,6 +18,22 @@ const REQUESTS: &[&str] = &[
     "io", "ios", "random", "pages", "page", "each",
 ];
 const DIRECT: &[&str] = &["direct", "o_direct", "directio", "unbuffered", "raw"];
+/// After a number: who waits for one request at a time.
+const WAITING: &[&str] = &[
+    "reader",
+    "readers",
+    "writer",
+    "writers",
+    "session",
+    "sessions",
+    "thread",
+    "threads",
+    "process",
+    "processes",
+    "stream",
+    "streams",
+];
+const LATENCY: &[&str] = &["latency", "latencies", "response"];
 /// Sizes up to this are requests after `at`, `of` or `in`.
 const REQUEST_BYTES_MAX: f64 = 64.0 * 1024.0 * 1024.0;
 /// Words that say nothing by themselves.
@@ -27,7 +43,7 @@ const FILLERS: &str = "\
     host server machine concurrent concurrently parallel reader readers writer writers \
     stream streams process processes session sessions thread threads buffered cached dd scp \
     copy storage array main different that has have transferred x physical for we get got \
-    see ~ ≈ sequential";
+    see ~ ≈ sequential queue time";
 const EXAMPLE: &str = "write it as in `2 GB/s over 2x2Gb FC from 512 MB files on 16 GB RAM`, or \
                        use the options of `blockstone claim --help`";
 
@@ -36,7 +52,7 @@ const EXAMPLE: &str = "write it as in `2 GB/s over 2x2Gb FC from 512 MB files on
 pub fn parse(text: &str) -> Result<Claim> {
     let mut words = Words::of(text);
     let mut claim = Claim::default();
-    let mut files = None;
+    let (mut files, mut of_latency) = (None, false);
     while let Some(word) = words.peek() {
         let expected = is_one(words.last(), OVER);
         if let Some(path) = links::path(&mut words, expected) {
@@ -45,11 +61,23 @@ pub fn parse(text: &str) -> Result<Claim> {
             match quantity {
                 Quantity::Count(count) if words.take_if(&["x", "×"]) => files = Some(count),
                 Quantity::Count(count) if words.is_next(DATA) => files = Some(count),
+                Quantity::Count(count) if words.are_waiting(WAITING) => {
+                    *claim.in_flight.get_or_insert(0.0) += count;
+                }
                 Quantity::Count(_) => {}
+                Quantity::Seconds(seconds)
+                    if std::mem::take(&mut of_latency) || words.take_if(LATENCY) =>
+                {
+                    once(&mut claim.latency_s, seconds, "a latency")?;
+                }
                 quantity => take(&mut claim, quantity, &mut words)?,
             }
         } else if let Some(seconds) = words.named_time() {
             once(&mut claim.time_s, seconds, "a time")?;
+        } else if let Some(depth) = words.depth() {
+            once(&mut claim.in_flight, depth, "requests in flight")?;
+        } else if words.take_if(LATENCY) {
+            of_latency = true;
         } else if words.take_if(DIRECT) {
             claim.direct = true;
             words.take_if(&["i/o", "io"]);
@@ -135,6 +163,22 @@ mod tests {
 
         let claim = parse("1 GB/s from 6 files of 512 MB with 8 GB of memory").unwrap();
         assert_eq!((claim.data_bytes, claim.memory_bytes), (Some(3.072e9), Some(8e9)));
+    }
+
+    #[test]
+    fn requests_in_flight_and_their_latency_are_told_from_data_and_time() {
+        for (text, expected) in [
+            ("128 readers at 2,400 reads/s, 900 ms latency", (Some(128.0), Some(0.9), None)),
+            ("latency of 7 ms from 130,000 IOPS", (None, Some(0.007), None)),
+            ("2,800 reads/s of 8K at queue depth 4", (Some(4.0), None, None)),
+            ("2,800 reads/s, 32 in flight, in 180 s", (Some(32.0), None, Some(180.0))),
+            ("64 concurrent readers and 64 writers at 900 IOPS", (Some(128.0), None, None)),
+        ] {
+            let claim = parse(text).unwrap();
+            assert_eq!((claim.in_flight, claim.latency_s, claim.time_s), expected, "{text}");
+        }
+        let claim = parse("128 readers at 2,400 reads/s").unwrap();
+        assert_eq!(claim.latency_of_rate_s().map(|s| (s * 1e3).round()), Some(53.0));
     }
 
     #[test]

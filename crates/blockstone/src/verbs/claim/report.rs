@@ -2,7 +2,7 @@
 
 use blockstone_base::row;
 use blockstone_base::table::{Heading, Table, bytes, count, flow, ratio, text, time};
-use blockstone_base::units::{format_span, three_digits};
+use blockstone_base::units::{format_ns, format_span, three_digits};
 use blockstone_base::verdict::Verdict;
 use blockstone_judge::claim::{Answer, Claim, RATE};
 use blockstone_report::{Card, Headline, Report, Section, Tone};
@@ -11,6 +11,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+const DAY_S: f64 = 86_400.0;
+const YEAR_S: f64 = 365.2425 * DAY_S;
 
 #[derive(Serialize, JsonSchema)]
 pub struct ClaimDocument<'a> {
@@ -28,6 +30,8 @@ struct Stated {
     rate_bytes_per_s: Option<f64>,
     iops: Option<f64>,
     io_bytes: Option<f64>,
+    in_flight: Option<f64>,
+    latency_s: Option<f64>,
     moved_bytes: Option<f64>,
     time_s: Option<f64>,
     links: Vec<String>,
@@ -94,7 +98,7 @@ pub fn report(claim: &Claim, answer: Answer, verdicts: Vec<Verdict>) -> Report {
         identity: vec![identity(claim)],
         cards: cards(claim, &condemned_by),
         sections: vec![Section::page("figures", "All figures").with([figures(claim, answer)])],
-        warnings: contradictions(claim),
+        warnings: contradictions(claim).into_iter().chain(contradicts_little(claim)).collect(),
         verdicts,
         tool_version: VERSION.to_owned(),
         document,
@@ -108,6 +112,8 @@ impl Stated {
             rate_bytes_per_s: claim.bytes_per_s(),
             iops: claim.iops,
             io_bytes: claim.io_bytes,
+            in_flight: claim.in_flight,
+            latency_s: claim.latency_s,
             moved_bytes: claim.moved_bytes,
             time_s: claim.time_s,
             links: claim.links.iter().map(ToString::to_string).collect(),
@@ -126,6 +132,9 @@ fn words(claim: &Claim, answer: Answer) -> String {
         Answer::Memory => format!("memory: {rate} says nothing about the storage"),
         Answer::AboveLink => format!("above the link: {rate} cannot have passed through it"),
         Answer::WrongUnit => format!("wrong unit: {rate} is likely a number of bits"),
+        Answer::Unknown if rate.is_empty() && claim.iops.is_some() => {
+            "unknown: the size of the requests is not stated".to_owned()
+        }
         Answer::Unknown if rate.is_empty() => "unknown: no rate is stated".to_owned(),
         Answer::Unknown => {
             format!("unknown: to check {rate}, state the link, or the data and the memory")
@@ -140,6 +149,8 @@ fn identity(claim: &Claim) -> String {
         claim.rate.map(rate),
         claim.iops.map(|iops| format!("{} IOPS", three_digits(iops))),
         claim.io_bytes.map(|bytes| format!("requests of {}", amount(bytes))),
+        claim.in_flight.map(|count| format!("{} in flight", three_digits(count))),
+        claim.latency_s.map(|seconds| format!("latency {}", format_ns(seconds * 1e9))),
         claim.moved_bytes.map(|bytes| format!("{} moved", amount(bytes))),
         claim.time_s.map(|seconds| format!("in {}", format_span((seconds * 1e9) as u64))),
         (!claim.links.is_empty()).then(|| format!("over {}", claim.link())),
@@ -178,6 +189,22 @@ fn cards(claim: &Claim, condemned_by: &[String]) -> Vec<Card> {
         let source = format!("over the link in {}", format_span((seconds * 1e9) as u64));
         Card::exact("link_gb", "bytes at most", seconds * link / 1e9, "GB").source(source)
     }));
+    cards.extend(claim.latency_of_rate_s().map(|seconds| {
+        let source = match claim.in_flight {
+            Some(count) => format!("{} in flight ÷ IOPS", three_digits(count)),
+            None => "1 ÷ IOPS: a latency only with one request in flight".to_owned(),
+        };
+        let card = if seconds < 1e-3 {
+            Card::exact("latency_us", "latency", seconds * 1e6, "µs")
+        } else {
+            Card::exact("latency_ms", "latency", seconds * 1e3, "ms")
+        };
+        card.source(source)
+    }));
+    let long = stated.filter(|_| claim.time_s.is_some_and(|seconds| seconds >= DAY_S));
+    cards.extend(long.map(|rate| {
+        Card::exact("year_tb", "in a year", rate * YEAR_S / 1e12, "TB").source("at this rate")
+    }));
     cards.extend(claim.memory_share().map(|share| {
         let source = "of the data".to_owned();
         Card::exact("memory_share", "memory can hold", share * 100.0, "%").source(source)
@@ -196,7 +223,7 @@ fn origin(claim: &Claim) -> &'static str {
     }
 }
 
-/// Two rates of one claim that are neither equal nor a matter of units.
+/// Two rates or latencies of one claim that are neither equal nor a matter of units.
 fn contradictions(claim: &Claim) -> Vec<String> {
     let Some(stated) = claim.rate else { return Vec::new() };
     let others = [
@@ -209,6 +236,22 @@ fn contradictions(claim: &Claim) -> Vec<String> {
         .filter(|(other, _)| (stated / other - 1.0).abs() > 0.1)
         .map(|(other, name)| format!("{} is stated, {name} is {}", rate(stated), rate(other)))
         .collect()
+}
+
+/// A latency that is not the one of requests in flight and their rate.
+fn contradicts_little(claim: &Claim) -> Option<String> {
+    let (stated, other) = (claim.latency_s?, claim.latency_of_rate_s()?);
+    let words = match claim.in_flight {
+        Some(count) => format!("{} requests in flight ÷ IOPS", three_digits(count)),
+        None => "1 ÷ IOPS".to_owned(),
+    };
+    // Of how many are in flight nothing may be known; then a longer latency means more of them.
+    let differs = match claim.in_flight {
+        Some(_) => (stated / other - 1.0).abs() > 0.1,
+        None => stated < 0.99 * other,
+    };
+    let time = |seconds: f64| format_ns(seconds * 1e9);
+    differs.then(|| format!("{} is stated, {words} is {}", time(stated), time(other)))
 }
 
 fn rate(bytes_per_s: f64) -> String {

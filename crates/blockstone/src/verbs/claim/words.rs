@@ -117,6 +117,30 @@ impl<'a> Words<'a> {
         })
     }
 
+    /// After a number: `concurrent readers`, `in flight`.
+    pub fn are_waiting(&mut self, who: &[&str]) -> bool {
+        let found = self.attempt(|words| {
+            if words.take_if(&["in"]) {
+                return words.take_if(&["flight"]).then_some(());
+            }
+            words.take_if(&["concurrent", "parallel"]);
+            words.take_if(who).then_some(())
+        });
+        found.is_some()
+    }
+
+    /// `depth 4`, `QD 4`: requests in flight.
+    pub fn depth(&mut self) -> Option<f64> {
+        self.attempt(|words| {
+            words.take_if(&["depth", "qd"]).then_some(())?;
+            words.take_if(&["of"]);
+            match words.quantity()? {
+                Quantity::Count(depth) => Some(depth),
+                _ => None,
+            }
+        })
+    }
+
     /// Bytes or bits `per second` or `a second` are a rate.
     fn by_time(&mut self, quantity: Quantity) -> Quantity {
         let rate = match quantity {
@@ -223,6 +247,7 @@ fn binary(letter: &str) -> Option<f64> {
 fn seconds(word: &str) -> Option<f64> {
     const DAY_S: f64 = 86_400.0;
     Some(match word.to_ascii_lowercase().as_str() {
+        "us" | "µs" | "usec" | "usecs" | "microsecond" | "microseconds" => 1e-6,
         "ms" | "millisecond" | "milliseconds" => 1e-3,
         "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
         "min" | "mins" | "minute" | "minutes" => 60.0,
@@ -259,6 +284,7 @@ mod tests {
             ("2,800 reads/s", Quantity::Iops(2_800.0)),
             ("3 min", Quantity::Seconds(180.0)),
             ("0.6s", Quantity::Seconds(0.6)),
+            ("7 µs", Quantity::Seconds(7e-6)),
             ("6 readers", Quantity::Count(6.0)),
         ];
         for (text, expected) in cases {

@@ -4,12 +4,15 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use blockstone_base::units::{Nanos, positive};
-use blockstone_size::hardware::{Redundancy, Unit};
+use blockstone_size::hardware::Redundancy;
+use blockstone_size::hardware::disk::{ENTRIES, reads_by_index};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueHint};
 
 /// Percentiles by which hardware is sized.
 pub const PERCENTILES: [&str; 4] = ["p50", "p95", "p99", "max"];
+/// Options of a need that was observed.
+const OBSERVED: [&str; 5] = ["paths", "import", "merge", "keep_names", "save"];
 
 /// Arguments of `size`.
 #[derive(Args, Debug)]
@@ -21,6 +24,7 @@ Examples:
   blockstone size blockstone-runs/last                 a recording of watch or run
   blockstone size sar.txt --disk 180iops,600gb --cell 12disks
   blockstone size --iops 10000 --reads 50% --redundancy normal --disk 180iops --cell 12disks
+  blockstone size --units 8 --disk 125iops --reads 0% --redundancy high   what eight disks carry
   blockstone size awr*.html --html size.html           with charts
   blockstone size awr*.html --verify blockstone-runs/last")]
 pub struct SizeArgs {
@@ -58,21 +62,30 @@ pub struct SizeArgs {
 #[command(next_help_heading = "A stated need, in place of PATH")]
 pub struct StatedArgs {
     /// Requests of the database a second
-    #[arg(long, value_name = "IOPS", value_parser = positive,
-          conflicts_with_all = ["paths", "import", "merge", "keep_names", "save"])]
+    #[arg(long, value_name = "IOPS", value_parser = positive, conflicts_with_all = OBSERVED)]
     pub iops: Option<f64>,
-    /// Percentage of them that are reads
-    #[arg(long, value_name = "PCT", value_parser = percentage, requires = "iops",
-          default_value = "50")]
+    /// Percentage of them, and of the bytes, that are reads
+    #[arg(long, value_name = "PCT", value_parser = percentage, default_value = "50",
+          conflicts_with_all = OBSERVED)]
     pub reads: f64,
+    /// Writes a second of the log writer, of those of --iops
+    #[arg(long, value_name = "IOPS", value_parser = positive, requires = "iops")]
+    pub redo_writes: Option<f64>,
+    /// Rows a second that are found by an index, nothing of which is cached
+    #[arg(long, value_name = "ROWS/S", value_parser = positive, requires = "rows",
+          conflicts_with_all = ["iops", "reads"], conflicts_with_all = OBSERVED)]
+    pub lookups: Option<f64>,
+    /// Rows of the table of --lookups
+    #[arg(long, value_name = "N", value_parser = positive, requires = "lookups")]
+    pub rows: Option<f64>,
     /// Decimal megabytes a second, of reads and writes
-    #[arg(long, value_name = "MB/S", value_parser = positive, requires = "iops")]
+    #[arg(long, value_name = "MB/S", value_parser = positive, conflicts_with_all = OBSERVED)]
     pub mbps: Option<f64>,
     /// Decimal gigabytes of data
-    #[arg(long, value_name = "GB", value_parser = positive, requires = "iops")]
+    #[arg(long, value_name = "GB", value_parser = positive, conflicts_with_all = OBSERVED)]
     pub gb: Option<f64>,
     /// Busy cores
-    #[arg(long, value_name = "CORES", value_parser = positive, requires = "iops")]
+    #[arg(long, value_name = "CORES", value_parser = positive, conflicts_with_all = OBSERVED)]
     pub cores: Option<f64>,
 }
 
@@ -97,16 +110,23 @@ pub struct NeedArgs {
     /// Only Monday to Friday
     #[arg(long)]
     pub weekdays: bool,
+    /// Only as many days at the end of each month
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=31))]
+    pub month_end: Option<u32>,
 }
 
 /// What it is held against.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Hardware")]
 pub struct HardwareArgs {
-    /// What one unit can do: amounts such as 180iops,600gb,150mbps, or the name of a unit of the
-    /// catalogue [default: the first unit of the catalogue]
+    /// What one unit can do: amounts such as 180iops,600gb,350usd, other keys of a catalogue such
+    /// as `rpm=15000,mtbf_h=1000000`, or the name of a unit of the catalogue [default: the first
+    /// unit of the catalogue]
     #[arg(long, value_name = "UNIT")]
     pub disk: Option<String>,
+    /// How many units there are: what each has to do; without a need, what all of them carry
+    #[arg(long, value_name = "N", value_parser = disks)]
+    pub units: Option<u64>,
     /// How many units are in a larger one, for example 12disks
     #[arg(long, value_name = "COUNT", value_parser = disks)]
     pub cell: Option<u64>,
@@ -166,26 +186,6 @@ impl FromStr for Hours {
     }
 }
 
-/// `180iops,600gb`: what a unit can do.
-pub fn unit(text: &str) -> Option<Unit> {
-    let mut unit = Unit { name: "disk".to_owned(), ..Unit::default() };
-    for part in text.split(',') {
-        let at = part.find(|c: char| c.is_ascii_alphabetic())?;
-        let (number, name) = part.split_at(at);
-        let value = positive(number.trim()).ok()?;
-        let name = name.to_ascii_lowercase();
-        let place = match name.as_str() {
-            "iops" => &mut unit.iops,
-            "mbps" => &mut unit.mbps,
-            "gb" => &mut unit.gb,
-            "usd" => &mut unit.usd,
-            _ => return None,
-        };
-        *place = Some(value);
-    }
-    Some(unit)
-}
-
 /// `50%` or `50`, as a share.
 fn percentage(text: &str) -> Result<f64, String> {
     let number = text.trim_end_matches('%').trim_end().parse::<f64>();
@@ -209,6 +209,28 @@ impl SizeArgs {
     pub fn inputs(&self) -> impl Iterator<Item = &PathBuf> {
         self.paths.iter().chain(&self.import)
     }
+
+    /// A need is stated, in place of an observed one.
+    pub fn is_stated(&self) -> bool {
+        self.stated.amounts().next().is_some() || self.asks_what_is_carried()
+    }
+
+    /// Reads of a block that find a row by its index.
+    pub fn reads_of_lookup(&self) -> Option<f64> {
+        reads_by_index(self.stated.rows?, ENTRIES).map(f64::from)
+    }
+
+    /// Units without a need.
+    pub fn asks_what_is_carried(&self) -> bool {
+        let needed = self.stated.amounts().next().is_some() || self.inputs().next().is_some();
+        !needed && self.hardware.units.is_some()
+    }
+}
+
+impl StatedArgs {
+    fn amounts(&self) -> impl Iterator<Item = f64> {
+        [self.iops, self.lookups, self.mbps, self.gb, self.cores].into_iter().flatten()
+    }
 }
 
 impl NeedArgs {
@@ -226,9 +248,6 @@ mod tests {
         assert_eq!("9-17".parse(), Ok(Hours(9, 17)));
         assert_eq!("22-6".parse(), Ok(Hours(22, 6)));
         assert!("9".parse::<Hours>().is_err() && "9-25".parse::<Hours>().is_err());
-        let disk = unit("180iops,600gb").unwrap();
-        assert_eq!((disk.iops, disk.gb, disk.mbps), (Some(180.0), Some(600.0), None));
-        assert!(unit("disk-15k").is_none() && unit("180").is_none() && unit("-1iops").is_none());
         assert_eq!((percentage("50%"), percentage("0")), (Ok(0.5), Ok(0.0)));
         assert!(percentage("101").is_err() && percentage("NaN").is_err());
         assert_eq!((disks("12disks"), disks("7")), (Ok(12), Ok(7)));

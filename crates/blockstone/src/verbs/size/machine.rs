@@ -6,9 +6,10 @@ use blockstone_size::hardware::change::{Attached, attached};
 use blockstone_size::hardware::cpu::{self, Choice};
 use blockstone_size::hardware::flash::{self, FlashUse};
 use blockstone_size::hardware::licence::{LicenceUse, Metric};
-use blockstone_size::hardware::{Catalogue, Demand, Plan, Unit};
+use blockstone_size::hardware::{Answer, Catalogue, Demand, Plan, Unit};
 
 use super::args::MachineArgs;
+use super::chosen::Chosen;
 use super::files;
 
 /// What is known beside the ceilings of the units.
@@ -18,28 +19,38 @@ pub struct Machine {
     pub licence: Option<LicenceUse>,
     pub flash: Option<FlashUse>,
     pub cores: Vec<Choice>,
+    /// Cores of the host that the driver of the units takes.
+    pub driver: Option<f64>,
 }
 
 impl Machine {
     pub fn of(
         demand: &Demand,
-        unit: &Unit,
-        plan: &Plan,
-        catalogue: &Catalogue,
+        answer: &Answer,
+        chosen: &Chosen,
         args: &MachineArgs,
     ) -> Result<Self> {
-        let units = blockstone_size::hardware::answer(demand, unit, plan)?.units;
-        let flash = flash::of(demand, unit, plan, units)?;
+        let Chosen { catalogue, unit, plan, .. } = chosen;
+        let flash = flash::of(demand, unit, plan, answer.units)?;
         let cores = choices(demand, plan, catalogue, args)?;
+        let driver = driver(answer, unit)?;
         let Some(name) = &args.machine else {
-            if args.licence.is_some() && args.core_list.is_none() {
-                bail!("size: a licence of nothing\nhint: --machine or --core-list");
-            }
-            return Ok(Self { flash, cores, ..Self::default() });
+            let licence = match (&args.licence, driver) {
+                (Some(name), Some(cores)) => {
+                    let host = Unit { cores: Some(cores.ceil()), ..Unit::default() };
+                    catalogue.licence(name)?.of(&host, 1)
+                }
+                (Some(_), None) if args.core_list.is_none() => {
+                    bail!("size: a licence of nothing\nhint: --machine or --core-list")
+                }
+                _ => None,
+            };
+            return Ok(Self { licence, flash, cores, driver, ..Self::default() });
         };
         let machine = catalogue.unit(name)?;
         let scaled = demand.cores.map(|cores| cores * args.core_ratio);
-        let demand = Demand { cores: scaled, ..demand.clone() };
+        let all = scaled.map_or(driver, |cores| Some(cores + driver.unwrap_or(0.0)));
+        let demand = Demand { cores: all, ..demand.clone() };
         // What was measured of a unit says nothing about the machine.
         let plan = Plan { measured_iops: None, ..plan.clone() };
         let attached = attached(&demand, unit, &machine, &plan)?;
@@ -58,7 +69,7 @@ impl Machine {
             }
             None => None,
         };
-        Ok(Self { attached: Some(attached), licence, flash, cores })
+        Ok(Self { attached: Some(attached), licence, flash, cores, driver })
     }
 
     /// Which of both limits binds.
@@ -92,6 +103,11 @@ impl Machine {
         Some(parts.join("; ") + ".")
     }
 
+    pub fn driver_takes(&self) -> Option<String> {
+        let cores = three_digits(self.driver?);
+        Some(format!("The driver of the units takes {cores} cores of the host."))
+    }
+
     pub fn writes_to_flash(&self) -> Option<String> {
         let it = self.flash.as_ref()?;
         let cliff = match it.hours_to_cliff {
@@ -111,6 +127,13 @@ impl Machine {
         let amplified = three_digits(it.write_amplification);
         Some(format!("{text}. By its class, random writes amplified {amplified}×."))
     }
+}
+
+/// Cores that a driver on the host takes for itself, where the unit states what an I/O costs.
+fn driver(answer: &Answer, unit: &Unit) -> Result<Option<f64>> {
+    let iops = answer.ceilings.iter().find(|it| it.name == "IOPS").map(|it| it.need);
+    let Some((iops, us)) = iops.zip(unit.host_us_per_io) else { return Ok(None) };
+    Ok(Some(cpu::cores_of_io(iops, us / 1e6)?))
 }
 
 fn choices(

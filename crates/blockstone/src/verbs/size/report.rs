@@ -3,17 +3,20 @@
 
 mod charts;
 mod tables;
+mod units;
 
 use blockstone_base::stats::Estimate;
 use blockstone_base::table::Heading;
-use blockstone_base::units::{format_span, thousands, three_digits};
+use blockstone_base::units::{format_ns, format_span, thousands, three_digits};
 use blockstone_base::verdict::Verdict;
 use blockstone_report::render::json;
 use blockstone_report::{Card, Headline, Report, Section, Tone, percent};
-use blockstone_size::Source;
+use blockstone_size::hardware::cache::log_writes;
+use blockstone_size::hardware::disk::{DISK_IOPS_MAX, ENTRIES};
 use blockstone_size::hours::clock;
 use blockstone_size::need::Need;
 use blockstone_size::percentile::too_few;
+use blockstone_size::{Observation, Source};
 
 use super::args::SizeArgs;
 use super::{Sized, document, drive};
@@ -32,7 +35,7 @@ pub fn report(sized: &Sized, args: &SizeArgs) -> Report {
     Report {
         verb: "size".into(),
         version: 1,
-        headline: headline(sized),
+        headline: headline(sized, args),
         identity: identity(sized, args),
         warnings: warnings(sized),
         cards: cards(sized),
@@ -51,9 +54,10 @@ pub fn distinct(known: &[Verdict], found: Vec<Verdict>) -> Vec<Verdict> {
     found.into_iter().filter(is_new).collect()
 }
 
-fn headline(sized: &Sized) -> Headline {
+fn headline(sized: &Sized, args: &SizeArgs) -> Headline {
     let names: Vec<&str> = sized.databases.iter().map(|it| it.name.as_str()).collect();
     let subject = match names.as_slice() {
+        [] if args.asks_what_is_carried() => "what they carry".to_owned(),
         [] => "stated need".to_owned(),
         names => blockstone_report::short(&names.join(" + "), NAMES_MAX),
     };
@@ -122,6 +126,9 @@ fn identity(sized: &Sized, args: &SizeArgs) -> Vec<String> {
     if args.need.weekdays {
         parts.push("Monday to Friday".to_owned());
     }
+    if let Some(days) = args.need.month_end {
+        parts.push(format!("last {days} days of a month"));
+    }
     let penalty = format!("redundancy {}", args.need.redundancy());
     let of = sized.sources.kinds.iter().map(|kind| match kind {
         Source::Load => "counted by the database",
@@ -182,6 +189,14 @@ fn cards(sized: &Sized) -> Vec<Card> {
         let times = three_digits(most / max.max(f64::MIN_POSITIVE));
         cards.push(card.source(format!("highest means{of}: {times}× the largest interval")));
     }
+    if let Some(factor) = need.peak_factor {
+        let card = Card::exact("peak_factor", "Peak factor", factor, "×");
+        let share = percent(1.0 / factor.max(1.0));
+        cards.push(card.source(format!(
+            "highest values inside an interval ÷ its mean, median; --utilisation {share} leaves \
+             room for it"
+        )));
+    }
     if let Ok(growth) = &need.growth {
         let per_week = growth.per_week;
         let card = Card::new("growth_per_week", "Growth in a week", per_week, "IOPS");
@@ -199,15 +214,21 @@ fn on_screen(sized: &Sized, args: &SizeArgs) -> Vec<Section> {
         sized.need.as_ref().and_then(|it| it.most_averaging_s.or(Some(it.averaging_s.1)));
     let command = drive::command(&sized.demand, args.need.redundancy(), averaging);
     let mut sections = vec![
-        Section::new("need", "Need").with([tables::need(sized)]).with([words(sized)]),
-        Section::of("ceilings", tables::ceilings(sized)).with(latency(sized)).with(money(sized)),
+        Section::new("need", "Need")
+            .with([tables::need(sized)])
+            .with(words(sized))
+            .with(writes(sized, args))
+            .with(by_index(sized, args)),
+        Section::of("ceilings", tables::ceilings(sized)).with(units::words(sized, args)),
     ];
+    sections.extend(units::mechanics(&sized.hardware));
     let machine = &sized.hardware.machine;
     sections.push(
         Section::new("machine", "")
             .with(machine.attached.as_ref().map(|it| tables::machine(&it.instances)))
             .with(machine.binds())
             .with((!machine.cores.is_empty()).then(|| tables::cores(&machine.cores)))
+            .with(machine.driver_takes())
             .with(machine.licences())
             .with(machine.writes_to_flash()),
     );
@@ -236,8 +257,8 @@ fn on_page(sized: &Sized) -> Vec<Section> {
 }
 
 /// How the numbers of the need were made, in a line.
-fn words(sized: &Sized) -> String {
-    let Some(need) = &sized.need else { return String::new() };
+fn words(sized: &Sized) -> Option<String> {
+    let need = sized.need.as_ref()?;
     let of = if sized.databases.len() > 1 {
         "hours of the week, the most of the weeks"
     } else {
@@ -248,60 +269,65 @@ fn words(sized: &Sized) -> String {
         thousands(need.hardware_iops.samples as i64),
         three_digits(sized.question.penalty),
     );
-    match need.hardware_iops.p95_weighted {
+    Some(match need.hardware_iops.p95_weighted {
         Some(weighted) => {
             let weighted = thousands(weighted.round() as i64);
             format!("{text} p95 of the time: {weighted}.")
         }
         None => text,
-    }
+    })
 }
 
-/// What a queue, or a measured curve, says of the units of the answer.
-fn latency(sized: &Sized) -> Option<String> {
-    let hardware = &sized.hardware;
-    if let Some(headroom) = hardware.headroom {
-        return Some(format!(
-            "Measured: one unit does {} IOPS with a p99 of {}, {} of the most that was measured.",
-            thousands(headroom.iops.round() as i64),
-            blockstone_base::units::format_ns(headroom.p99_s * 1e9),
-            percent(headroom.utilisation())
-        ));
-    }
-    let queued = hardware.queued?;
-    Some(format!(
-        "By the formula of a queue (M/M/c), {} units at {} answer in {}× their service time, and \
-         1 of 100 requests waits {} service times or more. Measure one instead: --curve.",
-        thousands(queued.units as i64),
-        percent(queued.utilisation),
-        three_digits(queued.mean_response),
-        three_digits(queued.p99_wait)
-    ))
-}
-
-/// What the units cost, and what of them is bought for another ceiling than their capacity.
-fn money(sized: &Sized) -> Option<String> {
-    let hardware = &sized.hardware;
-    let usd = |usd: f64| format!("{} USD", thousands(usd.round() as i64));
+/// Who writes, and how much of what the storage does is writes.
+fn writes(sized: &Sized, args: &SizeArgs) -> Option<String> {
+    let (iops, writes) = (sized.hardware_iops()?, sized.demand.writes_per_s?);
+    let copies = writes * sized.question.penalty;
+    let share = |part: f64, all: f64| format!("{:.1} %", part / all * 100.0);
     let mut parts = Vec::new();
-    if let Some(price) = &hardware.price {
-        let each = [(price.usd, ""), (price.usd_per_month, " a month")];
-        let of = each.iter().filter_map(|(value, per)| Some(format!("{}{per}", usd((*value)?))));
-        let per_iops = price.usd_per_iops.map(|it| format!("{} USD an IOPS", three_digits(it)));
-        let per_gb = price.usd_per_gb.map(|it| format!("{} USD a GB", three_digits(it)));
-        let all: Vec<String> = of.chain(per_iops).chain(per_gb).collect();
-        parts.push(format!("Price as of {}: {}.", price.as_of, all.join(", ")));
-    }
-    if let Some(stranded) = &hardware.stranded
-        && stranded.gb > 0.0
-    {
+    if sized.question.penalty > 1.0 && copies > 0.0 {
+        let number = |value: f64| thousands(value.round() as i64);
         parts.push(format!(
-            "{} GB, {} of the capacity, is bought for another ceiling.",
-            thousands(stranded.gb.round() as i64),
-            percent(stranded.share)
+            "Of the {} IOPS of the storage {} are writes, {}.",
+            number(iops),
+            number(copies),
+            share(copies, iops)
         ));
+    }
+    let redo = args.stated.redo_writes.map(|redo| (writes - redo, redo));
+    let log = redo.or_else(|| log_of(&sized.sources.observations));
+    if let Some(log) = log.and_then(|(data, redo)| log_writes(data, redo)) {
+        let helps = if log.data_dominates {
+            "the data writers dominate, and a flash log leaves the disks as busy"
+        } else {
+            "the log writer dominates"
+        };
+        parts.push(format!("{:.0} % of the writes are redo: {helps}.", log.redo_share * 100.0));
     }
     (!parts.is_empty()).then(|| parts.join(" "))
+}
+
+/// Writes of the data writers and of the log writer, over all that was observed.
+fn log_of(observations: &[Observation]) -> Option<(f64, f64)> {
+    let known = observations.iter().filter_map(|it| {
+        let redo = it.redo_writes_per_s? * it.seconds;
+        Some((it.writes_per_s? * it.seconds - redo, redo))
+    });
+    known.reduce(|all, it| (all.0 + it.0, all.1 + it.1)).filter(|it| it.1 > 0.0)
+}
+
+/// What a row takes that is found by an index.
+fn by_index(sized: &Sized, args: &SizeArgs) -> Option<String> {
+    let (rows, reads) = (args.stated.rows?, args.reads_of_lookup()?);
+    let of_disk = sized.hardware.unit.iops.filter(|iops| *iops <= DISK_IOPS_MAX);
+    let time = of_disk.map_or_else(String::new, |iops| {
+        format!(", one after the other {} on a disk", format_ns(reads / iops * 1e9))
+    });
+    Some(format!(
+        "A row of {} by its index takes {reads} reads{time}: {} levels of {ENTRIES} entries a \
+         block, and the block of the table.",
+        thousands(rows.round() as i64),
+        reads - 1.0
+    ))
 }
 
 fn together(need: &Need) -> Option<String> {

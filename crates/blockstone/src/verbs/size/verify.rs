@@ -8,13 +8,21 @@ use blockstone_size::hardware::Demand;
 use blockstone_size::need::Need;
 
 use super::args::SizeArgs;
+use super::hardware::Hardware;
 use crate::recordings;
 use crate::verb::Context;
 
+/// What a run is held against.
+pub struct Held<'a> {
+    pub demand: &'a Demand,
+    /// None of a need that was stated.
+    pub need: Option<&'a Need>,
+    pub hardware: &'a Hardware,
+}
+
 pub fn verify(
     name: &str,
-    demand: &Demand,
-    need: Option<&Need>,
+    held: &Held<'_>,
     args: &SizeArgs,
     context: &Context,
 ) -> Result<RunOfNeed> {
@@ -27,13 +35,17 @@ pub fn verify(
         );
     }
     let findings = blockstone_judge::find_run(&recording, None)?;
-    let Some(predicted_iops) = predicted(demand, need, args) else {
+    let Some(predicted_iops) = predicted(held.demand, held.need, args) else {
         bail!("verify with {dir}: the need has no requests\nhint: size a load that has some");
     };
     Ok(RunOfNeed {
         predicted_iops,
         iops: iops(&findings),
         wanted_latency_ns_p99: args.hardware.p99.map(|it| it.get() as f64),
+        predicted_latency_ns_p99: held
+            .hardware
+            .predicted
+            .map(|it| (it.low_s.unwrap_or(0.0) * 1e9, it.high_s * 1e9)),
         latency_ns_p99: estimate(&findings, "read_latency_ns_p99"),
     })
 }

@@ -7,6 +7,7 @@ use blockstone_base::stats::Estimate;
 use blockstone_base::table::{
     Heading, Measure, Merge, Row, Table, Value, column, count, flow, happened, share, text, time,
 };
+use blockstone_base::units::format_ns;
 use blockstone_figures::History;
 use blockstone_size::consolidation::Consolidation;
 use blockstone_size::hardware::Answer;
@@ -16,6 +17,7 @@ use blockstone_size::need::Need;
 use blockstone_size::{Observation, Percentiles, Snapshot};
 
 use super::super::Sized;
+use super::units;
 
 /// Intervals of the largest load that are listed, and statements of each.
 const PEAKS: usize = 5;
@@ -119,6 +121,8 @@ pub const ALL: &[(&str, &[Heading])] = &[
     ("ceilings", CEILINGS),
     ("machine", CEILINGS),
     ("cores", CORES),
+    ("strokes", units::STROKES),
+    ("scans", units::SCANS),
     ("changes", CHANGES),
     ("consolidation", CONSOLIDATION),
     ("peaks", PEAKS_OF),
@@ -192,10 +196,16 @@ pub fn consolidation(it: &Consolidation) -> Table {
 
 pub fn verified(run: &RunOfNeed) -> Table {
     let wanted = happened(run.wanted_latency_ns_p99);
-    Table::new("run-against-need", "The run against the need", VERIFIED).with([
+    let curve = run.predicted_latency_ns_p99.map(|(low, high)| {
+        let from = if low > 0.0 { format_ns(low) + " to" } else { "up to".to_owned() };
+        let range = format!("{from} {}", format_ns(high));
+        row!["p99 of a read, by the curve", range, run.latency_ns_p99].of(Measure::Nanoseconds)
+    });
+    let table = Table::new("run-against-need", "The run against the need", VERIFIED).with([
         row!["requests/s of the database", run.predicted_iops, run.iops].of(Measure::Count),
         row!["p99 of a read", wanted, run.latency_ns_p99].of(Measure::Nanoseconds),
-    ])
+    ]);
+    table.with(curve)
 }
 
 /// The intervals of the largest load, the largest first.
