@@ -118,6 +118,8 @@ int io_uring_submit_req(u64 *context)
 	io.size = is_vector ? bytes_of_vector(address, length) : length;
 	// Requests of one ring may end in another order. Of its file only the descriptor is known yet.
 	READ(place.file.inode, request, ctx);
+	// The next process may have its ring at the same address.
+	place.tgid = bpf_get_current_pid_tgid() >> 32;
 	place.file.generation = fd;
 	place.file.device = flags & IOSQE_FIXED_FILE;
 	place.kind = NOTHING;
