@@ -84,8 +84,10 @@ impl Outcome {
 
 /// Memory of the sizes of one content, and of the map that holds them.
 const SIZES_BYTES: u64 = 112;
-/// Memory that is no table's: the program, and what findings take.
-const PROGRAM_BYTES: u64 = 32 << 20;
+/// Memory that is no table's: what the program has before it scans, of which its mapped text is
+/// most and differs between builds and kernels, and what findings take.
+const PROGRAM_BYTES_MIN: u64 = 20 << 20;
+const FINDINGS_BYTES: u64 = 12 << 20;
 
 /// Scans what was surveyed. `watch` sees how far it is, and says whether to go on; a scan that is
 /// ended early gives what was counted.
@@ -500,8 +502,8 @@ pub fn table_bytes(memory: Size, threads: usize, plan: &Plan) -> Result<usize, S
     };
     let sampled = |grid| contents(grid) + plan.compressed_blocks(grid);
     let sampled: usize = (0..plan.grids().len()).map(sampled).sum();
-    let others =
-        PROGRAM_BYTES + segments + threads as u64 * compressors + sampled as u64 * SIZES_BYTES;
+    let program = usage::peak_memory_bytes().max(PROGRAM_BYTES_MIN) + FINDINGS_BYTES;
+    let others = program + segments + threads as u64 * compressors + sampled as u64 * SIZES_BYTES;
     let least = Size(others * 5 / 4);
     if memory.0 < least.0 {
         return Err(ScanError::Memory { memory, least });
