@@ -11,12 +11,12 @@ use blockstone_base::units::{format_ns, format_span, thousands, three_digits};
 use blockstone_base::verdict::Verdict;
 use blockstone_report::render::json;
 use blockstone_report::{Card, Headline, Report, Section, Tone, percent};
-use blockstone_size::hardware::cache::log_writes;
+use blockstone_size::hardware::cache::{LogWrites, log_writes};
 use blockstone_size::hardware::disk::{DISK_IOPS_MAX, ENTRIES};
 use blockstone_size::hours::clock;
 use blockstone_size::need::Need;
 use blockstone_size::percentile::too_few;
-use blockstone_size::{Observation, Source};
+use blockstone_size::Source;
 
 use super::args::SizeArgs;
 use super::{Sized, document, drive};
@@ -212,7 +212,9 @@ fn cards(sized: &Sized) -> Vec<Card> {
 fn on_screen(sized: &Sized, args: &SizeArgs) -> Vec<Section> {
     let averaging =
         sized.need.as_ref().and_then(|it| it.most_averaging_s.or(Some(it.averaging_s.1)));
-    let command = drive::command(&sized.demand, args.need.redundancy(), averaging);
+    let log_share = log_of(sized, args).map(|it| it.redo_share);
+    let redundancy = args.need.redundancy();
+    let command = drive::command(&sized.demand, log_share, redundancy, averaging);
     let mut sections = vec![
         Section::new("need", "Need")
             .with([tables::need(sized)])
@@ -293,9 +295,7 @@ fn writes(sized: &Sized, args: &SizeArgs) -> Option<String> {
             share(copies, iops)
         ));
     }
-    let redo = args.stated.redo_writes.map(|redo| (writes - redo, redo));
-    let log = redo.or_else(|| log_of(&sized.sources.observations));
-    if let Some(log) = log.and_then(|(data, redo)| log_writes(data, redo)) {
+    if let Some(log) = log_of(sized, args) {
         let helps = if log.data_dominates {
             "the data writers dominate, and a flash log leaves the disks as busy"
         } else {
@@ -306,13 +306,17 @@ fn writes(sized: &Sized, args: &SizeArgs) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" "))
 }
 
-/// Writes of the data writers and of the log writer, over all that was observed.
-fn log_of(observations: &[Observation]) -> Option<(f64, f64)> {
-    let known = observations.iter().filter_map(|it| {
+/// Writes of the data writers and of the log writer, as stated or over all that was observed.
+fn log_of(sized: &Sized, args: &SizeArgs) -> Option<LogWrites> {
+    let stated = sized.demand.writes_per_s.zip(args.stated.redo_writes);
+    let stated = stated.map(|(writes, redo)| (writes - redo, redo));
+    let known = sized.sources.observations.iter().filter_map(|it| {
         let redo = it.redo_writes_per_s? * it.seconds;
         Some((it.writes_per_s? * it.seconds - redo, redo))
     });
-    known.reduce(|all, it| (all.0 + it.0, all.1 + it.1)).filter(|it| it.1 > 0.0)
+    let observed = || known.reduce(|all, it| (all.0 + it.0, all.1 + it.1));
+    let (data, redo) = stated.or_else(observed).filter(|it| it.1 > 0.0)?;
+    log_writes(data, redo)
 }
 
 /// What a row takes that is found by an index.
