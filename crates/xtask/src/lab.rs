@@ -18,6 +18,7 @@ mod power_cut;
 mod reduce;
 mod redundancy;
 mod registry;
+mod size;
 mod trace;
 mod verb_cost;
 mod zoo;

@@ -48,7 +48,7 @@ fn a_stated_need_is_held_against_disks() {
     {
         assert!(text.contains(line), "{line}: {text}");
     }
-    let drive = "blockstone run --rate 5000 --work-unit 1 --update-pct 50";
+    let drive = "blockstone run --rate 5091 --work-unit 1 --update-pct 49";
     assert!(text.contains(drive), "{text}");
 }
 

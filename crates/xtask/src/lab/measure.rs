@@ -115,8 +115,22 @@ impl<'a> Rig<'a> {
         self.array.disks().iter().map(LoopDevice::device).collect()
     }
 
+    pub fn product(&self) -> &Product<'a> {
+        &self.product
+    }
+
     /// `blockstone run` with these arguments on all devices, which it leaves empty for the next.
     pub fn run(&self, what: &str, arguments: &[&str]) -> Result<Run> {
+        self.run_while(what, arguments, |_| Ok(()))
+    }
+
+    /// The same, while `meanwhile` acts on its process.
+    pub fn run_while(
+        &self,
+        what: &str,
+        arguments: &[&str],
+        meanwhile: impl FnOnce(&Child) -> Result<()>,
+    ) -> Result<Run> {
         self.product.begin(what)?;
         let mut command = self.array.command(self.product.binary());
         let seconds = self.product.lab.options.seconds;
@@ -126,7 +140,7 @@ impl<'a> Rig<'a> {
         for disk in self.disks() {
             command.arg("--destroy").arg(disk);
         }
-        self.product.document(&mut command).map(Run)
+        self.product.document_while(&mut command, meanwhile).map(Run)
     }
 
     /// `blockstone calibrate` of a device, whose content stays; the recording.
@@ -136,8 +150,7 @@ impl<'a> Rig<'a> {
             (self.array.command(self.product.binary()), self.product.runs_dir());
         command.args(["calibrate", "--read-only", "--json", "--runs-dir"]).arg(runs_dir);
         let document = self.product.document(command.arg(disk))?;
-        let path = document["recording"]["path"].as_str().context("find the recording")?;
-        Ok(PathBuf::from(path))
+        recording(&document)
     }
 
     /// `blockstone compare` of two recordings.
@@ -156,6 +169,10 @@ impl Run {
         value.with_context(|| format!("find {name} in the summary (condemned by: {condemned})"))
     }
 
+    pub fn recording(&self) -> Result<PathBuf> {
+        recording(&self.0)
+    }
+
     pub fn window_s(&self) -> Result<f64> {
         let duration_ns = self.0["window"]["duration_ns"].as_f64();
         Ok(duration_ns.context("find the length of the window")? / 1e9)
@@ -169,4 +186,9 @@ impl Run {
         let number = |key: &str| wait[key].as_f64().with_context(|| format!("find its {key}"));
         Ok(Waits { count: number("count")?, time_ms: number("time_ns")? / 1e6 })
     }
+}
+
+fn recording(document: &Value) -> Result<PathBuf> {
+    let path = document["recording"]["path"].as_str().context("find the recording")?;
+    Ok(PathBuf::from(path))
 }

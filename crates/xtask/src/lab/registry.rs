@@ -4,7 +4,7 @@ use blockstone_testkit::Need;
 
 use super::{
     Lab, comparison, copy, coverage, durability, log_writes, long, mutations, nfs, nfs_copy,
-    options, power_cut, reduce, redundancy, trace, verb_cost, zoo,
+    options, power_cut, reduce, redundancy, size, trace, verb_cost, zoo,
 };
 use crate::goals::Entry;
 
@@ -56,6 +56,12 @@ pub const ALL: &[Entry<Lab>] = &[
         doc: "What copy takes beside cp, dd, rsync and gzip, and what it does to reads of a run",
         needs: &[Need::Root, Need::Loop, Need::Blkio, Need::Cachestat, Need::Nbdkit],
         run: copy::run,
+    },
+    Entry {
+        name: "size",
+        doc: "Whether size predicts: a watched load, driven on a disk that carries it and one not",
+        needs: &[Need::Root, Need::Loop, Need::Blkio],
+        run: size::run,
     },
     Entry {
         name: "trace",

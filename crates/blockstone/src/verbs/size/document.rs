@@ -9,7 +9,8 @@ use blockstone_size::{Observation, Percentiles};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Sized;
+use super::args::SizeArgs;
+use super::{Sized, drive};
 
 #[derive(Serialize, JsonSchema)]
 pub struct SizeDocument {
@@ -21,7 +22,22 @@ pub struct SizeDocument {
     consolidation: Option<ConsolidationKeys>,
     ceilings: Vec<CeilingKeys>,
     answer: AnswerKeys,
+    /// The command that drives the need, with `PATH` for the storage; null without requests.
+    drive: Option<String>,
+    /// What the run of `--verify` did.
+    verified: Option<VerifiedKeys>,
     verdicts: Vec<Verdict>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct VerifiedKeys {
+    predicted_iops: Estimate,
+    /// Null where a rule condemned it.
+    iops: Option<Estimate>,
+    wanted_latency_ns_p99: Option<f64>,
+    /// Those that the curve measured at the loads next to the need; 0 where it has none below.
+    predicted_latency_ns_p99: Option<[f64; 2]>,
+    latency_ns_p99: Option<Estimate>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -138,7 +154,7 @@ struct PackedKeys {
     exact: f64,
 }
 
-pub fn document(sized: &Sized) -> SizeDocument {
+pub fn document(sized: &Sized, args: &SizeArgs) -> SizeDocument {
     let answer = &sized.hardware.answer;
     let ceiling = |it: &blockstone_size::hardware::Ceiling| CeilingKeys {
         name: it.name.clone(),
@@ -167,6 +183,14 @@ pub fn document(sized: &Sized) -> SizeDocument {
             packed: sized.hardware.packed.iter().map(packed).collect(),
             unchecked: answer.unchecked.iter().map(|it| (*it).to_owned()).collect(),
         },
+        drive: drive::of(sized, args),
+        verified: sized.verified.as_ref().map(|it| VerifiedKeys {
+            predicted_iops: it.predicted_iops,
+            iops: it.iops,
+            wanted_latency_ns_p99: it.wanted_latency_ns_p99,
+            predicted_latency_ns_p99: it.predicted_latency_ns_p99.map(Into::into),
+            latency_ns_p99: it.latency_ns_p99,
+        }),
         verdicts: sized.verdicts.clone(),
     }
 }

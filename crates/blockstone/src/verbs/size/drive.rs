@@ -1,46 +1,79 @@
 //! The command that drives a need on the storage that was sized for it.
 
+use blockstone_size::hardware::cache::{LogWrites, log_writes};
 use blockstone_size::hardware::{Demand, Redundancy};
+
+use super::Sized;
+use super::args::SizeArgs;
 
 /// Seconds that a run takes at least.
 const SECONDS_MIN: f64 = 60.0;
 /// And at most, where the averaging time is longer.
 const SECONDS_MAX: f64 = 900.0;
 
+/// Part of the visits that read: the cache of 16 MiB has the rest of the rows' 1 GiB.
+const MISSES: f64 = 1.0 - 16.0 / 1024.0;
 /// Blocks that a transaction changes at most, so that its writes do not come in bursts.
 const BLOCKS_MAX: f64 = 64.0;
 
-/// Selects read one block. Updates read some blocks, change them and commit, which writes the log
-/// once; commits that share such a write make it less. `log_share` is the part of the writes that
-/// are of the log, 0 to 1; where it is unknown, each changed block has a commit of its own. `None`
-/// without reads or writes.
-pub fn command(
+/// The command for what was sized.
+pub fn of(sized: &Sized, args: &SizeArgs) -> Option<String> {
+    let averaging =
+        sized.need.as_ref().and_then(|it| it.most_averaging_s.or(Some(it.averaging_s.1)));
+    let log_share = log_writes_of(sized, args).map(|it| it.redo_share);
+    command(&sized.demand, log_share, args.need.redundancy(), averaging)
+}
+
+/// Writes of the data writers and of the log writer, as stated or over all that was observed.
+pub fn log_writes_of(sized: &Sized, args: &SizeArgs) -> Option<LogWrites> {
+    let stated = sized.demand.writes_per_s.zip(args.stated.redo_writes);
+    let stated = stated.map(|(writes, redo)| (writes - redo, redo));
+    let known = sized.sources.observations.iter().filter_map(|it| {
+        let redo = it.redo_writes_per_s? * it.seconds;
+        Some((it.writes_per_s? * it.seconds - redo, redo))
+    });
+    let observed = || known.reduce(|all, it| (all.0 + it.0, all.1 + it.1));
+    let (data, redo) = stated.or_else(observed).filter(|it| it.1 > 0.0)?;
+    log_writes(data, redo)
+}
+
+/// Selects visit one block. Updates visit some blocks, change them and commit; how many blocks, and
+/// how many commits share a write of the log, follows from the commits and from the part of the
+/// writes that are of the log, 0 to 1. Where commits are unknown, each writes the log once; where
+/// the part is unknown, each changed block has a commit of its own. `None` without reads or writes.
+fn command(
     demand: &Demand,
     log_share: Option<f64>,
     redundancy: Redundancy,
     averaging_s: Option<f64>,
 ) -> Option<String> {
     let (reads, writes) = (demand.reads_per_s?, demand.writes_per_s?);
-    let blocks = log_share.map_or(1.0, |it| ((1.0 - it) / it).round().clamp(1.0, BLOCKS_MAX));
-    let updates = writes / (blocks + 1.0);
-    let read_by_updates = updates * blocks;
-    let operations = (reads - read_by_updates).max(0.0) + updates;
+    let log_writes = writes * log_share.unwrap_or(0.5);
+    let commits = demand.commits_per_s.filter(|_| log_share.is_some()).unwrap_or(log_writes);
+    let of_commit = |writes: f64| if commits > 0.0 { writes / commits } else { 1.0 };
+    let blocks = of_commit(writes - log_writes).round().clamp(1.0, BLOCKS_MAX);
+    let writes_of_update = blocks + of_commit(log_writes).min(1.0);
+    let updates = writes / writes_of_update;
+    let (visits, visits_of_updates) = (reads / MISSES, updates * blocks);
+    let operations = (visits - visits_of_updates).max(0.0) + updates;
     if operations <= 0.0 {
         return None;
     }
     // What the percentage loses by rounding, the rate makes up for.
     let percent = (updates / operations * 100.0).round();
-    let of_update = 2.0 * blocks + 1.0;
-    let requests = reads.max(read_by_updates) + writes;
-    let rate = requests / (1.0 + (of_update - 1.0) * percent / 100.0);
+    let of_select = MISSES;
+    let of_update = blocks * MISSES + writes_of_update;
+    let requests = visits.max(visits_of_updates) * MISSES + writes;
+    let rate = requests / (of_select + (of_update - of_select) * percent / 100.0);
     let seconds = averaging_s.unwrap_or(SECONDS_MIN).clamp(SECONDS_MIN, SECONDS_MAX).round();
     let redundancy = match redundancy {
         Redundancy::Normal | Redundancy::High => format!(" --redundancy {redundancy}"),
         _ => String::new(),
     };
-    let work = if blocks > 1.0 { format!(" --update-work-unit {blocks:.0}") } else { String::new() };
+    let work =
+        if blocks > 1.0 { format!(" --update-work-unit {blocks:.0}") } else { String::new() };
     // An update reads its blocks first.
-    let more = match read_by_updates > reads {
+    let more = match visits_of_updates > visits {
         true => " (it reads a block for each that it changes)",
         false => "",
     };
@@ -64,7 +97,7 @@ mod tests {
         };
         let normal = Redundancy::Normal;
         let text = command(&demand(4_000.0, 1_000.0), None, normal, Some(3_600.0)).unwrap();
-        let wanted = "--rate 3968 --work-unit 1 --update-pct 13 --cache 16M --run-time 900s \
+        let wanted = "--rate 4084 --work-unit 1 --update-pct 12 --cache 16M --run-time 900s \
                       --redundancy normal PATH";
         assert!(text.ends_with(wanted), "{text}");
         let text = command(&demand(10.0, 40.0), None, Redundancy::External, None).unwrap();
@@ -74,18 +107,17 @@ mod tests {
 
     #[test]
     fn a_tenth_of_the_writes_in_the_log_are_transactions_of_nine_blocks() {
-        let demand = Demand {
-            reads_per_s: Some(1_000.0),
-            writes_per_s: Some(500.0),
-            ..Demand::default()
-        };
+        let demand =
+            Demand { reads_per_s: Some(1_000.0), writes_per_s: Some(500.0), ..Demand::default() };
         let text = command(&demand, Some(0.1), Redundancy::External, None).unwrap();
-        // 50 updates and 550 selects; with 8 % of updates 615 operations make 1,500 requests.
-        let wanted = "--rate 615 --work-unit 1 --update-work-unit 9 --update-pct 8 ";
+        // 50 updates and 550 selects; with 8 % of updates 621 operations make 1,500 requests.
+        let wanted = "--rate 621 --work-unit 1 --update-work-unit 9 --update-pct 8 ";
         assert!(text.contains(wanted), "{text}");
         let most = command(&demand, Some(0.9), Redundancy::External, None).unwrap();
         assert!(!most.contains("update-work-unit"), "{most}");
-        let none = command(&demand, Some(0.0), Redundancy::External, None).unwrap();
-        assert!(none.contains("--update-work-unit 64 "), "{none}");
+        // 450 writes of blocks and 50 of the log by 100 commits, of which two share one.
+        let demand = Demand { commits_per_s: Some(100.0), ..demand };
+        let text = command(&demand, Some(0.1), Redundancy::External, None).unwrap();
+        assert!(text.contains("--rate 651 --work-unit 1 --update-work-unit 5 "), "{text}");
     }
 }

@@ -11,12 +11,11 @@ use blockstone_base::units::{format_ns, format_span, thousands, three_digits};
 use blockstone_base::verdict::Verdict;
 use blockstone_report::render::json;
 use blockstone_report::{Card, Headline, Report, Section, Tone, percent};
-use blockstone_size::hardware::cache::{LogWrites, log_writes};
+use blockstone_size::Source;
 use blockstone_size::hardware::disk::{DISK_IOPS_MAX, ENTRIES};
 use blockstone_size::hours::clock;
 use blockstone_size::need::Need;
 use blockstone_size::percentile::too_few;
-use blockstone_size::Source;
 
 use super::args::SizeArgs;
 use super::{Sized, document, drive};
@@ -43,7 +42,7 @@ pub fn report(sized: &Sized, args: &SizeArgs) -> Report {
         verdicts: sized.verdicts.clone(),
         notes: notes(sized),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        document: json::keys(document::document(sized)),
+        document: json::keys(document::document(sized, args)),
         ..Report::default()
     }
 }
@@ -210,11 +209,6 @@ fn cards(sized: &Sized) -> Vec<Card> {
 }
 
 fn on_screen(sized: &Sized, args: &SizeArgs) -> Vec<Section> {
-    let averaging =
-        sized.need.as_ref().and_then(|it| it.most_averaging_s.or(Some(it.averaging_s.1)));
-    let log_share = log_of(sized, args).map(|it| it.redo_share);
-    let redundancy = args.need.redundancy();
-    let command = drive::command(&sized.demand, log_share, redundancy, averaging);
     let mut sections = vec![
         Section::new("need", "Need")
             .with([tables::need(sized)])
@@ -241,7 +235,7 @@ fn on_screen(sized: &Sized, args: &SizeArgs) -> Vec<Section> {
     sections.push(Section::of("changes", tables::changes(sized)));
     let verified = sized.verified.as_ref().map(tables::verified);
     sections.extend(verified.map(|table| Section::of("run-against-need", table)));
-    let drive = command
+    let drive = drive::of(sized, args)
         .map(|command| format!("To drive it: {command}; then blockstone size … --verify last"));
     sections.push(Section::new("drive", "").with(drive));
     sections
@@ -295,7 +289,7 @@ fn writes(sized: &Sized, args: &SizeArgs) -> Option<String> {
             share(copies, iops)
         ));
     }
-    if let Some(log) = log_of(sized, args) {
+    if let Some(log) = drive::log_writes_of(sized, args) {
         let helps = if log.data_dominates {
             "the data writers dominate, and a flash log leaves the disks as busy"
         } else {
@@ -304,19 +298,6 @@ fn writes(sized: &Sized, args: &SizeArgs) -> Option<String> {
         parts.push(format!("{:.0} % of the writes are redo: {helps}.", log.redo_share * 100.0));
     }
     (!parts.is_empty()).then(|| parts.join(" "))
-}
-
-/// Writes of the data writers and of the log writer, as stated or over all that was observed.
-fn log_of(sized: &Sized, args: &SizeArgs) -> Option<LogWrites> {
-    let stated = sized.demand.writes_per_s.zip(args.stated.redo_writes);
-    let stated = stated.map(|(writes, redo)| (writes - redo, redo));
-    let known = sized.sources.observations.iter().filter_map(|it| {
-        let redo = it.redo_writes_per_s? * it.seconds;
-        Some((it.writes_per_s? * it.seconds - redo, redo))
-    });
-    let observed = || known.reduce(|all, it| (all.0 + it.0, all.1 + it.1));
-    let (data, redo) = stated.or_else(observed).filter(|it| it.1 > 0.0)?;
-    log_writes(data, redo)
 }
 
 /// What a row takes that is found by an index.
