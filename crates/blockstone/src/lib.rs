@@ -25,6 +25,7 @@ mod recorded;
 mod recordings;
 #[cfg(test)]
 mod testing;
+mod unpacked;
 mod verb;
 mod verbs;
 

@@ -21,6 +21,7 @@ verbs! {
     size,
     trace,
     subset,
+    offload,
     watch,
     report,
     compare,

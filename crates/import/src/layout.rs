@@ -13,6 +13,8 @@ mod statspack;
 
 use crate::{ImportError, Report, Source};
 
+pub use csv::fields;
+
 /// One way to write a report.
 pub struct Layout {
     pub name: &'static str,

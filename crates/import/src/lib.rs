@@ -26,9 +26,10 @@ mod table;
 mod text;
 mod time;
 
-pub use layout::{Layout, recognises};
+pub use layout::{Layout, fields, recognises};
 pub use report::{Advice, Database, Instance, Interval, Kind, Report, Section, Statement, Totals};
 pub use series::{Series, Skipped, series};
+pub use time::seconds_iso;
 
 /// What of names is kept.
 #[derive(Clone, Copy, Debug)]

@@ -48,6 +48,19 @@ pub fn year_first(text: &str) -> Option<i64> {
     seconds(year, month, day, time.trim())
 }
 
+/// A time of ISO 8601 in seconds since 1970, with its fraction; without a distance from UTC it is
+/// taken as UTC.
+pub fn seconds_iso(text: &str) -> Option<f64> {
+    const NANOSECONDS: f64 = 1e9;
+    iso(text)?;
+    let text = text.trim();
+    let at = text.parse::<Timestamp>().ok().or_else(|| {
+        let at: DateTime = text.parse().ok()?;
+        Some(at.to_zoned(TimeZone::UTC).ok()?.timestamp())
+    })?;
+    Some(at.as_second() as f64 + f64::from(at.subsec_nanosecond()) / NANOSECONDS)
+}
+
 /// ISO 8601, with or without a distance from UTC.
 pub fn iso(text: &str) -> Option<i64> {
     let text = text.trim();

@@ -17,6 +17,7 @@ use crate::progress::Progress;
 use crate::verb::{Context, Verb};
 use crate::{recordings, verbs};
 use args::{Style, TraceArgs};
+pub use report::subject;
 use report::{Asked, Measured};
 
 pub const VERB: Verb = Verb {
@@ -51,16 +52,16 @@ fn run(args: &TraceArgs, context: &Context) -> Result<Exit> {
             bail!(
                 "compare {} with {}: they are logs of different kinds\n\
                  hint: their components are not the same; report each by itself",
-                report::subject(&args.files),
-                report::subject(&args.against)
+                subject(&args.files),
+                subject(&args.against)
             );
         }
-        let names = [report::subject(&args.files), report::subject(&args.against)];
+        let names = [subject(&args.files), subject(&args.against)];
         return finish(&report::against::report(&input, &other, &names), context);
     }
     let usual = if input.trace.kind == Some(Kind::SlowLog) { INNODB_PAGE } else { BLOCK };
     let asked = Asked {
-        subject: report::subject(&args.files),
+        subject: subject(&args.files),
         top: args.top.into(),
         tkprof: args.style == Some(Style::Tkprof),
         memory_cost_ns: args.memory_cost.map(|time| time.get() as f64),

@@ -157,8 +157,8 @@ impl Reader {
     }
 }
 
-/// The fields of a line; one in quotes may contain commas, and quotes twice.
-fn fields(line: &str) -> Vec<String> {
+/// The fields of a line of CSV; one in quotes may contain commas, and quotes twice.
+pub fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut in_quotes = false;
     let mut characters = line.trim_end_matches(['\r', '\n']).chars().peekable();

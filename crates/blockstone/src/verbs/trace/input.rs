@@ -1,10 +1,7 @@
 //! Files, compressed or not → a trace.
 
-use std::cell::Cell;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::io::{self, Read as _};
+use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 use blockstone_base::units::Bytes;
@@ -12,13 +9,10 @@ use blockstone_copy::tree::shown;
 use blockstone_trace::{Options, Reader, Trace};
 
 use crate::progress::Progress;
+use crate::unpacked::Unpacked;
 
 /// Bytes that are read at once.
 const PIECE_BYTES: usize = 1 << 20;
-/// Memory that xz and zstd may use for a window; larger ones are for files that nobody unpacks.
-const WINDOW_LOG_MAX: u32 = 27;
-const WINDOW_KIB_MAX: u32 = 1 << (WINDOW_LOG_MAX - 10);
-
 /// A trace, and what of it could not be read.
 pub struct Input {
     pub trace: Trace,
@@ -37,10 +31,10 @@ pub fn read(paths: &[PathBuf], options: Options, bar: &mut Progress) -> Result<I
     for path in paths {
         let name = shown(path);
         let refused = |error| refused(&name, &error);
-        let mut source = Source::open(path).map_err(|error| unreadable(&name, &error))?;
+        let mut source = Unpacked::open(path).map_err(|error| unreadable(&name, &error))?;
         let mut has_any = false;
         loop {
-            match source.unpacked.read(&mut piece) {
+            match source.read(&mut piece) {
                 Ok(0) => break,
                 Ok(count) => {
                     has_any = true;
@@ -54,13 +48,13 @@ pub fn read(paths: &[PathBuf], options: Options, bar: &mut Progress) -> Result<I
                     break;
                 }
             }
-            let done = before + source.packed.get();
+            let done = before + source.packed();
             let text = format!("{} of {}  {name}", Bytes(done), Bytes(all));
             if !bar.step(done as f64 / all.max(1) as f64, &text) {
                 break;
             }
         }
-        before += source.packed.get();
+        before += source.packed();
         reader.end_of_file().map_err(refused)?;
         if bar.signal().is_some() {
             break;
@@ -77,51 +71,4 @@ fn refused(name: &str, error: &blockstone_trace::TraceError) -> anyhow::Error {
 
 fn unreadable(name: &str, error: &io::Error) -> anyhow::Error {
     anyhow!("read trace {name}: {error}\nhint: name a trace or a log, or `-` for standard input")
-}
-
-/// A file whose bytes are counted as they lie on the disk.
-struct Source {
-    packed: Rc<Cell<u64>>,
-    unpacked: Box<dyn Read>,
-}
-
-struct Counted {
-    file: Box<dyn Read>,
-    count: Rc<Cell<u64>>,
-}
-
-impl Read for Counted {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read(buffer)?;
-        self.count.set(self.count.get() + count as u64);
-        Ok(count)
-    }
-}
-
-impl Source {
-    fn open(path: &Path) -> io::Result<Self> {
-        let file: Box<dyn Read> = if path == Path::new("-") {
-            Box::new(io::stdin())
-        } else {
-            Box::new(File::open(path)?)
-        };
-        let packed = Rc::new(Cell::new(0));
-        let counted = Counted { file, count: Rc::clone(&packed) };
-        let mut buffered = BufReader::with_capacity(PIECE_BYTES, counted);
-        let head = buffered.fill_buf()?;
-        let unpacked: Box<dyn Read> = if head.starts_with(b"\x1f\x8b") {
-            Box::new(flate2::bufread::MultiGzDecoder::new(buffered))
-        } else if head.starts_with(b"BZh") {
-            Box::new(bzip2::bufread::MultiBzDecoder::new(buffered))
-        } else if head.starts_with(b"\xfd7zXZ\0") {
-            Box::new(lzma_rust2::XzReader::new_mem_limit(buffered, true, WINDOW_KIB_MAX))
-        } else if head.starts_with(b"\x28\xb5\x2f\xfd") {
-            let mut decoder = zstd::Decoder::with_buffer(buffered)?;
-            decoder.window_log_max(WINDOW_LOG_MAX)?;
-            Box::new(decoder)
-        } else {
-            Box::new(buffered)
-        };
-        Ok(Self { packed, unpacked })
-    }
 }

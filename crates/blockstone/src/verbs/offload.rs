@@ -1,0 +1,33 @@
+//! `blockstone offload`: what a storage that filters rows really saves. One file a verb.
+
+mod account;
+mod args;
+mod input;
+mod tables;
+
+use anyhow::Result;
+use blockstone_report::render::json::schema::Document;
+use clap::{Args, FromArgMatches};
+
+use crate::exit::Exit;
+use crate::verb::{Context, Verb};
+use args::{OffloadArgs, OffloadVerb};
+
+pub const VERB: Verb = Verb {
+    name: "offload",
+    about: "Account for the bytes of a storage that filters rows, from the plan to the client",
+    options: OffloadArgs::augment_args,
+    run: |options, context| run(&OffloadArgs::from_arg_matches(options)?, context),
+    reports: true,
+    documents: &[Document::of::<account::AccountDocument>(
+        "offload-account",
+        "What became of the bytes that runs read",
+    )],
+    ..Verb::PLAIN
+};
+
+fn run(args: &OffloadArgs, context: &Context) -> Result<Exit> {
+    match &args.verb {
+        OffloadVerb::Account(args) => account::run(args, context),
+    }
+}

@@ -1,0 +1,87 @@
+//! Files with counters of runs → ledgers.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use anyhow::{Result, anyhow, bail};
+use blockstone_copy::tree::shown;
+use blockstone_import::{ImportError, Interval, Names};
+use blockstone_offload::{Counters, Ledger, Unit, counters, of_statistics};
+
+use crate::unpacked::Unpacked;
+
+/// Larger files are no reports.
+const BYTES_MAX: u64 = 256 << 20;
+const SECOND_NS: f64 = 1e9;
+
+/// The ledgers of a file.
+pub struct Read {
+    pub counters: Counters,
+    pub notes: Vec<String>,
+}
+
+/// Reads a file, compressed or not.
+pub fn text(path: &Path) -> Result<String> {
+    let name = shown(path);
+    let failed = |error: std::io::Error| {
+        anyhow!("read {name}: {error}\nhint: name a report of a database, or a CSV of counters")
+    };
+    let mut bytes = Vec::new();
+    let source = Unpacked::open(path).map_err(failed)?;
+    source.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > BYTES_MAX {
+        bail!("read {name}: it is larger than 256 MiB\nhint: name one report");
+    }
+    // Reports are written in the encoding of a terminal; names of counters are ASCII.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+pub fn read(path: &Path, unit: Unit) -> Result<Read> {
+    let name = shown(path);
+    let text = text(path)?;
+    let head = &text[..text.floor_char_boundary(16 << 10)];
+    if !blockstone_import::recognises(head) {
+        let counters =
+            counters::read(&text, unit).map_err(|error| anyhow!("read {name}: {error}"))?;
+        return Ok(Read { counters, notes: Vec::new() });
+    }
+    let report = blockstone_import::read(&name, &text, Names::Kept);
+    let report = report.map_err(|error| match error {
+        ImportError::NoLoad { .. } => anyhow!("read {name}: it is {error}"),
+        _ => anyhow!("read {name}: {error}\nhint: name an AWR report or a CSV of counters"),
+    })?;
+    let known = report
+        .intervals
+        .iter()
+        .filter_map(|interval| ledger(&run_name(&report.database.name, interval), interval));
+    let ledgers: Vec<Ledger> = known.collect();
+    if ledgers.is_empty() {
+        bail!(
+            "read {name}: it has no counters of bytes read\n\
+             hint: a report of 11.2 or later has them among the instance activity statistics"
+        );
+    }
+    let mut notes: Vec<String> = Vec::new();
+    notes.extend(report.notes.iter().map(|note| format!("{name}: {note}")));
+    Ok(Read { counters: Counters { ledgers, ..Counters::default() }, notes })
+}
+
+fn run_name(database: &str, interval: &Interval) -> String {
+    let instance = &interval.instance;
+    let mut name = database.to_owned();
+    if let Some(number) = instance.number {
+        name = format!("{name} instance {number}");
+    }
+    if let Some((begin, end)) = interval.snapshots {
+        name = format!("{name} {begin}–{end}");
+    }
+    name
+}
+
+fn ledger(name: &str, interval: &Interval) -> Option<Ledger> {
+    let mut ledger = of_statistics(name, &interval.statistics)?;
+    let totals = &interval.totals;
+    ledger.seconds = totals.get("elapsed_ns").map(|ns| ns / SECOND_NS);
+    ledger.host_cpu_s = ledger.host_cpu_s.or(totals.get("cpu_ns").map(|ns| ns / SECOND_NS));
+    Some(ledger)
+}

@@ -1,0 +1,338 @@
+//! Tables of counters as CSV: `time,instance,statistic,value`, and `run` and `unit` if there are
+//! any. Counters are cumulative; a run has the values before it and after it.
+
+use std::collections::BTreeMap;
+
+use blockstone_import::{fields, seconds_iso};
+
+use crate::assign::{Assigned, Unassigned, assign};
+use crate::error::CountersError;
+use crate::ledger::Ledger;
+use crate::snapshot::{Counter, CountersOf, Snapshot, Time};
+use crate::statistics::{ELIGIBLE, READ, WIRE, is_bytes, normal, of_statistics};
+use crate::unit::Unit;
+
+/// Beyond this a whole number of bytes is not exact any more.
+const BYTES_MAX: f64 = 9e15;
+/// A part may be more than the whole by rounding.
+const ROUNDING: f64 = 1.001;
+const SHOWN: usize = 60;
+
+/// What a table of counters says of its runs.
+#[derive(Clone, Debug, Default)]
+pub struct Counters {
+    /// One for each run, in the order of the file.
+    pub ledgers: Vec<Ledger>,
+    /// Runs whose instances were permuted.
+    pub assigned: Vec<Assigned>,
+}
+
+/// Where the columns are.
+struct Columns {
+    run: Option<usize>,
+    time: usize,
+    instance: usize,
+    statistic: usize,
+    value: usize,
+    unit: Option<usize>,
+    count: usize,
+}
+
+const NAMES: [(&str, &[&str]); 6] = [
+    ("run", &["run", "run_name"]),
+    ("time", &["time", "sample_time", "snap_time"]),
+    ("instance", &["instance", "inst_id", "instance_number"]),
+    ("statistic", &["statistic", "statistic_name", "stat_name", "name"]),
+    ("value", &["value"]),
+    ("unit", &["unit"]),
+];
+
+impl Columns {
+    fn of(head: &[String], line: usize) -> Result<Self, CountersError> {
+        let head: Vec<String> = head.iter().map(|it| it.to_lowercase().replace(' ', "_")).collect();
+        let is_known = |name: &&String| {
+            NAMES.iter().any(|(_, names)| names.contains(&name.trim_end_matches('#')))
+        };
+        if let Some(name) = head.iter().find(|name| !is_known(name)) {
+            return Err(CountersError::UnknownColumn { line, name: short(name) });
+        }
+        let at = |wanted: &'static str| {
+            let names = NAMES.iter().find(|(name, _)| *name == wanted).map(|(_, names)| *names);
+            let names = names.unwrap_or_default();
+            let exactly = head.iter().position(|name| names.contains(&name.as_str()));
+            // A column of numbers, where there are no names.
+            let numbers = |name: &String| names.contains(&name.trim_end_matches('#'));
+            exactly.or_else(|| head.iter().position(numbers))
+        };
+        let need = |name: &'static str| at(name).ok_or(CountersError::NoColumn { name });
+        Ok(Self {
+            run: at("run"),
+            time: need("time")?,
+            instance: need("instance")?,
+            statistic: need("statistic")?,
+            value: need("value")?,
+            unit: at("unit"),
+            count: head.len(),
+        })
+    }
+}
+
+/// A row as it was read.
+struct Row {
+    run: String,
+    time: Time,
+    instance: String,
+    statistic: String,
+    counter: Counter,
+}
+
+struct Reader {
+    columns: Columns,
+    unit: Unit,
+    /// The unit of the first counter of bytes, and its line.
+    first_unit: Option<(Unit, usize)>,
+    /// By their names, in the order of the file.
+    runs: Vec<(String, Vec<Snapshot>)>,
+}
+
+/// Reads a table. Counters of bytes are in `unit` unless it has a column of units.
+pub fn read(text: &str, unit: Unit) -> Result<Counters, CountersError> {
+    let text = text.trim_start_matches('\u{feff}');
+    let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line));
+    let mut lines = lines.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+    let (line, head) = lines.next().ok_or(CountersError::Empty)?;
+    let columns = Columns::of(&fields(head), line)?;
+    let mut reader = Reader { columns, unit, first_unit: None, runs: Vec::new() };
+    for (line, text) in lines {
+        let row = reader.row(&fields(text), line)?;
+        reader.add(row)?;
+    }
+    reader.finish()
+}
+
+impl Reader {
+    fn row(&mut self, fields: &[String], line: usize) -> Result<Row, CountersError> {
+        let columns = &self.columns;
+        if fields.len() != columns.count {
+            let (found, columns) = (fields.len(), columns.count);
+            return Err(CountersError::Fields { line, found, columns });
+        }
+        let run = columns.run.map_or("", |at| &fields[at]).to_owned();
+        let (value_at, time) = (columns.value, time(&fields[columns.time], line)?);
+        let instance = fields[columns.instance].clone();
+        let statistic = normal(&fields[columns.statistic]);
+        if instance.is_empty() {
+            return Err(CountersError::NoInstance { line });
+        }
+        if statistic.is_empty() {
+            return Err(CountersError::NoStatistic { line });
+        }
+        let digits = statistic.trim_start_matches('#').trim();
+        if !digits.is_empty() && digits.chars().all(|it| it.is_ascii_digit() || it == '.') {
+            return Err(CountersError::Numbered { line, text: short(&statistic) });
+        }
+        let named = columns.unit.map(|at| fields[at].as_str()).filter(|it| !it.is_empty());
+        let unit = if is_bytes(&statistic) { self.unit_of(named, line)? } else { None };
+        let text = &fields[value_at];
+        let value = text.parse::<f64>().ok().filter(|it| it.is_finite() && *it >= 0.0);
+        let value = value.map(|it| it * unit.map_or(1.0, Unit::bytes));
+        let value = value.filter(|it| *it <= BYTES_MAX).ok_or_else(|| {
+            let unit = unit.map_or("events", Unit::name);
+            CountersError::Value { line, text: short(text), unit }
+        })?;
+        Ok(Row { run, time, instance, statistic, counter: Counter { value, line } })
+    }
+
+    /// All counters of bytes have the same unit.
+    fn unit_of(&mut self, named: Option<&str>, line: usize) -> Result<Option<Unit>, CountersError> {
+        let unit = match named {
+            Some(text) => {
+                Unit::of(text).ok_or_else(|| CountersError::NotUnit { line, text: short(text) })?
+            }
+            None => self.unit,
+        };
+        let (before, first) = *self.first_unit.get_or_insert((unit, line));
+        if before != unit {
+            return Err(CountersError::MixedUnits { line, found: unit, first, before });
+        }
+        Ok(Some(unit))
+    }
+
+    fn add(&mut self, row: Row) -> Result<(), CountersError> {
+        let at = self.runs.iter().position(|(name, _)| *name == row.run);
+        let at = at.unwrap_or_else(|| {
+            self.runs.push((row.run.clone(), Vec::new()));
+            self.runs.len() - 1
+        });
+        let snapshots = &mut self.runs[at].1;
+        let is_same = |snapshot: &Snapshot| snapshot.time.seconds == row.time.seconds;
+        let at = snapshots.iter().rposition(is_same).unwrap_or_else(|| {
+            snapshots.push(Snapshot { time: row.time, instances: BTreeMap::new() });
+            snapshots.len() - 1
+        });
+        let counters = snapshots[at].instances.entry(row.instance.clone()).or_default();
+        let line = row.counter.line;
+        if let Some(before) = counters.get(&row.statistic) {
+            let (statistic, instance) = (short(&row.statistic), short(&row.instance));
+            let first = before.line;
+            return Err(CountersError::Twice { line, first, statistic, instance });
+        }
+        counters.insert(row.statistic, row.counter);
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Counters, CountersError> {
+        if self.runs.is_empty() {
+            return Err(CountersError::Empty);
+        }
+        let mut read = Counters::default();
+        let has_runs = self.columns.run.is_some();
+        for (name, mut snapshots) in self.runs {
+            let run = if name.is_empty() { "counters".to_owned() } else { name };
+            snapshots.sort_by(|a, b| a.time.seconds.total_cmp(&b.time.seconds));
+            complete(&run, &snapshots)?;
+            read.assigned.extend(continuous(&run, &mut snapshots, has_runs)?);
+            read.ledgers.push(ledger(&run, &snapshots)?);
+        }
+        Ok(read)
+    }
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(SHOWN).collect()
+}
+
+fn time(text: &str, line: usize) -> Result<Time, CountersError> {
+    let number = text.parse::<f64>().ok().filter(|it| it.is_finite() && it.abs() < 1e11);
+    let (seconds, is_timed) = match text.to_ascii_lowercase().as_str() {
+        "before" => (f64::NEG_INFINITY, false),
+        "after" => (f64::INFINITY, false),
+        _ => match number.or_else(|| seconds_iso(text)) {
+            Some(seconds) => (seconds, true),
+            None => return Err(CountersError::Time { line, text: short(text) }),
+        },
+    };
+    Ok(Time { seconds, is_timed, text: short(text) })
+}
+
+/// Each snapshot has the counters of the first.
+fn complete(run: &str, snapshots: &[Snapshot]) -> Result<(), CountersError> {
+    let [first, others @ ..] = snapshots else {
+        return Err(CountersError::OneSnapshot { run: short(run) });
+    };
+    if others.is_empty() {
+        return Err(CountersError::OneSnapshot { run: short(run) });
+    }
+    for other in others {
+        for (these, those) in [(first, other), (other, first)] {
+            for (instance, counters) in &these.instances {
+                let there = those.instances.get(instance);
+                let is_missing = |name: &&String| !there.is_some_and(|it| it.contains_key(*name));
+                if let Some(statistic) = counters.keys().find(is_missing) {
+                    return Err(CountersError::Missing {
+                        run: short(run),
+                        statistic: short(statistic),
+                        instance: short(instance),
+                        time: those.time.text.clone(),
+                    });
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// No counter falls; where instances are listed in another order, they are assigned first.
+fn continuous(
+    run: &str,
+    snapshots: &mut [Snapshot],
+    has_runs: bool,
+) -> Result<Vec<Assigned>, CountersError> {
+    let mut assigned = Vec::new();
+    for at in 1..snapshots.len() {
+        let (before, after) = snapshots.split_at_mut(at);
+        let (before, after) = (&before[at - 1], &mut after[0]);
+        let Some(falls) = first_fall(before, after, has_runs) else { continue };
+        match assign(before, after) {
+            Ok((chosen, candidates)) => {
+                let rows: Vec<CountersOf> = after.instances.values().cloned().collect();
+                let names = before.instances.keys().cloned();
+                after.instances = names.zip(chosen.iter().map(|&at| rows[at].clone())).collect();
+                assigned.push(Assigned { run: run.to_owned(), candidates });
+            }
+            Err(Unassigned::Ambiguous(assignments)) => {
+                return Err(CountersError::Ambiguous { run: short(run), assignments });
+            }
+            Err(Unassigned::Falls) => return Err(falls),
+        }
+    }
+    Ok(assigned)
+}
+
+fn first_fall(before: &Snapshot, after: &Snapshot, has_runs: bool) -> Option<CountersError> {
+    for (instance, counters) in &before.instances {
+        for (statistic, from) in counters {
+            let to = after.instances.get(instance)?.get(statistic)?;
+            if to.value < from.value {
+                return Some(CountersError::Decreasing {
+                    line: to.line,
+                    statistic: short(statistic),
+                    instance: short(instance),
+                    from: from.value,
+                    to: to.value,
+                    several: !has_runs,
+                });
+            }
+        }
+    }
+    None
+}
+
+fn ledger(run: &str, snapshots: &[Snapshot]) -> Result<Ledger, CountersError> {
+    let (first, last) = (&snapshots[0], &snapshots[snapshots.len() - 1]);
+    let wire = normal(WIRE);
+    let mut totals: BTreeMap<String, f64> = BTreeMap::new();
+    let mut hosts = 0;
+    for (instance, counters) in &first.instances {
+        for (statistic, from) in counters {
+            let to = last.instances.get(instance).and_then(|it| it.get(statistic));
+            let grown = to.map_or(0.0, |to| to.value - from.value);
+            *totals.entry(statistic.clone()).or_default() += grown;
+            hosts += u32::from(*statistic == wire && grown > 0.0);
+        }
+    }
+    let missing = [READ, ELIGIBLE, WIRE].into_iter().filter(|it| !totals.contains_key(&normal(it)));
+    let names: Vec<&'static str> = missing.collect();
+    if !names.is_empty() {
+        return Err(CountersError::NoCounter { run: short(run), names });
+    }
+    let ledger = of_statistics(run, &totals);
+    let mut ledger =
+        ledger.ok_or_else(|| CountersError::TooLarge { run: short(run), what: READ })?;
+    let is_timed = first.time.is_timed && last.time.is_timed;
+    ledger.seconds = is_timed.then(|| last.time.seconds - first.time.seconds);
+    ledger.hosts = Some(hosts);
+    check(&ledger)?;
+    Ok(ledger)
+}
+
+/// What cannot be, because a part is more than the whole.
+fn check(ledger: &Ledger) -> Result<(), CountersError> {
+    let parts = [
+        ("eligible", ledger.eligible_bytes, "read", Some(ledger.read_bytes)),
+        ("returned", ledger.returned_bytes, "the interconnect", ledger.wire_bytes),
+    ];
+    for (part, bytes, whole, of) in parts {
+        let Some((bytes, of)) = bytes.zip(of) else { continue };
+        let ratio = bytes as f64 / of as f64;
+        if bytes as f64 > of as f64 * ROUNDING {
+            return Err(CountersError::PartAboveWhole {
+                run: short(&ledger.name),
+                part,
+                whole,
+                ratio,
+            });
+        }
+    }
+    Ok(())
+}

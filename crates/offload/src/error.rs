@@ -1,0 +1,112 @@
+//! Errors of tables of counters.
+
+use crate::unit::Unit;
+
+/// Why a table of counters is refused. Lines are counted from 1.
+#[derive(Clone, Debug, thiserror::Error, PartialEq)]
+pub enum CountersError {
+    #[error(
+        "it has no column `{name}`\nhint: its columns are time, instance, statistic, value; \
+             run and unit if there are any"
+    )]
+    NoColumn { name: &'static str },
+    #[error(
+        "line {line}: no column is called `{name}`\nhint: columns are run, time, instance, \
+             statistic, value and unit"
+    )]
+    UnknownColumn { line: usize, name: String },
+    #[error(
+        "line {line}: {found} fields for {columns} columns\nhint: put fields that contain \
+             commas in quotes"
+    )]
+    Fields { line: usize, found: usize, columns: usize },
+    #[error(
+        "line {line}: {text:?} is no time\nhint: ISO 8601, a number of seconds, or `before` \
+             and `after` of a run that was not timed"
+    )]
+    Time { line: usize, text: String },
+    #[error(
+        "line {line}: the instance is missing\nhint: counters of several instances cannot be \
+             subtracted without it; select INST_ID as well"
+    )]
+    NoInstance { line: usize },
+    #[error("line {line}: the statistic is missing\nhint: select its name as well")]
+    NoStatistic { line: usize },
+    #[error(
+        "line {line}: the statistic is the number {text}, and numbers change from version to \
+             version\nhint: give its name: join V$STATNAME by STATISTIC#"
+    )]
+    Numbered { line: usize, text: String },
+    #[error(
+        "line {line}: the value {text:?} is no number of {unit} from 0 on\nhint: counters as \
+             the database shows them, without separators of thousands"
+    )]
+    Value { line: usize, text: String, unit: &'static str },
+    #[error(
+        "line {line}: {text:?} is no unit of bytes\nhint: B, KB, MB, GB, TB, KiB, MiB, GiB or \
+             TiB"
+    )]
+    NotUnit { line: usize, text: String },
+    #[error("line {line}: its unit is {}, that of line {first} is {}\nhint: GiB are 7 % more than \
+             GB; give all counters in one unit", found.name(), before.name())]
+    MixedUnits { line: usize, found: Unit, first: usize, before: Unit },
+    #[error(
+        "line {line}: {statistic} of instance {instance} has a value at this time already, in \
+             line {first}\nhint: name runs in a column `run`, or the instance of each row"
+    )]
+    Twice { line: usize, first: usize, statistic: String, instance: String },
+    #[error(
+        "run {run:?}: {statistic} of instance {instance} is missing at {time}\nhint: each \
+             snapshot needs the same counters of the same instances"
+    )]
+    Missing { run: String, statistic: String, instance: String, time: String },
+    #[error(
+        "run {run:?} has one snapshot only\nhint: a counter needs a value before and one after"
+    )]
+    OneSnapshot { run: String },
+    #[error("line {line}: {statistic} of instance {instance} falls from {from} to {to}: the \
+             counters do not continue, and nothing can be subtracted over that\nhint: {}",
+             if *several { "the instance was started again, or the rows are of several runs: name \
+             these in a column `run`" } else { "the instance was started again; take the snapshots \
+             of a run between two starts" })]
+    Decreasing {
+        line: usize,
+        statistic: String,
+        instance: String,
+        from: f64,
+        to: f64,
+        /// Whether the file has no column of runs.
+        several: bool,
+    },
+    #[error(
+        "run {run:?}: instances are permuted between two snapshots, and selectivity does not \
+             decide between {assignments} assignments\nhint: the totals do not depend on it: sum \
+             the instances"
+    )]
+    Ambiguous { run: String, assignments: usize },
+    #[error("run {run:?}: it has no {}\nhint: a ledger takes bytes read, eligible and of the \
+             interconnect, by these names", names.join(", no "))]
+    NoCounter { run: String, names: Vec<&'static str> },
+    #[error("run {run:?}: {part} is {ratio:.4} × {whole}, of which it is a part{}\nhint: give all \
+             counters in one unit", suspected(*ratio))]
+    PartAboveWhole { run: String, part: &'static str, whole: &'static str, ratio: f64 },
+    #[error(
+        "it has no rows\nhint: its columns are time, instance, statistic, value; run and unit \
+             if there are any"
+    )]
+    Empty,
+    #[error("run {run:?}: {what} add up to more than can be counted\nhint: is the unit right?")]
+    TooLarge { run: String, what: &'static str },
+}
+
+/// What a ratio of decimal to binary units looks like.
+fn suspected(ratio: f64) -> String {
+    const UNITS: [(f64, &str); 4] = [
+        (1.024, "KiB and KB"),
+        (1.048_576, "MiB and MB"),
+        (1.073_741_824, "GiB and GB"),
+        (1.099_511_627_776, "TiB and TB"),
+    ];
+    let found = UNITS.iter().find(|(units, _)| (ratio / units - 1.0).abs() < 0.01);
+    found.map_or(String::new(), |(_, names)| format!(": as if {names} were mixed"))
+}

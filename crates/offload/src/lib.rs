@@ -1,0 +1,36 @@
+//! What a storage that filters rows really saves: the ledger of bytes, and the balance of cells,
+//! links and hosts.
+//!
+//! [`counters`] reads tables of counters, [`Ledger`] says what became of the bytes of one run.
+//! Nothing here does I/O or asks a clock.
+//!
+//! ```
+//! use blockstone_offload::{Unit, counters};
+//!
+//! let csv = "run,time,instance,statistic,value\n\
+//!     scan,0,1,physical read total bytes,0\n\
+//!     scan,0,1,cell physical IO bytes eligible for predicate offload,0\n\
+//!     scan,0,1,cell physical IO interconnect bytes,0\n\
+//!     scan,10,1,physical read total bytes,1000\n\
+//!     scan,10,1,cell physical IO bytes eligible for predicate offload,900\n\
+//!     scan,10,1,cell physical IO interconnect bytes,109\n";
+//! let read = counters::read(csv, Unit::Bytes)?;
+//! let scan = &read.ledgers[0];
+//! assert_eq!((scan.seconds, scan.not_eligible_bytes()), (Some(10.0), Some(100)));
+//! # Ok::<(), blockstone_offload::CountersError>(())
+//! ```
+
+mod assign;
+pub mod counters;
+mod error;
+pub mod ledger;
+mod snapshot;
+mod statistics;
+mod unit;
+
+pub use assign::{Assigned, Candidate, Share};
+pub use counters::Counters;
+pub use error::CountersError;
+pub use ledger::{Copies, Ledger, Refusal};
+pub use statistics::of_statistics;
+pub use unit::Unit;

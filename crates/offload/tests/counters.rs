@@ -1,0 +1,77 @@
+//! Tables of counters: what is read, and what is refused and why.
+
+#![allow(clippy::unwrap_used, reason = "this crate is tests: a panic is how they fail")]
+
+use blockstone_offload::{CountersError, Unit, counters};
+
+const READ: &str = "physical read total bytes";
+const ELIGIBLE: &str = "cell physical IO bytes eligible for predicate offload";
+const WIRE: &str = "cell physical IO interconnect bytes";
+
+/// A run of one instance between two snapshots.
+fn table(before: [f64; 3], after: [f64; 3]) -> String {
+    let mut text = "time,instance,statistic,value\n".to_owned();
+    for (time, values) in [(0, before), (10, after)] {
+        for (name, value) in [READ, ELIGIBLE, WIRE].iter().zip(values) {
+            text.push_str(&format!("{time},1,{name},{value}\n"));
+        }
+    }
+    text
+}
+
+fn refused(text: &str) -> CountersError {
+    counters::read(text, Unit::Bytes).unwrap_err()
+}
+
+#[test]
+fn a_run_is_what_its_counters_grew_by() {
+    let text = table([100.0, 90.0, 10.0], [1100.0, 1080.0, 20.0]);
+    let read = counters::read(&text, Unit::Gib).unwrap();
+    let run = &read.ledgers[0];
+    assert_eq!(run.read_bytes, 1000 << 30);
+    assert_eq!(run.not_eligible_bytes(), Some(10 << 30));
+    assert_eq!((run.seconds, run.hosts), (Some(10.0), Some(1)));
+    assert_eq!(run.returned_of_eligible(), Some(10.0 / 990.0));
+    assert_eq!(run.saved_of_all(), Some(0.98));
+    assert!(run.is_returned_all_wire && run.copies().measured().is_none());
+}
+
+#[test]
+fn a_counter_that_falls_is_not_subtracted_over() {
+    let error = refused(&table([1841.58, 1841.0, 1727.15], [1841.60, 1841.02, 43.18]));
+    let CountersError::Decreasing { line, from, to, .. } = &error else { panic!("{error:?}") };
+    assert_eq!((*line, *from, *to), (7, 1727.15, 43.18));
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let good = table([0.0; 3], [1000.0, 990.0, 10.0]);
+    let numbered = good.replace(READ, "43");
+    assert!(matches!(refused(&numbered), CountersError::Numbered { line: 2, .. }));
+    let without = good.replace("instance,", "").replace(",1,", ",");
+    assert_eq!(refused(&without), CountersError::NoColumn { name: "instance" });
+    let empty = good.replacen(",1,", ",,", 1);
+    assert_eq!(refused(&empty), CountersError::NoInstance { line: 2 });
+    let last = good.trim_end().rfind('\n').unwrap();
+    assert!(matches!(refused(&good[..last]), CountersError::Missing { .. }));
+    let one = good.lines().take(4).collect::<Vec<_>>().join("\n");
+    assert!(matches!(refused(&one), CountersError::OneSnapshot { .. }));
+    let unnamed = good.replace(WIRE, "physical write total bytes");
+    assert!(matches!(refused(&unnamed), CountersError::NoCounter { .. }));
+    assert_eq!(refused(""), CountersError::Empty);
+    assert_eq!(refused("time,instance,statistic,value\n"), CountersError::Empty);
+}
+
+#[test]
+fn units_that_are_mixed_are_found() {
+    // Eligible bytes in GB, the rest in GiB.
+    let error = refused(&table([0.0; 3], [613.7, 613.6 * 1.073_741_824, 1.7]));
+    assert!(error.to_string().contains("GiB and GB"), "{error}");
+    let mut text = table([0.0; 3], [613.7, 613.6, 1.7]).replace("value\n", "value,unit\n");
+    text = text.lines().map(|line| format!("{line},GiB\n")).collect();
+    let text = text.replacen("unit,GiB", "unit", 1);
+    assert!(counters::read(&text, Unit::Bytes).is_ok());
+    let last = text.trim_end().rfind("GiB").unwrap();
+    let error = refused(&format!("{}GB\n", &text[..last]));
+    assert!(matches!(error, CountersError::MixedUnits { line: 7, first: 2, .. }), "{error:?}");
+}
