@@ -35,6 +35,7 @@ pub mod link;
 pub mod load;
 pub mod metadata;
 pub mod need;
+pub mod offload;
 pub mod order;
 pub mod rng;
 pub mod stats;

@@ -45,6 +45,7 @@ use blockstone_base::direct::DirectFindings;
 use blockstone_base::durability::DurabilityFindings;
 use blockstone_base::metadata::MetadataFindings;
 use blockstone_base::need::NeedFindings;
+use blockstone_base::offload::OffloadFindings;
 use blockstone_base::order::OrderFindings;
 use blockstone_base::subset::SubsetFindings;
 use blockstone_base::trace::TraceFindings;
@@ -175,6 +176,14 @@ pub fn judge_trace(findings: &TraceFindings) -> Vec<Verdict> {
 /// The verdicts on a subset of a database.
 pub fn judge_subset(findings: &SubsetFindings) -> Vec<Verdict> {
     judge(&Evidence::Subset(findings)).mark(&mut [], &mut [])
+}
+
+/// The verdicts on runs on a storage that filters rows; none where there are none.
+pub fn judge_offload(findings: &OffloadFindings) -> Vec<Verdict> {
+    if findings.runs.is_empty() {
+        return Vec::new();
+    }
+    judge(&Evidence::Offload(findings)).mark(&mut [], &mut [])
 }
 
 /// The verdicts on a claim, and the answer that follows: memory explains a rate above the link, and

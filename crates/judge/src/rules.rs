@@ -6,6 +6,7 @@ mod above_link;
 mod alignment_refused;
 mod appends_lost;
 mod block_sampling;
+mod bound_by_host;
 mod burst;
 mod cache_displaced;
 mod cache_suspected;
@@ -45,15 +46,18 @@ mod network_file_system;
 mod never_used_blocks;
 mod noisy_neighbour;
 mod not_direct;
+mod not_offloaded;
 mod not_preconditioned;
 mod orphans;
 mod plan_changed;
 mod prediction_held;
 mod processor_frequency;
 mod raid_degraded;
+mod ratio_misleading;
 pub mod registry;
 mod run_queue_delay;
 mod scale;
+mod sent_back;
 mod shifted_copy;
 mod silent_writes;
 mod source_saturated;
@@ -75,6 +79,7 @@ use blockstone_base::durability::{Cuts, DurabilityFindings, Stage};
 use blockstone_base::metadata::MetadataFindings;
 use blockstone_base::named;
 use blockstone_base::need::{NeedFindings, RunOfNeed};
+use blockstone_base::offload::OffloadFindings;
 use blockstone_base::order::OrderFindings;
 use blockstone_base::subset::SubsetFindings;
 use blockstone_base::trace::TraceFindings;
@@ -154,6 +159,8 @@ pub enum Check {
     Trace(fn(&TraceFindings) -> Judgement),
     /// Of a subset of a database.
     Subset(fn(&SubsetFindings) -> Judgement),
+    /// Of runs on a storage that filters rows.
+    Offload(fn(&OffloadFindings) -> Judgement),
 }
 
 named! {
@@ -174,6 +181,7 @@ named! {
         Size = "size",
         Trace = "trace",
         Subset = "subset",
+        Offload = "offload",
     }
 }
 
@@ -196,6 +204,7 @@ impl Check {
             Self::Need(_) | Self::Prediction(_) => &[Subject::Size],
             Self::Trace(_) => &[Subject::Trace],
             Self::Subset(_) => &[Subject::Subset],
+            Self::Offload(_) => &[Subject::Offload],
         }
     }
 }
@@ -254,6 +263,7 @@ impl Rule {
             (Check::Prediction(check), Evidence::Size(found)) => found.run.as_ref().map(check),
             (Check::Trace(check), Evidence::Trace(found)) => Some(check(found)),
             (Check::Subset(check), Evidence::Subset(found)) => Some(check(found)),
+            (Check::Offload(check), Evidence::Offload(found)) => Some(check(found)),
             _ => None,
         })
     }

@@ -2,6 +2,8 @@
 //! links and hosts.
 //!
 //! [`counters`] reads tables of counters, [`Ledger`] says what became of the bytes of one run.
+//! A [`model`] gives throughput against hosts and the part that binds; [`fit`] takes its rates from
+//! runs that were measured.
 //! Nothing here does I/O or asks a clock.
 //!
 //! ```
@@ -23,7 +25,9 @@
 mod assign;
 pub mod counters;
 mod error;
+pub mod fit;
 pub mod ledger;
+pub mod model;
 mod snapshot;
 mod statistics;
 mod unit;

@@ -2,8 +2,11 @@
 
 mod account;
 mod args;
+mod charts;
 mod input;
+mod model;
 mod tables;
+mod words;
 
 use anyhow::Result;
 use blockstone_report::render::json::schema::Document;
@@ -19,15 +22,22 @@ pub const VERB: Verb = Verb {
     options: OffloadArgs::augment_args,
     run: |options, context| run(&OffloadArgs::from_arg_matches(options)?, context),
     reports: true,
-    documents: &[Document::of::<account::AccountDocument>(
-        "offload-account",
-        "What became of the bytes that runs read",
-    )],
+    documents: &[
+        Document::of::<account::AccountDocument>(
+            "offload-account",
+            "What became of the bytes that runs read",
+        ),
+        Document::of::<model::report::ModelDocument>(
+            "offload-model",
+            "Throughput against hosts and the part that binds",
+        ),
+    ],
     ..Verb::PLAIN
 };
 
 fn run(args: &OffloadArgs, context: &Context) -> Result<Exit> {
     match &args.verb {
         OffloadVerb::Account(args) => account::run(args, context),
+        OffloadVerb::Model(args) => model::run(args, context),
     }
 }

@@ -8,6 +8,7 @@ use blockstone_base::identity::{BlockDevice, DeviceKind, Link, StorageTarget};
 use blockstone_base::load::Op;
 use blockstone_base::metadata::MetadataFindings;
 use blockstone_base::need::NeedFindings;
+use blockstone_base::offload::OffloadFindings;
 use blockstone_base::order::OrderFindings;
 use blockstone_base::subset::SubsetFindings;
 use blockstone_base::trace::TraceFindings;
@@ -43,6 +44,7 @@ pub enum Evidence<'a> {
     Size(&'a NeedFindings),
     Trace(&'a TraceFindings),
     Subset(&'a SubsetFindings),
+    Offload(&'a OffloadFindings),
 }
 
 pub struct Case<'a> {
@@ -101,6 +103,7 @@ impl Evidence<'_> {
             | Self::Size(_)
             | Self::Trace(_)
             | Self::Subset(_)
+            | Self::Offload(_)
             | Self::Coherence(_)
             | Self::Durability(_)
             | Self::Metadata(_) => places.to_vec(),

@@ -64,4 +64,8 @@ pub const ALL: &[Rule] = &[
     super::block_sampling::RULE,
     super::shifted_copy::RULE,
     super::orphans::RULE,
+    super::ratio_misleading::RULE,
+    super::not_offloaded::RULE,
+    super::sent_back::RULE,
+    super::bound_by_host::RULE,
 ];

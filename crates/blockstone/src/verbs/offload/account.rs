@@ -1,27 +1,38 @@
 //! `blockstone offload account`: the ledger of runs that were counted.
 
 use anyhow::Result;
+use blockstone_base::offload::{OffloadFindings, OffloadRun};
+use blockstone_base::units::{Bytes, three_digits};
+use blockstone_base::verdict::Verdict;
 use blockstone_offload::{Assigned, Copies, Ledger};
 use blockstone_report::render::json;
-use blockstone_report::{Headline, Report, Section, percent};
+use blockstone_report::render::terminal::Style;
+use blockstone_report::{Block, Detail, Headline, Report, Section, Tone};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::args::AccountArgs;
-use super::input;
 use super::tables::{self, RunKeys};
+use super::words::{bars, digits};
+use super::{charts, input};
 use crate::exit::Exit;
 use crate::finish::finish;
 use crate::verb::Context;
 use crate::verbs::trace::subject;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Runs whose bars a terminal shows.
+const BARS_MAX: usize = 6;
+/// Below this share of eligible bytes what is not eligible says nothing of chained rows.
+const MOST: f64 = 0.9;
 
 /// Keys of the JSON document.
 #[derive(Serialize, JsonSchema)]
 pub struct AccountDocument {
     tool_version: &'static str,
+    /// In the order of the files.
     runs: Vec<RunKeys>,
+    verdicts: Vec<Verdict>,
 }
 
 /// All runs that were read.
@@ -30,6 +41,7 @@ struct Account {
     ledgers: Vec<Ledger>,
     assigned: Vec<Assigned>,
     notes: Vec<String>,
+    link_bytes_per_s: Option<f64>,
 }
 
 pub fn run(args: &AccountArgs, context: &Context) -> Result<Exit> {
@@ -38,6 +50,7 @@ pub fn run(args: &AccountArgs, context: &Context) -> Result<Exit> {
         ledgers: Vec::new(),
         assigned: Vec::new(),
         notes: Vec::new(),
+        link_bytes_per_s: args.link.map(|it| it.0),
     };
     for path in &args.files {
         let read = input::read(path, args.unit)?;
@@ -45,69 +58,127 @@ pub fn run(args: &AccountArgs, context: &Context) -> Result<Exit> {
         account.assigned.extend(read.counters.assigned);
         account.notes.extend(read.notes);
     }
-    finish(&report(&account), context)
+    finish(&report(&account, &context.printer.style()), context)
 }
 
-fn report(account: &Account) -> Report {
+/// What rules look at.
+pub fn findings(ledgers: &[Ledger], link_bytes_per_s: Option<f64>) -> OffloadFindings {
+    let run = |ledger: &Ledger| OffloadRun {
+        name: ledger.name.clone(),
+        seconds: ledger.seconds,
+        hosts: ledger.hosts,
+        read_bytes: ledger.read_bytes,
+        eligible_bytes: ledger.eligible_bytes,
+        returned_bytes: ledger.returned_bytes,
+        balanced_bytes: ledger.balanced_bytes,
+        wire_bytes: ledger.wire_bytes,
+        link_bytes_per_s,
+    };
+    OffloadFindings { runs: ledgers.iter().map(run).collect() }
+}
+
+fn report(account: &Account, style: &Style) -> Report {
     let ledgers = &account.ledgers;
-    let document =
-        AccountDocument { tool_version: VERSION, runs: ledgers.iter().map(RunKeys::of).collect() };
+    let verdicts = blockstone_judge::judge_offload(&findings(ledgers, account.link_bytes_per_s));
+    let document = AccountDocument {
+        tool_version: VERSION,
+        runs: ledgers.iter().map(|ledger| RunKeys::of(ledger, &verdicts)).collect(),
+        verdicts: verdicts.clone(),
+    };
+    let (text, tone) = headline(ledgers);
+    let mut sections = sections_of(ledgers, &verdicts, style);
+    if let Some(link) = account.link_bytes_per_s {
+        sections.push(Section::of("links", tables::links(ledgers, link)));
+    }
+    sections.push(Section::of("assignments", tables::assigned(&account.assigned)).about(
+        "Counters do not fall in any of these. All instances scanned parts of the same table, so \
+         the assignment is right in which they filtered alike.",
+    ));
+    sections.retain(|section| !section.blocks.is_empty());
     Report {
         verb: "offload-account".into(),
         version: 1,
         tool_version: VERSION.to_owned(),
-        headline: Headline {
-            subject: account.subject.clone(),
-            text: headline(ledgers),
-            ..Headline::default()
-        },
-        sections: vec![
-            Section::of("ledger", tables::ledger(ledgers)),
-            Section::of("runs", tables::runs(ledgers)),
-            Section::of("refusals", tables::refusals(ledgers)),
-        ]
-        .into_iter()
-        .filter(|section| !section.blocks.is_empty())
-        .collect(),
+        headline: Headline { subject: account.subject.clone(), text, tone, ..Headline::default() },
+        sections,
         notes: notes(account),
         document: json::keys(document),
+        verdicts,
         ..Report::default()
     }
 }
 
-fn headline(ledgers: &[Ledger]) -> String {
-    let saved = |ledger: &Ledger| {
-        let saved = ledger.saved_of_all().map_or("?".to_owned(), percent);
-        format!("saved {saved} of all bytes")
-    };
-    match ledgers {
-        [] => String::new(),
-        [only] => saved(only),
-        [first, others @ ..] => {
-            format!("{} in {}, of {} runs", saved(first), first.name, others.len() + 1)
+/// The sections of any runs.
+pub fn sections_of(ledgers: &[Ledger], verdicts: &[Verdict], style: &Style) -> Vec<Section> {
+    let mut bytes = Section::new("bars", "Where the bytes went").detail(Detail::Terminal);
+    for ledger in &ledgers[..ledgers.len().min(BARS_MAX)] {
+        if ledgers.len() > 1 {
+            bytes.blocks.push(Block::Text(ledger.name.clone()));
         }
+        bytes.blocks.push(Block::Preformatted(bars(ledger, style)));
+    }
+    vec![
+        bytes,
+        Section::page("ledger", "Where the bytes went")
+            .with([charts::ledger(ledgers)])
+            .with([tables::ledger(ledgers)]),
+        Section::of("runs", tables::runs(ledgers)),
+        Section::of("usual", tables::usual(ledgers, verdicts)),
+        Section::of("compared", tables::compared(ledgers)),
+        Section::of("cpu", tables::cpu(ledgers)),
+        Section::of("refusals", tables::refusals(ledgers)),
+        Section::of("digits", tables::with_digits(ledgers)).detail(Detail::Page),
+    ]
+}
+
+fn of_100(share: f64) -> String {
+    three_digits(share * 100.0)
+}
+
+/// What was saved, of the run that saved most of all and of the one that saved least.
+fn headline(ledgers: &[Ledger]) -> (String, Tone) {
+    let known = ledgers.iter().filter_map(|it| Some((it, it.saved_of_all()?)));
+    let mut known: Vec<(&Ledger, f64)> = known.collect();
+    known.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let saved = |share: f64| match share {
+        share if share < 0.0 => format!("{} % more than was read came back", of_100(-share)),
+        share => format!("{} % of all bytes were saved", of_100(share)),
+    };
+    match &known[..] {
+        [] => ("what was saved is not counted".to_owned(), Tone::Warning),
+        [(_, share)] => (saved(*share), Tone::Plain),
+        [(most, share), .., (least, other)] => {
+            let (most, least) = (&most.name, &least.name);
+            let text = format!("{most}: {}; {least}: {} %", saved(*share), of_100(*other));
+            (text, Tone::Plain)
+        }
+    }
+}
+
+/// A remark and the runs that it is about.
+#[derive(Default)]
+struct Remarks(Vec<(String, Vec<String>)>);
+
+impl Remarks {
+    fn add(&mut self, run: &str, remark: String) {
+        match self.0.iter_mut().find(|(known, _)| *known == remark) {
+            Some((_, runs)) => runs.push(run.to_owned()),
+            None => self.0.push((remark, vec![run.to_owned()])),
+        }
+    }
+
+    fn lines(self, runs: usize) -> Vec<String> {
+        let line = |(remark, of): (String, Vec<String>)| match of.len() {
+            count if count == runs && runs > 1 => format!("all runs: {remark}"),
+            _ => format!("{}: {remark}", of.join(", ")),
+        };
+        self.0.into_iter().map(line).collect()
     }
 }
 
 fn notes(account: &Account) -> Vec<String> {
     let mut notes = account.notes.clone();
-    for ledger in &account.ledgers {
-        let name = &ledger.name;
-        notes.push(match ledger.copies() {
-            Copies::Whole { copies, .. } => format!("{name}: {copies} copies of each write"),
-            Copies::Odd { measured } => format!(
-                "{name}: {measured:.1} copies of each write is no whole number: part of the \
-                 writes went elsewhere or with other redundancy"
-            ),
-            Copies::Unknown(why) => format!("{name}: copies of writes are unknown: {why}"),
-        });
-        if ledger.is_returned_all_wire {
-            notes.push(format!(
-                "{name}: bytes returned are not counted by themselves: all bytes of the wire take \
-                 their place"
-            ));
-        }
-    }
+    notes.extend(remarks(&account.ledgers));
     for assigned in &account.assigned {
         notes.push(format!(
             "{}: instances are listed in another order after the run: assignment by selectivity; \
@@ -116,4 +187,46 @@ fn notes(account: &Account) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// What to know of the figures of these runs.
+pub fn remarks(ledgers: &[Ledger]) -> Vec<String> {
+    let mut remarks = Remarks::default();
+    for ledger in ledgers {
+        let mut remark = |text: String| remarks.add(&ledger.name, text);
+        remark(match ledger.copies() {
+            Copies::Whole { copies, .. } => format!("{copies} copies of each write"),
+            Copies::Odd { measured } => format!(
+                "copies of each write: {}; this is no whole number: part of the writes went \
+                 elsewhere or with other redundancy",
+                three_digits(measured)
+            ),
+            Copies::Unknown(why) => format!("copies of writes are unknown: {why}"),
+        });
+        if ledger.is_returned_all_wire {
+            remark(
+                "bytes returned are not counted by themselves; all bytes of the wire take their \
+                 place"
+                    .to_owned(),
+            );
+        }
+    }
+    let mut lines = remarks.lines(ledgers.len());
+    lines.extend(not_eligible(ledgers));
+    lines
+}
+
+/// Blocks that were sent whole although nearly all was filtered.
+fn not_eligible(ledgers: &[Ledger]) -> Option<String> {
+    let scanned = |it: &&Ledger| it.eligible_of_all().is_some_and(|share| share >= MOST);
+    let some = ledgers.iter().filter(scanned).filter_map(|ledger| {
+        let bytes = ledger.not_eligible_bytes().filter(|it| *it > 0)?;
+        let share = digits(bytes as f64 / ledger.read_bytes as f64 * 100.0);
+        Some(format!("{} ({share} %) of {}", Bytes(bytes), ledger.name))
+    });
+    let some: Vec<String> = some.collect();
+    (!some.is_empty()).then(|| {
+        let named = some[..some.len().min(BARS_MAX)].join("; ");
+        format!("not eligible: {named}; in a full scan such bytes are a sign of chained rows")
+    })
 }

@@ -1,6 +1,7 @@
 //! The options of `offload`.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use blockstone_offload::Unit;
 use clap::{Args, Subcommand, ValueHint};
@@ -12,7 +13,9 @@ use crate::choice::{Choice, one_of};
 #[command(after_help = "\
 Examples:
   blockstone offload account awr.html                 from a report of a database
-  blockstone offload account counters.csv --unit GiB  from counters before and after runs")]
+  blockstone offload account counters.csv --unit GiB  from counters before and after runs
+  blockstone offload model --fit counters.csv --unit GiB --cells 6
+  blockstone offload model --cells 6 --scan-rate 1GB --consume-rate 350MB --returned 94%")]
 pub struct OffloadArgs {
     /// What to do
     #[command(subcommand)]
@@ -24,6 +27,8 @@ pub struct OffloadArgs {
 pub enum OffloadVerb {
     /// Show what became of the bytes of runs: skipped, read, filtered, returned, on the wire
     Account(AccountArgs),
+    /// Show which part binds, against the number of hosts and against what the storage returns
+    Model(Box<ModelArgs>),
 }
 
 /// Arguments of `offload account`.
@@ -36,6 +41,112 @@ pub struct AccountArgs {
     /// In which counters of bytes are given in a CSV without a column of units
     #[arg(long, value_parser = one_of(UNITS), default_value = Unit::Bytes.name())]
     pub unit: Unit,
+    /// What the link of one host carries in a second: the report says how much of it was used
+    #[arg(long, value_name = "RATE")]
+    pub link: Option<Rate>,
+}
+
+/// Arguments of `offload model`.
+#[derive(Args, Debug)]
+pub struct ModelArgs {
+    /// Take rates from runs that were measured: the JSON document of `offload account` or
+    /// `offload run`, or what `offload account` reads
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub fit: Vec<PathBuf>,
+    /// In which counters of bytes are given in a CSV without a column of units
+    #[arg(long, value_parser = one_of(UNITS), default_value = Unit::Bytes.name(), requires = "fit")]
+    pub unit: Unit,
+    /// Share of what is read that crosses the wire [default: the greatest of the runs, or 100%]
+    #[arg(long, value_name = "PERCENT", value_parser = percent_above_zero)]
+    pub returned: Option<f64>,
+    /// Bytes that are to be read: the report says how long that takes
+    #[arg(long, value_name = "SIZE")]
+    pub size: Option<Rate>,
+    #[command(flatten)]
+    pub cells: CellArgs,
+    #[command(flatten)]
+    pub hosts: HostArgs,
+    /// What the network between cells and hosts carries
+    #[arg(long, value_name = "RATE", help_heading = "Links")]
+    pub fabric: Option<Rate>,
+    /// What the link of one host carries
+    #[arg(long, value_name = "RATE", help_heading = "Links")]
+    pub host_link: Option<Rate>,
+    /// What the link of one cell carries
+    #[arg(long, value_name = "RATE", help_heading = "Links")]
+    pub cell_link: Option<Rate>,
+}
+
+/// Storage servers.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Cells")]
+pub struct CellArgs {
+    /// Storage servers; all of them worked in runs that do not say how many did
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(default_value_t = 1)]
+    pub cells: u32,
+    /// What one cell reads in a second
+    #[arg(long, value_name = "RATE")]
+    pub scan_rate: Option<Rate>,
+    /// What the processors of one cell filter in a second, in bytes that are read
+    #[arg(long, value_name = "RATE")]
+    pub cell_cpu_rate: Option<Rate>,
+    /// Disks, or other parts, of all cells: the report says what each of them does
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub disks: Option<u32>,
+}
+
+/// What takes the rows.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Hosts")]
+pub struct HostArgs {
+    /// Hosts that there are now [default: as many as in the runs]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub hosts: Option<u32>,
+    /// Hosts up to which throughput is shown [default: until the storage binds]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub hosts_max: Option<u32>,
+    /// What one host consumes in a second of what crosses the wire
+    #[arg(long, value_name = "RATE")]
+    pub consume_rate: Option<Rate>,
+    /// Processors that cells and hosts share, if all of them run on one machine
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(requires = "fit")]
+    pub processors: Option<u32>,
+}
+
+fn percent_above_zero(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim().parse::<f64>();
+    match number {
+        Ok(number) if number > 0.0 && number <= 1000.0 => Ok(number / 100.0),
+        _ => Err("it must be a percentage above zero, as 0.28%".to_owned()),
+    }
+}
+
+/// Bytes a second: `1.6GB`, `333.6MiB/s`. A letter alone is a binary suffix, as in sizes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate(pub f64);
+
+impl FromStr for Rate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let plain = text.trim().trim_end_matches("/s").trim();
+        let end = plain.find(|it: char| it.is_ascii_alphabetic()).unwrap_or(plain.len());
+        let (number, suffix) = plain.split_at(end);
+        let unit = match suffix.to_ascii_lowercase().as_str() {
+            "" => Some(Unit::Bytes),
+            "k" => Some(Unit::Kib),
+            "m" => Some(Unit::Mib),
+            "g" => Some(Unit::Gib),
+            "t" => Some(Unit::Tib),
+            name => Unit::ALL.iter().copied().find(|it| it.name().eq_ignore_ascii_case(name)),
+        };
+        let number = number.trim().parse::<f64>().ok();
+        let rate = number.zip(unit).map(|(number, unit)| number * unit.bytes());
+        let rate = rate.filter(|it| *it > 0.0 && *it < 1e18);
+        rate.map(Self).ok_or_else(|| "write bytes a second, as 1.6GB or 333.6MiB/s".to_owned())
+    }
 }
 
 const UNITS: [Choice<Unit>; Unit::ALL.len()] = {

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Result, anyhow, bail};
 use blockstone_copy::tree::shown;
 use blockstone_import::{ImportError, Interval, Names};
+use blockstone_offload::fit::Measured;
 use blockstone_offload::{Counters, Ledger, Unit, counters, of_statistics};
 
 use crate::unpacked::Unpacked;
@@ -37,15 +38,18 @@ pub fn text(path: &Path) -> Result<String> {
 }
 
 pub fn read(path: &Path, unit: Unit) -> Result<Read> {
+    read_text(path, &text(path)?, unit)
+}
+
+fn read_text(path: &Path, text: &str, unit: Unit) -> Result<Read> {
     let name = shown(path);
-    let text = text(path)?;
     let head = &text[..text.floor_char_boundary(16 << 10)];
     if !blockstone_import::recognises(head) {
         let counters =
-            counters::read(&text, unit).map_err(|error| anyhow!("read {name}: {error}"))?;
+            counters::read(text, unit).map_err(|error| anyhow!("read {name}: {error}"))?;
         return Ok(Read { counters, notes: Vec::new() });
     }
-    let report = blockstone_import::read(&name, &text, Names::Kept);
+    let report = blockstone_import::read(&name, text, Names::Kept);
     let report = report.map_err(|error| match error {
         ImportError::NoLoad { .. } => anyhow!("read {name}: it is {error}"),
         _ => anyhow!("read {name}: {error}\nhint: name an AWR report or a CSV of counters"),
@@ -64,6 +68,29 @@ pub fn read(path: &Path, unit: Unit) -> Result<Read> {
     let mut notes: Vec<String> = Vec::new();
     notes.extend(report.notes.iter().map(|note| format!("{name}: {note}")));
     Ok(Read { counters: Counters { ledgers, ..Counters::default() }, notes })
+}
+
+/// Runs of a document of `offload`, as far as the model needs them.
+#[derive(serde::Deserialize)]
+struct Document {
+    runs: Vec<Measured>,
+}
+
+/// Runs that were measured: of a document of `offload`, or of what `read` reads.
+pub fn measured(path: &Path, unit: Unit) -> Result<Vec<Measured>> {
+    let text = text(path)?;
+    if !text.trim_start().starts_with('{') {
+        let read = read_text(path, &text, unit)?;
+        return Ok(read.counters.ledgers.iter().map(Measured::from).collect());
+    }
+    let document: Document = serde_json::from_str(&text).map_err(|error| {
+        anyhow!(
+            "read {}: {error}\nhint: name the document that blockstone offload account --json \
+             prints",
+            shown(path)
+        )
+    })?;
+    Ok(document.runs)
 }
 
 fn run_name(database: &str, interval: &Interval) -> String {

@@ -1,14 +1,24 @@
-//! Tables and documents of runs, whichever way they were measured.
+//! Tables and documents of runs, whichever way they were counted.
 
 use blockstone_base::row;
 use blockstone_base::table::{
-    Heading, Measure, Table, bytes, count, flow, happened, level, share, text, time,
+    Heading, Measure, Row, Table, bytes, count, flow, happened, level, ratio, share, text, time,
 };
-use blockstone_offload::Ledger;
+use blockstone_base::verdict::Verdict;
+use blockstone_offload::{Assigned, Ledger};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::words::{digits, gib};
+
 const SECOND_NS: f64 = 1e9;
+const GB: f64 = 1e9;
+/// Above so many runs each is compared with the slowest only.
+const PAIRS_OF_RUNS_MAX: usize = 6;
+/// Runs that return shares this near did the same.
+const ALIKE: f64 = 0.05;
+/// Assignments that are shown.
+const CANDIDATES_MAX: usize = 4;
 
 const LEDGER: &[Heading] = &[
     text("run", "run", "The run."),
@@ -30,11 +40,58 @@ const RUNS: &[Heading] = &[
     flow("wire_bytes_per_s", "wire/s", "On the wire a second."),
 ];
 
+const USUAL: &[Heading] = &[
+    text("run", "run", "The run."),
+    share("returned_of_eligible", "returned ÷ eligible", "Struck through where it misleads."),
+];
+
+const COMPARED: &[Heading] = &[
+    text("run", "run", "The faster run."),
+    text("than", "than", "The slower run."),
+    ratio("times_as_fast", "as fast", "Time of the slower ÷ time of the faster run."),
+    ratio("times_hosts", "hosts", "Hosts of the faster ÷ hosts of the slower run."),
+    share(
+        "of_linear",
+        "of linear",
+        "Times as fast ÷ times as many hosts, of runs that return about the same share.",
+    ),
+];
+
+const LINKS: &[Heading] = &[
+    text("run", "run", "The run."),
+    share("link_share", "links used", "Rate of the wire ÷ what the links of all hosts carry."),
+    time("link_ns", "at their rate", "Time in which these links carry the bytes of the wire."),
+    time("elapsed_ns", "time", "What the run took."),
+];
+
+const CPU: &[Heading] = &[
+    text("run", "run", "The run."),
+    count("host_s_per_gb", "hosts", "Seconds of processors of the hosts for each GB read."),
+    count("cell_s_per_gb", "storage", "Seconds of processors of the storage for each GB read."),
+];
+
 const REFUSALS: &[Heading] = &[
     text("run", "run", "The run."),
     text("reason", "not filtered because", "By the name of the counter."),
     bytes("bytes", "bytes", "Sent unfiltered; where bytes are counted."),
     count("events", "events", "Sessions or rows; where these are counted."),
+];
+
+const DIGITS: &[Heading] = &[
+    text("run", "run", "The run."),
+    text("figure", "figure", "What it is."),
+    text("value", "value", "With five digits."),
+];
+
+const ASSIGNED: &[Heading] = &[
+    text("run", "run", "The run."),
+    text("assignment", "assignment", "In which no counter falls; the chosen one is A."),
+    text("instance", "instance", "As it is called before the run."),
+    text("listed_as", "listed as", "As the row is called that continues it."),
+    text("read", "read", "In GiB."),
+    text("wire", "wire", "In GiB."),
+    text("wire_of_eligible", "wire ÷ eligible", "Its selectivity."),
+    ratio("spread", "spread", "Greatest ÷ least selectivity of the assignment."),
 ];
 
 /// A run, for scripts.
@@ -55,18 +112,23 @@ pub struct RunKeys {
     pub returned_bytes: Option<u64>,
     pub wire_bytes: Option<u64>,
     pub returned_of_eligible: Option<f64>,
+    /// What reads left on the wire, of all that was read.
+    pub returned_of_read: Option<f64>,
     /// (eligible − returned) ÷ all that was read.
     pub saved_of_all: Option<f64>,
     /// (wire − (read − eligible + returned)) ÷ written; null where the arithmetic does not allow
     /// it.
     pub mirror_copies: Option<f64>,
-    /// Processor time of the hosts and of the storage.
+    /// Processor time of the hosts.
     pub host_cpu_s: Option<f64>,
+    /// Processor time of the storage.
     pub cell_cpu_s: Option<f64>,
+    /// Rules that condemn `returned_of_eligible`.
+    pub condemned_by: Vec<String>,
 }
 
 impl RunKeys {
-    pub fn of(ledger: &Ledger) -> Self {
+    pub fn of(ledger: &Ledger, verdicts: &[Verdict]) -> Self {
         Self {
             name: ledger.name.clone(),
             seconds: ledger.seconds,
@@ -77,12 +139,23 @@ impl RunKeys {
             returned_bytes: ledger.returned_bytes,
             wire_bytes: ledger.wire_bytes,
             returned_of_eligible: ledger.returned_of_eligible(),
+            returned_of_read: ledger.returned_of_read(),
             saved_of_all: ledger.saved_of_all(),
             mirror_copies: ledger.copies().measured(),
             host_cpu_s: ledger.host_cpu_s,
             cell_cpu_s: ledger.cell_cpu_s,
+            condemned_by: condemned(ledger, verdicts),
         }
     }
+}
+
+/// Rules that condemn the ratio of this run.
+fn condemned(ledger: &Ledger, verdicts: &[Verdict]) -> Vec<String> {
+    let condemns =
+        |verdict: &&Verdict| verdict.condemns() && verdict.concerns.contains(&ledger.name);
+    let has_ratio = ledger.returned_of_eligible().is_some();
+    let rules = verdicts.iter().filter(condemns).map(|verdict| verdict.rule.clone());
+    rules.filter(|_| has_ratio).collect()
 }
 
 /// The lines of a ledger in their fixed order, those that are known.
@@ -116,7 +189,7 @@ pub fn ledger(ledgers: &[Ledger]) -> Table {
         let first = ledger.read_bytes;
         lines(ledger).into_iter().map(move |(line, bytes)| {
             let share = (first > 0).then(|| bytes as f64 / first as f64);
-            row![ledger.name.clone(), line, bytes, happened(share)]
+            row![ledger.name.clone(), line.trim(), bytes, happened(share)]
         })
     });
     Table::new("ledger", "Where the bytes went", LEDGER).with(rows.collect::<Vec<_>>())
@@ -140,6 +213,92 @@ pub fn runs(ledgers: &[Ledger]) -> Table {
     Table::new("runs", "Runs", RUNS).with(ledgers.iter().map(row))
 }
 
+/// The ratio that makers of such storage print.
+pub fn usual(ledgers: &[Ledger], verdicts: &[Verdict]) -> Table {
+    let row = |ledger: &Ledger| {
+        let row = row![ledger.name.clone(), ledger.returned_of_eligible()?];
+        Some(row.condemned_by(&condemned(ledger, verdicts)))
+    };
+    Table::new("usual", "Returned ÷ eligible, as it is usually printed", USUAL)
+        .about("It says how well the storage filters what it may filter, not what that saves.")
+        .with(ledgers.iter().filter_map(row).collect::<Vec<_>>())
+}
+
+/// A faster run and a slower one.
+pub struct Pair<'a> {
+    pub faster: &'a Ledger,
+    pub slower: &'a Ledger,
+    pub times: f64,
+    pub hosts: Option<f64>,
+}
+
+impl Pair<'_> {
+    /// Of what as many times the hosts could bring, where both return about the same share; none
+    /// where they are not more.
+    pub fn of_linear(&self) -> Option<f64> {
+        let shares = (self.faster.returned_of_read()?, self.slower.returned_of_read()?);
+        let is_alike = (shares.0 / shares.1 - 1.0).abs() <= ALIKE;
+        self.hosts.filter(|hosts| is_alike && *hosts > 1.0).map(|hosts| self.times / hosts)
+    }
+}
+
+/// Each run with each that is slower, or with the slowest where there are many.
+pub fn pairs(ledgers: &[Ledger]) -> Vec<Pair<'_>> {
+    let seconds = |ledger: &Ledger| ledger.seconds.filter(|it| *it > 0.0);
+    let mut timed: Vec<(&Ledger, f64)> =
+        ledgers.iter().filter_map(|ledger| Some((ledger, seconds(ledger)?))).collect();
+    timed.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let slower = if timed.len() > PAIRS_OF_RUNS_MAX { 1 } else { timed.len() };
+    let mut pairs = Vec::new();
+    for (at, &(slower, slow)) in timed.iter().enumerate().take(slower) {
+        for &(faster, fast) in &timed[at + 1..] {
+            let hosts = faster.hosts.zip(slower.hosts).filter(|(_, slower)| *slower > 0);
+            let hosts = hosts.map(|(faster, slower)| f64::from(faster) / f64::from(slower));
+            pairs.push(Pair { faster, slower, times: slow / fast, hosts });
+        }
+    }
+    pairs
+}
+
+pub fn compared(ledgers: &[Ledger]) -> Table {
+    let row = |pair: &Pair<'_>| {
+        row![
+            pair.faster.name.clone(),
+            pair.slower.name.clone(),
+            pair.times,
+            pair.hosts,
+            happened(pair.of_linear()),
+        ]
+    };
+    Table::new("compared", "Run against run", COMPARED).with(pairs(ledgers).iter().map(row))
+}
+
+/// What the links of the hosts could have carried.
+pub fn links(ledgers: &[Ledger], link_bytes_per_s: f64) -> Table {
+    let row = |ledger: &Ledger| {
+        let links = link_bytes_per_s * f64::from(ledger.hosts.unwrap_or(1).max(1));
+        Some(row![
+            ledger.name.clone(),
+            ledger.wire_bytes_per_s().map(|rate| rate / links),
+            ledger.wire_bytes? as f64 / links * SECOND_NS,
+            ledger.seconds.map(|seconds| seconds * SECOND_NS),
+        ])
+    };
+    Table::new("links", "Links of the hosts", LINKS)
+        .with(ledgers.iter().filter_map(row).collect::<Vec<Row>>())
+}
+
+pub fn cpu(ledgers: &[Ledger]) -> Table {
+    let row = |ledger: &Ledger| {
+        ledger.host_cpu_s.or(ledger.cell_cpu_s)?;
+        let of = |seconds: Option<f64>| Some(seconds? / (ledger.read_bytes as f64 / GB));
+        let is_read = ledger.read_bytes > 0;
+        is_read.then(|| row![ledger.name.clone(), of(ledger.host_cpu_s), of(ledger.cell_cpu_s)])
+    };
+    Table::new("cpu", "Seconds of CPU for each GB read", CPU)
+        .with(ledgers.iter().filter_map(row).collect::<Vec<Row>>())
+}
+
 pub fn refusals(ledgers: &[Ledger]) -> Table {
     let rows = ledgers.iter().flat_map(|ledger| {
         ledger.refusals.iter().map(|refusal| {
@@ -148,4 +307,94 @@ pub fn refusals(ledgers: &[Ledger]) -> Table {
         })
     });
     Table::new("refusals", "Not filtered, by reason", REFUSALS).with(rows.collect::<Vec<_>>())
+}
+
+/// Figures as publications print them.
+pub fn with_digits(ledgers: &[Ledger]) -> Table {
+    const MIB: f64 = 1_048_576.0;
+    let mut table = Table::new("digits", "The same with five digits", DIGITS);
+    let percent = |share: Option<f64>| share.map(|it| format!("{} %", digits(it * 100.0)));
+    for ledger in ledgers {
+        let skipped = ledger.skipped_bytes();
+        let of_read = |bytes: Option<u64>| {
+            let share = bytes? as f64 / ledger.read_bytes as f64;
+            percent((ledger.read_bytes > 0).then_some(share))
+        };
+        let rate = |rate: Option<f64>| {
+            let (mib, mb) = (rate? / MIB, rate? / 1e6);
+            Some(format!("{} MiB/s = {} MB/s", digits(mib), digits(mb)))
+        };
+        let per_host = ledger
+            .hosts
+            .filter(|hosts| *hosts > 1)
+            .and_then(|hosts| rate(Some(ledger.wire_bytes_per_s()? / f64::from(hosts))));
+        let written = ledger.copies().measured();
+        let figures = [
+            ("read", Some(size(ledger.read_bytes))),
+            ("eligible", ledger.eligible_bytes.map(size)),
+            ("not eligible", ledger.not_eligible_bytes().map(size)),
+            ("on the wire", ledger.wire_bytes.map(size)),
+            ("eligible of all", percent(ledger.eligible_of_all())),
+            ("returned ÷ eligible", percent(ledger.returned_of_eligible())),
+            ("saved of all", percent(ledger.saved_of_all())),
+            ("skipped of all", of_read(Some(skipped).filter(|_| !ledger.skipped.is_empty()))),
+            ("flash and skipped of all", of_read(ledger.optimized_bytes)),
+            ("sent unfiltered of eligible", percent(ledger.unfiltered_of_eligible())),
+            ("copies of writes", written.map(digits)),
+            ("read rate", rate(ledger.read_bytes_per_s())),
+            ("wire rate", rate(ledger.wire_bytes_per_s())),
+            ("wire rate of each host", per_host),
+        ];
+        for (figure, value) in figures {
+            let Some(value) = value else { continue };
+            table.push(row![ledger.name.clone(), figure, value]);
+        }
+    }
+    for pair in pairs(ledgers) {
+        let name = pair.faster.name.clone();
+        let figure = format!("as fast as {}", pair.slower.name);
+        table.push(row![name.clone(), figure, format!("{}×", digits(pair.times))]);
+        if let Some(linear) = percent(pair.of_linear()) {
+            let figure = format!("of linear against {}", pair.slower.name);
+            table.push(row![name, figure, linear]);
+        }
+    }
+    table
+}
+
+/// In binary units and decimal ones.
+fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["", "K", "M", "G", "T"];
+    let of = |step: f64, suffix: &str| {
+        let (mut value, mut at) = (bytes as f64, 0);
+        while value >= step && at + 1 < UNITS.len() {
+            (value, at) = (value / step, at + 1);
+        }
+        let infix = if at == 0 { "" } else { suffix };
+        format!("{} {}{infix}B", digits(value), UNITS[at])
+    };
+    format!("{} = {}", of(1024.0, "i"), of(1000.0, ""))
+}
+
+/// How instances were assigned, and how else they could be.
+pub fn assigned(all: &[Assigned]) -> Table {
+    let mut table = Table::new("assignments", "Instances that changed places", ASSIGNED);
+    for assigned in all {
+        let letters = ["A", "B", "C", "D"];
+        for (letter, candidate) in letters.iter().zip(&assigned.candidates).take(CANDIDATES_MAX) {
+            for share in &candidate.shares {
+                table.push(row![
+                    assigned.run.clone(),
+                    *letter,
+                    share.instance.clone(),
+                    share.listed_as.clone(),
+                    gib(share.read_bytes),
+                    gib(share.wire_bytes),
+                    format!("{:.4} %", share.wire_of_eligible * 100.0),
+                    happened(Some(candidate.spread).filter(|it| it.is_finite())),
+                ]);
+            }
+        }
+    }
+    table
 }

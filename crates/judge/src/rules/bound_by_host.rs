@@ -1,0 +1,97 @@
+//! Runs that waited for hosts, not for the storage or the wire.
+
+use blockstone_base::offload::{OffloadFindings, OffloadRun};
+use blockstone_base::units::three_digits;
+use blockstone_base::verdict::{Outcome, Weight};
+
+use super::{Check, Judgement, Rule, percent};
+
+/// The storage read less than this share of what it read in another run.
+const SLOWED: f64 = 0.8;
+/// A link that is used this much is what binds.
+const LINK_BUSY: f64 = 0.8;
+/// More hosts are this many times as fast.
+const SCALES: f64 = 1.25;
+/// Two runs return about the same share of what they read.
+const ALIKE: f64 = 0.05;
+
+pub(super) const RULE: Rule = Rule {
+    id: "bound-by-host",
+    weight: Weight::Warns,
+    doc: "The storage could read faster and the wire could carry more: hosts did not take rows \
+          faster. Such a run measures the processors of the hosts, not the storage.",
+    threshold: "A run reads less than 80 % as fast as another one, and uses less than 80 % of the \
+                links of its hosts (--link); or, where these are not known, more hosts are at \
+                least 1.25 times as fast with about the same share returned. Inconclusive where \
+                neither is known.",
+    cause: "Hosts spend their processors on rows: conversion, filtering again, aggregation.",
+    next: "Add hosts or processes on them, or return less: filter at the storage and select fewer \
+           columns. `blockstone offload model --fit` says from how many hosts on the storage \
+           binds.",
+    checks: &[Check::Offload(check)],
+};
+
+fn rate(run: &OffloadRun) -> Option<f64> {
+    let seconds = run.seconds.filter(|it| *it > 0.0)?;
+    Some(run.read_bytes as f64 / seconds)
+}
+
+/// Of what the links of its hosts carry.
+fn link_share(run: &OffloadRun) -> Option<f64> {
+    let seconds = run.seconds.filter(|it| *it > 0.0)?;
+    let links = run.link_bytes_per_s? * f64::from(run.hosts?);
+    (links > 0.0).then_some(run.wire_bytes? as f64 / seconds / links)
+}
+
+fn wire_share(run: &OffloadRun) -> Option<f64> {
+    (run.read_bytes > 0).then_some(run.wire_bytes? as f64 / run.read_bytes as f64)
+}
+
+fn check(findings: &OffloadFindings) -> Judgement {
+    let timed: Vec<&OffloadRun> = findings.runs.iter().filter(|it| rate(it).is_some()).collect();
+    let fastest = timed.iter().filter_map(|run| rate(run)).fold(0.0, f64::max);
+    if timed.len() < 2 {
+        return Judgement::inconclusive("one run alone does not show how fast the storage reads");
+    }
+    let judged = timed.iter().map(|run| (*run, of_run(run, &timed, fastest)));
+    let judged: Vec<(&OffloadRun, Judgement)> = judged.collect();
+    let with = |outcome: Outcome| judged.iter().filter(move |(_, it)| it.outcome == outcome);
+    let failed: Vec<String> = with(Outcome::Fail).map(|(run, _)| run.name.clone()).collect();
+    let first = with(Outcome::Fail).chain(with(Outcome::Inconclusive)).chain(with(Outcome::Pass));
+    let Some((run, judgement)) = first.into_iter().next() else {
+        return Judgement::inconclusive("no run was timed");
+    };
+    let evidence = format!("{}: {}", run.name, judgement.evidence);
+    Judgement { evidence, ..judgement.clone() }.at(failed)
+}
+
+fn of_run(run: &OffloadRun, all: &[&OffloadRun], fastest: f64) -> Judgement {
+    let own = rate(run).unwrap_or_default();
+    if own >= SLOWED * fastest {
+        return Judgement::pass("no run reads faster by a quarter");
+    }
+    let slowed = format!("reads at {} of the rate of another run", percent(own / fastest));
+    if let Some(share) = link_share(run) {
+        let evidence = format!("{slowed}, and uses {} of its links", percent(share));
+        return Judgement::decide(share < LINK_BUSY, evidence, Vec::new());
+    }
+    let alike = |other: &&&OffloadRun| match (wire_share(run), wire_share(other)) {
+        (Some(own), Some(share)) => (share / own - 1.0).abs() <= ALIKE,
+        _ => false,
+    };
+    let hosts = |run: &OffloadRun| run.hosts.unwrap_or_default();
+    let more = all.iter().filter(alike).filter(|it| hosts(it) > hosts(run) && hosts(run) > 0);
+    let faster = more.filter_map(|it| Some((hosts(it), rate(it)? / own)));
+    match faster.max_by(|a, b| a.1.total_cmp(&b.1)) {
+        Some((count, times)) if times >= SCALES => {
+            let times = three_digits(times);
+            let evidence = format!("{slowed}, and with {count} hosts {times} times as fast");
+            Judgement::fail(evidence, Vec::new())
+        }
+        Some((count, times)) => {
+            let times = three_digits(times);
+            Judgement::pass(format!("{slowed}, but with {count} hosts only {times} times as fast"))
+        }
+        None => Judgement::inconclusive(format!("{slowed}; --link says what a host could take")),
+    }
+}

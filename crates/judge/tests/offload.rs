@@ -1,0 +1,98 @@
+//! The rules on runs of a storage that filters pass, fail and are left open.
+
+#![allow(clippy::unwrap_used, reason = "this crate is tests: a panic is how they fail")]
+
+use blockstone_base::offload::{OffloadFindings, OffloadRun};
+use blockstone_base::verdict::{Outcome, Verdict};
+use blockstone_judge::judge_offload;
+
+const GIB: u64 = 1 << 30;
+
+fn run(name: &str, eligible: u64, returned: u64) -> OffloadRun {
+    OffloadRun {
+        name: name.to_owned(),
+        read_bytes: 1000 * GIB,
+        eligible_bytes: Some(eligible * GIB),
+        returned_bytes: Some(returned * GIB),
+        wire_bytes: Some(returned * GIB),
+        ..OffloadRun::default()
+    }
+}
+
+fn timed(name: &str, hosts: u32, returned: u64, seconds: f64) -> OffloadRun {
+    OffloadRun { hosts: Some(hosts), seconds: Some(seconds), ..run(name, 1000, returned) }
+}
+
+fn judged(rule: &str, runs: Vec<OffloadRun>) -> Verdict {
+    let verdicts = judge_offload(&OffloadFindings { runs });
+    verdicts.into_iter().find(|verdict| verdict.rule == rule).unwrap()
+}
+
+#[test]
+fn nothing_is_judged_of_no_runs() {
+    assert!(judge_offload(&OffloadFindings::default()).is_empty());
+}
+
+#[test]
+fn a_ratio_of_little_that_is_eligible_is_condemned() {
+    let rule = "ratio-misleading";
+    assert_eq!(judged(rule, vec![run("a", 200, 20)]).outcome, Outcome::Pass);
+    let failed = judged(rule, vec![run("a", 900, 20), run("b", 199, 2)]);
+    assert!(failed.condemns(), "{failed:?}");
+    assert_eq!(failed.concerns, ["b"]);
+    assert!(failed.evidence.contains("of b (1 of 2 runs)"), "{failed:?}");
+    let unknown = OffloadRun { returned_bytes: None, ..run("a", 100, 0) };
+    assert_eq!(judged(rule, vec![unknown]).outcome, Outcome::Inconclusive);
+    // Of nothing eligible there is no ratio.
+    assert_eq!(judged(rule, vec![run("a", 0, 0)]).outcome, Outcome::Inconclusive);
+}
+
+#[test]
+fn a_plan_that_leaves_nothing_to_filter_is_warned_of() {
+    let rule = "not-offloaded";
+    assert_eq!(judged(rule, vec![run("a", 10, 1)]).outcome, Outcome::Pass);
+    let failed = judged(rule, vec![run("a", 10, 1), run("b", 9, 1), run("c", 0, 0)]);
+    assert!(failed.warns() && failed.concerns == ["b", "c"], "{failed:?}");
+    let unknown = OffloadRun { eligible_bytes: None, ..run("a", 1, 1) };
+    assert_eq!(judged(rule, vec![unknown]).outcome, Outcome::Inconclusive);
+}
+
+#[test]
+fn rows_sent_back_by_busy_cells_are_warned_of() {
+    let rule = "sent-back";
+    let back = |gib: u64| OffloadRun { balanced_bytes: Some(gib * GIB), ..run("a", 1000, 100) };
+    assert_eq!(judged(rule, vec![back(9)]).outcome, Outcome::Pass);
+    assert!(judged(rule, vec![back(10)]).warns());
+    assert_eq!(judged(rule, vec![run("a", 1000, 100)]).outcome, Outcome::Inconclusive);
+}
+
+#[test]
+fn a_run_that_uses_little_of_its_link_waits_for_its_host() {
+    let rule = "bound-by-host";
+    let filtered = || timed("filtered", 1, 2, 100.0);
+    let all =
+        |link: Option<f64>| OffloadRun { link_bytes_per_s: link, ..timed("all", 1, 940, 1700.0) };
+    let failed = judged(rule, vec![filtered(), all(Some(1.6e9))]);
+    assert!(failed.warns() && failed.concerns == ["all"], "{failed:?}");
+    // A link that is full is what binds.
+    assert_eq!(judged(rule, vec![filtered(), all(Some(0.6e9))]).outcome, Outcome::Pass);
+    assert_eq!(judged(rule, vec![filtered(), all(None)]).outcome, Outcome::Inconclusive);
+    assert_eq!(judged(rule, vec![filtered()]).outcome, Outcome::Inconclusive);
+}
+
+#[test]
+fn without_a_link_more_hosts_that_are_faster_show_it() {
+    let rule = "bound-by-host";
+    let runs = |with_four: f64| {
+        vec![
+            timed("filtered", 1, 2, 100.0),
+            timed("one", 1, 940, 1700.0),
+            timed("four", 4, 940, with_four),
+        ]
+    };
+    let failed = judged(rule, runs(425.0));
+    assert!(failed.concerns.contains(&"one".to_owned()), "{failed:?}");
+    // More hosts gain nothing: something else binds.
+    let passed = judged(rule, runs(1690.0));
+    assert!(!passed.concerns.contains(&"one".to_owned()), "{passed:?}");
+}
