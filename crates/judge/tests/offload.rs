@@ -78,6 +78,9 @@ fn a_run_that_uses_little_of_its_link_waits_for_its_host() {
     assert_eq!(judged(rule, vec![filtered(), all(Some(0.6e9))]).outcome, Outcome::Pass);
     assert_eq!(judged(rule, vec![filtered(), all(None)]).outcome, Outcome::Inconclusive);
     assert_eq!(judged(rule, vec![filtered()]).outcome, Outcome::Inconclusive);
+    // Runs on other tables say nothing.
+    let other = OffloadRun { read_bytes: 500 * GIB, ..all(Some(1.6e9)) };
+    assert_eq!(judged(rule, vec![filtered(), other]).outcome, Outcome::Inconclusive);
 }
 
 #[test]

@@ -17,6 +17,8 @@ const INSTANCES_MAX: usize = 16;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assigned {
     pub run: String,
+    /// By the labels of the rows, with a counter that falls.
+    pub listed: Vec<Share>,
     /// In which no counter falls, the chosen one first.
     pub candidates: Vec<Candidate>,
 }
@@ -63,12 +65,16 @@ fn rows<'a>(snapshot: &'a Snapshot) -> Option<Rows<'a>> {
     snapshot.instances.iter().map(row).collect()
 }
 
-/// Which row of `after` continues each row of `before`: indices into the instances of `after`, and
-/// all ways in which no counter falls. Both have the same instances with the same counters.
-pub fn assign(
-    before: &Snapshot,
-    after: &Snapshot,
-) -> Result<(Vec<usize>, Vec<Candidate>), Unassigned> {
+/// A way to continue the rows: indices into the instances after the run, and what it means.
+pub struct Way {
+    pub chosen: Vec<usize>,
+    pub listed: Vec<Share>,
+    pub candidates: Vec<Candidate>,
+}
+
+/// Which row of `after` continues each row of `before`, of all ways in which no counter falls. Both
+/// have the same instances with the same counters.
+pub fn assign(before: &Snapshot, after: &Snapshot) -> Result<Way, Unassigned> {
     let (Some(before), Some(after)) = (rows(before), rows(after)) else {
         return Err(Unassigned::Falls);
     };
@@ -103,8 +109,12 @@ pub fn assign(
             Err(Unassigned::Ambiguous(candidates.len()))
         }
         _ => {
-            let chosen = candidates[0].0.clone();
-            Ok((chosen, candidates.into_iter().map(|(_, candidate)| candidate).collect()))
+            let as_listed: Vec<usize> = (0..before.len()).collect();
+            Ok(Way {
+                chosen: candidates[0].0.clone(),
+                listed: candidate(&before, &after, &as_listed).shares,
+                candidates: candidates.into_iter().map(|(_, candidate)| candidate).collect(),
+            })
         }
     }
 }

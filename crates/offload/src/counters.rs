@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use blockstone_import::{fields, seconds_iso};
 
-use crate::assign::{Assigned, Unassigned, assign};
+use crate::assign::{Assigned, Unassigned, Way, assign};
 use crate::error::CountersError;
 use crate::ledger::Ledger;
 use crate::snapshot::{Counter, CountersOf, Snapshot, Time};
@@ -254,11 +254,13 @@ fn continuous(
         let (before, after) = (&before[at - 1], &mut after[0]);
         let Some(falls) = first_fall(before, after, has_runs) else { continue };
         match assign(before, after) {
-            Ok((chosen, candidates)) => {
+            Ok(way) => {
                 let rows: Vec<CountersOf> = after.instances.values().cloned().collect();
                 let names = before.instances.keys().cloned();
-                after.instances = names.zip(chosen.iter().map(|&at| rows[at].clone())).collect();
-                assigned.push(Assigned { run: run.to_owned(), candidates });
+                after.instances =
+                    names.zip(way.chosen.iter().map(|&at| rows[at].clone())).collect();
+                let Way { listed, candidates, .. } = way;
+                assigned.push(Assigned { run: run.to_owned(), listed, candidates });
             }
             Err(Unassigned::Ambiguous(assignments)) => {
                 return Err(CountersError::Ambiguous { run: short(run), assignments });

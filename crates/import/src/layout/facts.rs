@@ -30,7 +30,13 @@ const COUNTERS: &[(&str, &str)] = &[
 ];
 
 /// Statistics that are kept by their names begin with one of these.
-const KEPT: [&str; 2] = ["cell ", "physical "];
+const KEPT: [&str; 5] = [
+    "cell ",
+    "physical ",
+    "chained rows ",
+    "table fetch continued row",
+    "bytes sent via SQL*Net to client",
+];
 
 /// Seconds that were waited.
 const WAITED: &[&str] = &["Total Wait Time (s)", "Time (s)"];

@@ -12,7 +12,7 @@ const SLOWED: f64 = 0.8;
 const LINK_BUSY: f64 = 0.8;
 /// More hosts are this many times as fast.
 const SCALES: f64 = 1.25;
-/// Two runs return about the same share of what they read.
+/// Two runs read, or return, about the same.
 const ALIKE: f64 = 0.05;
 
 pub(super) const RULE: Rule = Rule {
@@ -20,7 +20,7 @@ pub(super) const RULE: Rule = Rule {
     weight: Weight::Warns,
     doc: "The storage could read faster and the wire could carry more: hosts did not take rows \
           faster. Such a run measures the processors of the hosts, not the storage.",
-    threshold: "A run reads less than 80 % as fast as another one, and uses less than 80 % of the \
+    threshold: "A run reads less than 80 % as fast as another one that reads about as much, and uses less than 80 % of the \
                 links of its hosts (--link); or, where these are not known, more hosts are at \
                 least 1.25 times as fast with about the same share returned. Inconclusive where \
                 neither is known.",
@@ -47,25 +47,35 @@ fn wire_share(run: &OffloadRun) -> Option<f64> {
     (run.read_bytes > 0).then_some(run.wire_bytes? as f64 / run.read_bytes as f64)
 }
 
+/// Whether both scanned the same, as far as bytes show.
+fn reads_alike(a: &OffloadRun, b: &OffloadRun) -> bool {
+    let (a, b) = (a.read_bytes as f64, b.read_bytes as f64);
+    (a - b).abs() <= ALIKE * a.max(b)
+}
+
 fn check(findings: &OffloadFindings) -> Judgement {
     let timed: Vec<&OffloadRun> = findings.runs.iter().filter(|it| rate(it).is_some()).collect();
-    let fastest = timed.iter().filter_map(|run| rate(run)).fold(0.0, f64::max);
-    if timed.len() < 2 {
-        return Judgement::inconclusive("one run alone does not show how fast the storage reads");
-    }
-    let judged = timed.iter().map(|run| (*run, of_run(run, &timed, fastest)));
+    let others = |run: &OffloadRun| -> Vec<&OffloadRun> {
+        timed.iter().copied().filter(|it| reads_alike(it, run)).collect()
+    };
+    let judged = timed.iter().map(|run| (*run, others(run)));
+    let judged = judged.filter(|(_, others)| others.len() > 1);
+    let judged = judged.map(|(run, others)| (run, of_run(run, &others)));
     let judged: Vec<(&OffloadRun, Judgement)> = judged.collect();
     let with = |outcome: Outcome| judged.iter().filter(move |(_, it)| it.outcome == outcome);
     let failed: Vec<String> = with(Outcome::Fail).map(|(run, _)| run.name.clone()).collect();
     let first = with(Outcome::Fail).chain(with(Outcome::Inconclusive)).chain(with(Outcome::Pass));
     let Some((run, judgement)) = first.into_iter().next() else {
-        return Judgement::inconclusive("no run was timed");
+        let why = "no two runs that were timed read about as much: how fast the storage can read \
+                   is not known";
+        return Judgement::inconclusive(why);
     };
     let evidence = format!("{}: {}", run.name, judgement.evidence);
     Judgement { evidence, ..judgement.clone() }.at(failed)
 }
 
-fn of_run(run: &OffloadRun, all: &[&OffloadRun], fastest: f64) -> Judgement {
+fn of_run(run: &OffloadRun, all: &[&OffloadRun]) -> Judgement {
+    let fastest = all.iter().filter_map(|it| rate(it)).fold(0.0, f64::max);
     let own = rate(run).unwrap_or_default();
     if own >= SLOWED * fastest {
         return Judgement::pass("no run reads faster by a quarter");

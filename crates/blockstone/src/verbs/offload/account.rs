@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::args::AccountArgs;
 use super::tables::{self, RunKeys};
-use super::words::{bars, digits};
+use super::words::digits;
 use super::{charts, input};
 use crate::exit::Exit;
 use crate::finish::finish;
@@ -115,7 +115,7 @@ pub fn sections_of(ledgers: &[Ledger], verdicts: &[Verdict], style: &Style) -> V
         if ledgers.len() > 1 {
             bytes.blocks.push(Block::Text(ledger.name.clone()));
         }
-        bytes.blocks.push(Block::Preformatted(bars(ledger, style)));
+        bytes.blocks.push(Block::Preformatted(charts::bars(ledger, style)));
     }
     vec![
         bytes,

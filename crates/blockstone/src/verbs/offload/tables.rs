@@ -5,7 +5,7 @@ use blockstone_base::table::{
     Heading, Measure, Row, Table, bytes, count, flow, happened, level, ratio, share, text, time,
 };
 use blockstone_base::verdict::Verdict;
-use blockstone_offload::{Assigned, Ledger};
+use blockstone_offload::{Assigned, Ledger, Share};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -15,10 +15,8 @@ const SECOND_NS: f64 = 1e9;
 const GB: f64 = 1e9;
 /// Above so many runs each is compared with the slowest only.
 const PAIRS_OF_RUNS_MAX: usize = 6;
-/// Runs that return shares this near did the same.
+/// Runs whose bytes are this near did the same.
 const ALIKE: f64 = 0.05;
-/// Assignments that are shown.
-const CANDIDATES_MAX: usize = 4;
 
 const LEDGER: &[Heading] = &[
     text("run", "run", "The run."),
@@ -242,7 +240,8 @@ impl Pair<'_> {
     }
 }
 
-/// Each run with each that is slower, or with the slowest where there are many.
+/// Each run with each that is slower and read about as much, or with the slowest where there are
+/// many.
 pub fn pairs(ledgers: &[Ledger]) -> Vec<Pair<'_>> {
     let seconds = |ledger: &Ledger| ledger.seconds.filter(|it| *it > 0.0);
     let mut timed: Vec<(&Ledger, f64)> =
@@ -251,7 +250,11 @@ pub fn pairs(ledgers: &[Ledger]) -> Vec<Pair<'_>> {
     let slower = if timed.len() > PAIRS_OF_RUNS_MAX { 1 } else { timed.len() };
     let mut pairs = Vec::new();
     for (at, &(slower, slow)) in timed.iter().enumerate().take(slower) {
-        for &(faster, fast) in &timed[at + 1..] {
+        let read_alike = |other: &Ledger| {
+            let reads = (other.read_bytes as f64, slower.read_bytes as f64);
+            (reads.0 - reads.1).abs() <= ALIKE * reads.0.max(reads.1)
+        };
+        for &(faster, fast) in timed[at + 1..].iter().filter(|(other, _)| read_alike(other)) {
             let hosts = faster.hosts.zip(slower.hosts).filter(|(_, slower)| *slower > 0);
             let hosts = hosts.map(|(faster, slower)| f64::from(faster) / f64::from(slower));
             pairs.push(Pair { faster, slower, times: slow / fast, hosts });
@@ -312,6 +315,7 @@ pub fn refusals(ledgers: &[Ledger]) -> Table {
 /// Figures as publications print them.
 pub fn with_digits(ledgers: &[Ledger]) -> Table {
     const MIB: f64 = 1_048_576.0;
+    const GIB: f64 = 1024.0 * MIB;
     let mut table = Table::new("digits", "The same with five digits", DIGITS);
     let percent = |share: Option<f64>| share.map(|it| format!("{} %", digits(it * 100.0)));
     for ledger in ledgers {
@@ -321,8 +325,8 @@ pub fn with_digits(ledgers: &[Ledger]) -> Table {
             percent((ledger.read_bytes > 0).then_some(share))
         };
         let rate = |rate: Option<f64>| {
-            let (mib, mb) = (rate? / MIB, rate? / 1e6);
-            Some(format!("{} MiB/s = {} MB/s", digits(mib), digits(mb)))
+            let [mib, gib, mb] = [MIB, GIB, 1e6].map(|unit| rate.map(|it| digits(it / unit)));
+            Some(format!("{} MiB/s = {} GiB/s = {} MB/s", mib?, gib?, mb?))
         };
         let per_host = ledger
             .hosts
@@ -380,21 +384,25 @@ fn size(bytes: u64) -> String {
 pub fn assigned(all: &[Assigned]) -> Table {
     let mut table = Table::new("assignments", "Instances that changed places", ASSIGNED);
     for assigned in all {
-        let letters = ["A", "B", "C", "D"];
-        for (letter, candidate) in letters.iter().zip(&assigned.candidates).take(CANDIDATES_MAX) {
-            for share in &candidate.shares {
+        let mut add = |assignment: &str, shares: &[Share], spread: Option<f64>| {
+            for share in shares {
                 table.push(row![
                     assigned.run.clone(),
-                    *letter,
+                    assignment,
                     share.instance.clone(),
                     share.listed_as.clone(),
                     gib(share.read_bytes),
                     gib(share.wire_bytes),
                     format!("{:.4} %", share.wire_of_eligible * 100.0),
-                    happened(Some(candidate.spread).filter(|it| it.is_finite())),
+                    happened(spread.filter(|it| it.is_finite())),
                 ]);
             }
+        };
+        let letters = ["A", "B", "C", "D"].iter().zip(&assigned.candidates);
+        for (letter, candidate) in letters {
+            add(letter, &candidate.shares, Some(candidate.spread));
         }
+        add("as listed", &assigned.listed, None);
     }
     table
 }

@@ -1,52 +1,12 @@
-//! The worked examples of docs/size.md: each row names a command and what it prints.
+//! The worked examples of docs/size.md.
 
-use std::process::Command;
+use std::path::Path;
 
-use blockstone_testkit::{blockstone_binary, run};
-
-use super::super::Turn;
-
-const PAGE: &str = include_str!("../../../../../docs/size.md");
-const OPENS: &str = "<!-- figures -->\n";
-const CLOSES: &str = "<!-- end of figures -->";
-/// Rows that there are at least: the table is found and read.
-const ROWS_MIN: usize = 40;
-
-/// What a row says: the figures that its command prints, and the command.
-fn row(line: &str) -> (Vec<&str>, &str) {
-    let cells: Vec<&str> = line.trim_matches(['|', ' ']).split(" | ").map(str::trim).collect();
-    let [_, _, figures, command, _] = cells[..] else { panic!("five cells: {line}") };
-    let command = command.strip_prefix("`blockstone ").and_then(|it| it.strip_suffix('`'));
-    (figures.split(" · ").collect(), command.unwrap_or_else(|| panic!("a command: {line}")))
-}
-
-/// The arguments of a command, of which some are quoted.
-fn arguments(command: &str) -> Vec<&str> {
-    let mut arguments = Vec::new();
-    for (index, part) in command.split('\'').enumerate() {
-        match index % 2 {
-            1 => arguments.push(part),
-            _ => arguments.extend(part.split_whitespace()),
-        }
-    }
-    arguments
-}
+use super::super::{Turn, page_figures};
 
 #[test]
 fn each_command_of_the_page_prints_its_figures() {
     let _turn = Turn::beside();
-    let (_, table) = PAGE.split_once(OPENS).unwrap();
-    let (table, _) = table.split_once(CLOSES).unwrap();
-    let rows: Vec<&str> = table.lines().skip(2).collect();
-    assert!(rows.len() >= ROWS_MIN, "{} rows", rows.len());
-    for line in rows {
-        let (figures, command) = row(line);
-        let ran = run(Command::new(blockstone_binary()).args(arguments(command)));
-        // A claim that is struck through ends with 3.
-        assert!(matches!(ran.code, Some(0 | 3)), "{command}: {ran:#?}");
-        let printed = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-        for figure in figures {
-            assert!(printed.contains(figure), "{command} does not print {figure}:\n{printed}");
-        }
-    }
+    let page = include_str!("../../../../../docs/size.md");
+    page_figures::are_printed(page, 40, Path::new("."));
 }
