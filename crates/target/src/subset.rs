@@ -1,4 +1,40 @@
 //! Sources and destinations of subsets.
 
+pub mod engine;
 pub mod manifest;
 pub mod postgres;
+pub mod source;
+
+use std::path::Path;
+
+use crate::sql::error::SqlError;
+use engine::Engine;
+use manifest::Manifest;
+use source::{Loaded, Tell};
+
+/// Loads the subset in `dir` into the database at `address`.
+pub fn load(
+    dir: &Path,
+    manifest: &Manifest,
+    address: &str,
+    tell: &mut Tell<'_>,
+) -> Result<Loaded, SqlError> {
+    let engine = Engine::of(address)?;
+    if engine != manifest.engine {
+        return Err(SqlError::Statement {
+            what: format!("load {}", dir.display()),
+            why: format!("its rows are those of {}", manifest.product),
+            hint: format!("name a database of {}", manifest.engine.name()),
+        });
+    }
+    match engine {
+        Engine::Postgres => postgres::load(dir, manifest, address, tell),
+    }
+}
+
+/// The same load as a script for the server's own client, to be run in the directory.
+pub fn write_script(dir: &Path, manifest: &Manifest) -> Result<(), SqlError> {
+    match manifest.engine {
+        Engine::Postgres => postgres::write_script(dir, manifest),
+    }
+}

@@ -10,9 +10,12 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use blockstone_report::render::json::schema::Document;
-use blockstone_subset::{Catalogue, Chosen, Plan, Sampled, Settings, Source as _, Transform};
+use blockstone_subset::{Catalogue, Chosen, Plan, Sampled, Settings, Transform};
+use blockstone_target::subset::engine::Engine;
 use blockstone_target::subset::manifest::{self, KeyEntry, Manifest, TableEntry};
-use blockstone_target::subset::postgres::{self as server, Loaded, PostgresSource};
+use blockstone_target::subset::postgres::PostgresSource;
+use blockstone_target::subset::source::{Loaded, SubsetSource};
+use blockstone_target::subset::{self as server};
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
@@ -37,6 +40,7 @@ pub const VERB: Verb = Verb {
 const FREE: &str = "free some space, or name a directory on another file system";
 
 /// What was done.
+#[derive(Default)]
 struct Ran {
     manifest: Manifest,
     /// Each table by itself.
@@ -83,11 +87,8 @@ fn load(args: &LoadArgs, bar: &mut Progress) -> Result<Ran> {
     args.password.read_for([args.into.as_str()])?;
     let manifest = Manifest::read(&args.dir)?;
     let loaded = server::load(&args.dir, &manifest, &args.into, &mut tell(bar))?;
-    let dir = Some(args.dir.clone());
-    let steps = steps_of(&loaded);
-    let loaded = Some(loaded);
-    let masks = Masks::default();
-    Ok(Ran { manifest, naive: None, loaded, dir, dry: false, readers: None, steps, masks })
+    let (dir, steps) = (Some(args.dir.clone()), steps_of(&loaded));
+    Ok(Ran { manifest, loaded: Some(loaded), dir, steps, ..Ran::default() })
 }
 
 fn steps_of(loaded: &Loaded) -> Vec<(&'static str, f64)> {
@@ -106,21 +107,44 @@ fn take(args: &SubsetArgs, from: &str, bar: &mut Progress) -> Result<Ran> {
     }
     args.password.read_for([from].into_iter().chain(args.into.as_deref()))?;
     let mut told = tell(bar);
-    let mut began = Instant::now();
+    let engine = Engine::of(from)?;
+    let began = Instant::now();
+    let (mut ran, place) = match engine {
+        Engine::Postgres => {
+            let source = PostgresSource::open(from, &mut told)?;
+            read(args, engine, source, began)?
+        }
+    };
+    let Some(place) = place else { return Ok(ran) };
+    if let Some(into) = &args.into {
+        let loaded = server::load(place.path(), &ran.manifest, into, &mut told)?;
+        ran.steps.extend(steps_of(&loaded));
+        ran.loaded = Some(loaded);
+    }
+    if let Some(dir) = &args.dir {
+        place.finish(dir)?;
+    }
+    Ok(ran)
+}
+
+/// Reads what was asked for; the rows, where they were, lie in the directory.
+fn read<S: SubsetSource>(
+    args: &SubsetArgs,
+    engine: Engine,
+    mut source: S,
+    mut began: Instant,
+) -> Result<(Ran, Option<Unfinished>)> {
     let mut lap = move || std::mem::replace(&mut began, Instant::now()).elapsed().as_secs_f64();
-    let mut source = PostgresSource::open(from, &mut told)?;
     let settings = settings(args, &mut source)?;
     let mut steps = vec![("tables and keys read", lap())];
-    let mut manifest = Manifest::new(source.name().to_owned(), source.product());
+    let mut manifest = Manifest::new(engine, source.name().to_owned(), source.product());
     (manifest.percent, manifest.seed) = (settings.percent, settings.seed);
+    let ran = |manifest, steps| Ran { manifest, steps, dry: true, ..Ran::default() };
     if args.naive {
         let sampled = blockstone_subset::sample(&mut source, &settings)?;
         steps.push(("keys of all rows read", lap()));
         describe(&mut manifest, source.catalogue(), &sampled_plan(&sampled), &source);
-        let naive = Some(sampled);
-        let masks = Masks::default();
-        let (loaded, dir, readers) = (None, None, None);
-        return Ok(Ran { manifest, naive, loaded, dir, dry: true, readers, steps, masks });
+        return Ok((Ran { naive: Some(sampled), ..ran(manifest, steps) }, None));
     }
     let mask = args.mask.read(source.catalogue())?;
     let masks = Masks::of(source.catalogue(), mask.as_ref());
@@ -131,8 +155,7 @@ fn take(args: &SubsetArgs, from: &str, bar: &mut Progress) -> Result<Ran> {
     steps.push(("keys of all rows read", lap()));
     describe(&mut manifest, source.catalogue(), &plan, &source);
     if args.dry_run {
-        let (naive, loaded, dir, readers) = (None, None, None, None);
-        return Ok(Ran { manifest, naive, loaded, dir, dry: true, readers, steps, masks });
+        return Ok((Ran { masks, ..ran(manifest, steps) }, None));
     }
     let place = Unfinished::beside(args.dir.as_deref())?;
     source.dump_schema(place.path())?;
@@ -148,24 +171,13 @@ fn take(args: &SubsetArgs, from: &str, bar: &mut Progress) -> Result<Ran> {
     std::fs::write(&path, manifest.text()?)
         .map_err(|error| anyhow::anyhow!("write {}: {error}\nhint: {FREE}", path.display()))?;
     steps.push(("rows written", lap()));
-    let loaded = match &args.into {
-        Some(into) => {
-            let loaded = server::load(place.path(), &manifest, into, &mut told)?;
-            steps.extend(steps_of(&loaded));
-            Some(loaded)
-        }
-        None => None,
-    };
-    let dir = args.dir.clone();
-    if let Some(dir) = &dir {
-        place.finish(dir)?;
-    }
-    let readers = Some(exported.readers);
-    Ok(Ran { manifest, naive: None, loaded, dir, dry: false, readers, steps, masks })
+    let (dir, readers) = (args.dir.clone(), Some(exported.readers));
+    let ran = Ran { masks, dir, readers, dry: false, ..ran(manifest, steps) };
+    Ok((ran, Some(place)))
 }
 
 /// What the user asked for, with the tables that it names found.
-fn settings(args: &SubsetArgs, source: &mut PostgresSource<'_>) -> Result<Settings> {
+fn settings(args: &SubsetArgs, source: &mut impl SubsetSource) -> Result<Settings> {
     let choice = &args.choice;
     if let Some(path) = &choice.keys {
         let text = std::fs::read_to_string(path);
@@ -219,8 +231,9 @@ fn describe(
     manifest: &mut Manifest,
     catalogue: &Catalogue,
     plan: &Plan,
-    source: &PostgresSource<'_>,
+    source: &impl SubsetSource,
 ) {
+    manifest.notes = source.notes();
     for (at, (table, planned)) in catalogue.tables.iter().zip(&plan.tables).enumerate() {
         let rows = planned.rows().max(planned.seeds);
         let share = rows as f64 / planned.source_rows.max(1) as f64;

@@ -258,7 +258,7 @@ fn what_cannot_be_read_is_refused_in_one_line(server: &PostgresServer, place: &P
     let right = from.replace("wrong", "right");
     let error = refused(place, &mut command(&right));
     assert!(error.contains("gift") || error.contains("COPY {child}"), "{error}");
-    let error = refused(place, &mut command("mysql://root@localhost/x"));
+    let error = refused(place, &mut command("oracle://root@localhost/x"));
     assert!(error.contains("not supported"), "{error}");
     let mut load = Command::new(blockstone_binary());
     load.args(["subset", "load", "/nowhere", "--into", &right]);

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::engine::Engine;
 use crate::sql::error::SqlError;
 
 pub const FILE: &str = "subset.json";
@@ -15,10 +16,12 @@ const VERSION: u32 = 1;
 /// Largest manifest that is read: the directory may come from elsewhere.
 const BYTES_MAX: u64 = 64 << 20;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     pub version: u32,
     pub tool_version: String,
+    #[serde(default)]
+    pub engine: Engine,
     /// Address without its password, and product with its version.
     pub source: String,
     pub product: String,
@@ -28,6 +31,9 @@ pub struct Manifest {
     pub files: Vec<DataFile>,
     pub keys: Vec<KeyEntry>,
     pub sequences: Vec<Sequence>,
+    /// What the reader of a report should know of the source.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -85,10 +91,11 @@ pub struct Sequence {
 }
 
 impl Manifest {
-    pub fn new(source: String, product: String) -> Self {
+    pub fn new(engine: Engine, source: String, product: String) -> Self {
         Self {
             version: VERSION,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            engine,
             source,
             product,
             percent: 0.0,
@@ -97,6 +104,7 @@ impl Manifest {
             files: Vec::new(),
             keys: Vec::new(),
             sequences: Vec::new(),
+            notes: Vec::new(),
         }
     }
 
@@ -163,7 +171,11 @@ mod tests {
 
     #[test]
     fn what_a_directory_claims_is_not_believed() {
-        let mut one = Manifest::new("postgres://a/b".to_owned(), "PostgreSQL 15".to_owned());
+        let mut one = Manifest::new(
+            Engine::Postgres,
+            "postgres://a/b".to_owned(),
+            "PostgreSQL 15".to_owned(),
+        );
         assert!(refused("{").contains(FILE));
         one.version = 9;
         assert!(refused(&one.text().unwrap()).contains("version 9"));

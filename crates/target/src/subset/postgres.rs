@@ -8,7 +8,9 @@ mod export;
 mod load;
 mod rows;
 
-use blockstone_subset::{Catalogue, Row, Scan, Source};
+use std::path::Path;
+
+use blockstone_subset::{Catalogue, CatalogueError, Plan, Row, Scan, Source, Transform};
 use postgres::Client;
 
 use crate::postgres::VERSION_MIN;
@@ -16,9 +18,10 @@ use crate::postgres::address::Address;
 use crate::postgres::views::value;
 use crate::sql::error::{During, SqlError};
 use crate::sql::host::ServerAddress;
+use crate::subset::manifest::Sequence;
+use crate::subset::source::{Exported, SubsetSource, Tell};
 use catalogue::Known;
-pub use export::Exported;
-pub use load::{KeyProof, Loaded, Step, load, write_script};
+pub use load::{load, write_script};
 
 /// Values are compared by their text: it must not depend on the server's settings.
 const SETTINGS: &str = "
@@ -26,9 +29,6 @@ const SETTINGS: &str = "
     SET row_security = off; SET DateStyle = 'ISO, YMD'; SET IntervalStyle = 'postgres';
     SET TimeZone = 'UTC'; SET extra_float_digits = 3; SET bytea_output = 'hex'; SET jit = off";
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
-
-/// What is going on: words, rows of that so far. False ends the work.
-pub type Tell<'a> = dyn FnMut(&str, u64) -> bool + 'a;
 
 /// A database as one snapshot shows it.
 pub struct PostgresSource<'a> {
@@ -46,14 +46,7 @@ pub struct PostgresSource<'a> {
 
 /// What follows `postgres:` in an address.
 fn parse(address: &str) -> Result<Address, SqlError> {
-    let (scheme, rest) = address.split_once(':').unwrap_or((address, ""));
-    if !["postgres", "postgresql"].contains(&scheme) {
-        return Err(SqlError::Address {
-            address: crate::sql::host::without_password(address),
-            why: format!("subsets of {scheme:?} are not supported"),
-            hint: "postgres://user@host/database",
-        });
-    }
+    let (_, rest) = address.split_once(':').unwrap_or((address, ""));
     Address::parse(rest)
 }
 
@@ -96,44 +89,66 @@ impl<'a> PostgresSource<'a> {
         Ok(source)
     }
 
-    pub fn name(&self) -> &str {
-        &self.address.name
-    }
-
-    /// As in `PostgreSQL 17.6`.
-    pub fn product(&self) -> String {
-        format!("PostgreSQL {}", self.release)
-    }
-
-    /// Schema and name of a table, and whether it has partitions.
-    pub fn names(&self, table: usize) -> (&str, &str, bool) {
-        let known = &self.known.tables[table];
-        (&known.schema, &known.name, known.partitioned)
-    }
-
     /// Whether other connections can read the same snapshot.
     pub fn is_parallel(&self) -> bool {
         self.snapshot.is_some()
     }
 
-    /// Adds keys that only the user knows.
-    pub fn add_keys(
-        &mut self,
-        text: &str,
-        what: &str,
-    ) -> Result<(), blockstone_subset::CatalogueError> {
+    fn told(&mut self, text: &str, rows: u64) -> Result<(), SqlError> {
+        if (self.tell)(text, rows) { Ok(()) } else { Err(SqlError::Interrupted) }
+    }
+}
+
+impl SubsetSource for PostgresSource<'_> {
+    fn name(&self) -> &str {
+        &self.address.name
+    }
+
+    fn product(&self) -> String {
+        format!("PostgreSQL {}", self.release)
+    }
+
+    fn names(&self, table: usize) -> (&str, &str, bool) {
+        let known = &self.known.tables[table];
+        (&known.schema, &known.name, known.partitioned)
+    }
+
+    fn add_keys(&mut self, text: &str, what: &str) -> Result<(), CatalogueError> {
         blockstone_subset::virtual_keys::add(&mut self.catalogue, text, what)
     }
 
-    /// Rows of `table` are asked whether they match this condition.
-    pub fn set_condition(&mut self, table: usize, condition: &str) {
+    fn set_condition(&mut self, table: usize, condition: &str) {
         if let Some(place) = self.conditions.get_mut(table) {
             *place = Some(condition.to_owned());
         }
     }
 
-    fn told(&mut self, text: &str, rows: u64) -> Result<(), SqlError> {
-        if (self.tell)(text, rows) { Ok(()) } else { Err(SqlError::Interrupted) }
+    fn notes(&self) -> Vec<String> {
+        let left_out = "Owners, privileges, publications, subscriptions and large objects are not \
+                        taken.";
+        vec![left_out.to_owned()]
+    }
+
+    fn check_dump(&mut self) -> Result<(), SqlError> {
+        Self::check_dump(self)
+    }
+
+    fn dump_schema(&mut self, dir: &Path) -> Result<(), SqlError> {
+        Self::dump_schema(self, dir)
+    }
+
+    fn sequences(&mut self) -> Result<Vec<Sequence>, SqlError> {
+        Self::sequences(self)
+    }
+
+    fn export(
+        &mut self,
+        plan: &Plan,
+        dir: &Path,
+        readers: usize,
+        transform: Option<&dyn Transform>,
+    ) -> Result<Exported, SqlError> {
+        Self::export(self, plan, dir, readers, transform)
     }
 }
 

@@ -221,11 +221,9 @@ fn notes(ran: &Ran) -> Vec<String> {
         notes.push(
             "Nothing was written. Bytes are those of the source by the share of rows.".to_owned(),
         );
-    } else {
-        notes.push(
-            "Owners, privileges, publications, subscriptions and large objects are not taken."
-                .to_owned(),
-        );
+    }
+    if ran.naive.is_none() {
+        notes.extend(ran.manifest.notes.iter().cloned());
     }
     if ran.readers == Some(1) {
         notes.push("Rows were read by one connection.".to_owned());

@@ -18,19 +18,13 @@ use crate::postgres::views::value;
 use crate::sql::error::{During, SqlError};
 use crate::sql::host::ServerAddress;
 use crate::subset::manifest::{DATA, DataFile, Sequence};
+use crate::subset::source::Exported;
 
 const SEQUENCES: &str = include_str!("../../../sql/subset/postgres/sequences.sql");
 /// Rows that are asked for at once.
 const BATCH: usize = 10_000;
 const BUFFER_BYTES: usize = 1 << 18;
 const LOOK: Duration = Duration::from_millis(50);
-
-/// What was written.
-#[derive(Debug)]
-pub struct Exported {
-    pub files: Vec<DataFile>,
-    pub readers: usize,
-}
 
 /// Rows of one table or partition.
 struct Job<'a> {

@@ -10,56 +10,18 @@ use postgres::Client;
 use postgres::error::SqlState;
 
 use super::rows::{condition, io_error};
-use super::{Tell, connect, parse, qualified, quoted};
+use super::{connect, parse, qualified, quoted};
 use crate::postgres::views::value;
 use crate::sql::error::{During, SqlError};
 use crate::sql::with;
 use crate::subset::manifest::{
     AFTER, BEFORE, DATA, DataFile, KeyEntry, Manifest, SCRIPT, TableEntry,
 };
+use crate::subset::source::{KeyProof, Loaded, Step, Tell};
 
 const ORPHANS: &str = include_str!("../../../sql/subset/postgres/orphans.sql");
 const SCHEMA_MAX: u64 = 1 << 30;
 const BUFFER_BYTES: usize = 1 << 18;
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Loaded {
-    /// Address without its password, and product with its version.
-    pub destination: String,
-    pub product: String,
-    pub keys: Vec<KeyProof>,
-    /// Rows by table of the manifest, counted after the load.
-    pub rows: Vec<u64>,
-    /// Seconds of each step.
-    pub steps: Vec<(Step, f64)>,
-}
-
-/// What counting found of one key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeyProof {
-    pub orphans: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    Tables,
-    Rows,
-    Keys,
-    Proof,
-    Commit,
-}
-
-impl Step {
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Tables => "tables without keys",
-            Self::Rows => "rows",
-            Self::Keys => "indexes, keys and triggers",
-            Self::Proof => "orphans and rows counted",
-            Self::Commit => "commit",
-        }
-    }
-}
 
 /// Loads the subset in `dir` into the database at `address`.
 pub fn load(
@@ -212,14 +174,7 @@ impl Loading<'_, '_> {
             let row = self.link.query_one(&orphans_text(manifest, key), &[]);
             let row = row.during(&format!("count orphans of {}", key.name))?;
             let orphans = value::<i64>(&row, 0)? as u64;
-            if orphans > 0 && key.valid {
-                return Err(SqlError::Statement {
-                    what: format!("prove {}", key.name),
-                    why: format!("{orphans} rows reference rows that are not there"),
-                    hint: "nothing was loaded; please report it, with the schema".to_owned(),
-                });
-            }
-            keys.push(KeyProof { orphans });
+            keys.push(KeyProof::new(key, orphans)?);
         }
         let mut rows = Vec::new();
         for table in &manifest.tables {

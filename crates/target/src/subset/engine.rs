@@ -1,0 +1,35 @@
+//! The servers that subsets are taken from and loaded into.
+
+use serde::{Deserialize, Serialize};
+
+use crate::sql::error::SqlError;
+use crate::sql::host::without_password;
+
+/// Whose schema and rows a directory holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Engine {
+    #[default]
+    Postgres,
+}
+
+impl Engine {
+    /// That of an address, by its scheme.
+    pub fn of(address: &str) -> Result<Self, SqlError> {
+        let scheme = address.split_once(':').map_or(address, |(scheme, _)| scheme);
+        match scheme {
+            "postgres" | "postgresql" => Ok(Self::Postgres),
+            _ => Err(SqlError::Address {
+                address: without_password(address),
+                why: format!("subsets of {scheme:?} are not supported"),
+                hint: "postgres://user@host/database",
+            }),
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Postgres => "PostgreSQL",
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What all sources and destinations of subsets have in common.
+
+use std::path::Path;
+
+use blockstone_subset::{CatalogueError, Plan, Source, Transform};
+
+use super::manifest::{DataFile, KeyEntry, Sequence};
+use crate::sql::error::SqlError;
+
+/// What is going on: words, rows of that so far. False ends the work.
+pub type Tell<'a> = dyn FnMut(&str, u64) -> bool + 'a;
+
+/// What was written.
+#[derive(Debug)]
+pub struct Exported {
+    pub files: Vec<DataFile>,
+    pub readers: usize,
+}
+
+/// A database that subsets are taken of, as one snapshot shows it.
+pub trait SubsetSource: Source<Error = SqlError> {
+    /// Address without its password.
+    fn name(&self) -> &str;
+
+    /// With its version: `PostgreSQL 17.6`.
+    fn product(&self) -> String;
+
+    /// Schema and name of a table, and whether it has partitions.
+    fn names(&self, table: usize) -> (&str, &str, bool);
+
+    /// Adds keys that only the user knows.
+    fn add_keys(&mut self, text: &str, what: &str) -> Result<(), CatalogueError>;
+
+    /// Rows of `table` are asked whether they match this condition.
+    fn set_condition(&mut self, table: usize, condition: &str);
+
+    /// What the reader of a report should know of this source.
+    fn notes(&self) -> Vec<String>;
+
+    /// Whether the schema can be written.
+    fn check_dump(&mut self) -> Result<(), SqlError>;
+
+    /// Writes the schema into `dir`.
+    fn dump_schema(&mut self, dir: &Path) -> Result<(), SqlError>;
+
+    /// Where the sequences stand.
+    fn sequences(&mut self) -> Result<Vec<Sequence>, SqlError>;
+
+    /// Writes the rows of `plan` into the directory of data in `dir`.
+    fn export(
+        &mut self,
+        plan: &Plan,
+        dir: &Path,
+        readers: usize,
+        transform: Option<&dyn Transform>,
+    ) -> Result<Exported, SqlError>;
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    /// Address without its password, and product with its version.
+    pub destination: String,
+    pub product: String,
+    pub keys: Vec<KeyProof>,
+    /// Rows by table of the manifest, counted after the load.
+    pub rows: Vec<u64>,
+    /// Seconds of each step.
+    pub steps: Vec<(Step, f64)>,
+}
+
+/// What counting found of one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyProof {
+    pub orphans: u64,
+}
+
+impl KeyProof {
+    /// Of a key whose orphans were counted. Those of a key that the source had proved are an error.
+    pub fn new(key: &KeyEntry, orphans: u64) -> Result<Self, SqlError> {
+        if orphans == 0 || !key.valid {
+            return Ok(Self { orphans });
+        }
+        Err(SqlError::Statement {
+            what: format!("prove {}", key.name),
+            why: format!("{orphans} rows reference rows that are not there"),
+            hint: "nothing was loaded; please report it, with the schema".to_owned(),
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Tables,
+    Rows,
+    Keys,
+    Proof,
+    Commit,
+}
+
+impl Step {
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Tables => "tables without keys",
+            Self::Rows => "rows",
+            Self::Keys => "indexes, keys and triggers",
+            Self::Proof => "orphans and rows counted",
+            Self::Commit => "commit",
+        }
+    }
+}
