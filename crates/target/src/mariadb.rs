@@ -78,7 +78,7 @@ const AGAIN: [u16; 3] = [1213, 1205, 1020];
 const KILLED: u16 = 1317;
 
 /// Errors that say what the user may not do.
-const DENIED: [u16; 4] = [1044, 1142, 1227, 1370];
+pub const DENIED: [u16; 4] = [1044, 1142, 1227, 1370];
 
 pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
     let page = spec.block.get();

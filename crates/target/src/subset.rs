@@ -2,6 +2,7 @@
 
 pub mod engine;
 pub mod manifest;
+pub mod mariadb;
 pub mod postgres;
 pub mod source;
 
@@ -29,6 +30,7 @@ pub fn load(
     }
     match engine {
         Engine::Postgres => postgres::load(dir, manifest, address, tell),
+        Engine::Mariadb => mariadb::load(dir, manifest, address, tell),
     }
 }
 
@@ -36,5 +38,6 @@ pub fn load(
 pub fn write_script(dir: &Path, manifest: &Manifest) -> Result<(), SqlError> {
     match manifest.engine {
         Engine::Postgres => postgres::write_script(dir, manifest),
+        Engine::Mariadb => mariadb::write_script(dir, manifest),
     }
 }

@@ -35,6 +35,7 @@ mod fuse;
 mod guest;
 mod hog;
 mod lease;
+mod mariadb_server;
 mod need;
 mod nfs;
 mod postgres;
@@ -55,6 +56,7 @@ pub use file::{FileKind, ScratchDir};
 pub use fuse::{FuseCache, FuseMounts, FusePages};
 pub use guest::{GUEST_KERNEL, GUEST_PROGRAMS, Guest, GuestDisk, Power, guest_home};
 pub use hog::CpuHog;
+pub use mariadb_server::MariadbServer;
 pub use need::{
     FAST_VARIABLE, Need, REQUIRE_VARIABLE, SKIP_LOG_VARIABLE, allowed, skipped_without,
 };

@@ -13,6 +13,7 @@ use blockstone_report::render::json::schema::Document;
 use blockstone_subset::{Catalogue, Chosen, Plan, Sampled, Settings, Transform};
 use blockstone_target::subset::engine::Engine;
 use blockstone_target::subset::manifest::{self, KeyEntry, Manifest, TableEntry};
+use blockstone_target::subset::mariadb::MariadbSource;
 use blockstone_target::subset::postgres::PostgresSource;
 use blockstone_target::subset::source::{Loaded, SubsetSource};
 use blockstone_target::subset::{self as server};
@@ -112,6 +113,10 @@ fn take(args: &SubsetArgs, from: &str, bar: &mut Progress) -> Result<Ran> {
     let (mut ran, place) = match engine {
         Engine::Postgres => {
             let source = PostgresSource::open(from, &mut told)?;
+            read(args, engine, source, began)?
+        }
+        Engine::Mariadb => {
+            let source = MariadbSource::open(from, &mut told)?;
             read(args, engine, source, began)?
         }
     };

@@ -33,6 +33,7 @@ mod run_report;
 mod scripts;
 mod size;
 mod subset;
+mod subset_mariadb;
 mod targets;
 mod trace;
 mod turn;

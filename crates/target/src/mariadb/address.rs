@@ -31,6 +31,8 @@ const PARAMETERS: [&str; 5] =
 #[derive(Clone, Debug)]
 pub struct Address {
     pub name: String,
+    /// The database that it names.
+    pub database: Option<String>,
     opts: Opts,
     pub local: bool,
     peers: Vec<Peer>,
@@ -102,7 +104,7 @@ impl Address {
     pub fn private(name: String, socket: String, opts: OptsBuilder) -> Self {
         let peers = local_peer(&socket).into_iter().collect();
         let opts = usual(opts.socket(Some(socket))).into();
-        Self { name, opts, local: true, peers, plain_will_do: false }
+        Self { name, database: None, opts, local: true, peers, plain_will_do: false }
     }
 
     /// The same, for a client that calls itself `application`.
@@ -131,12 +133,14 @@ impl ServerAddress for Address {
         let password = given.get_pass().map(str::to_owned);
         let password = password.or_else(|| password::given("MYSQL_PWD"));
         let mut opts = OptsBuilder::from_opts(given.clone()).pass(password);
+        let database = given.get_db_name().map(str::to_owned).filter(|name| !name.is_empty());
         if let Some(socket) = given.get_socket() {
             wanted_tls(&taken, true).map_err(refuse)?;
             let peers = local_peer(socket).into_iter().collect();
             return Ok(Self {
                 opts: usual(opts).into(),
                 name,
+                database,
                 local: true,
                 peers,
                 plain_will_do: false,
@@ -165,7 +169,7 @@ impl ServerAddress for Address {
         let tls = driver_tls(&wanted).map_err(|why| failed(why, files))?;
         let plain_will_do = wanted.mode == Mode::Prefer;
         let opts = usual(opts).ssl_opts(tls).into();
-        Ok(Self { name, opts, local, peers, plain_will_do })
+        Ok(Self { name, database, opts, local, peers, plain_will_do })
     }
 
     fn name(&self) -> &str {

@@ -11,6 +11,8 @@ use crate::sql::host::without_password;
 pub enum Engine {
     #[default]
     Postgres,
+    /// And `MySQL`.
+    Mariadb,
 }
 
 impl Engine {
@@ -19,10 +21,11 @@ impl Engine {
         let scheme = address.split_once(':').map_or(address, |(scheme, _)| scheme);
         match scheme {
             "postgres" | "postgresql" => Ok(Self::Postgres),
+            "mariadb" | "mysql" => Ok(Self::Mariadb),
             _ => Err(SqlError::Address {
                 address: without_password(address),
                 why: format!("subsets of {scheme:?} are not supported"),
-                hint: "postgres://user@host/database",
+                hint: "postgres://user@host/database or mysql://user@host/database",
             }),
         }
     }
@@ -30,6 +33,7 @@ impl Engine {
     pub fn name(self) -> &'static str {
         match self {
             Self::Postgres => "PostgreSQL",
+            Self::Mariadb => "MariaDB or MySQL",
         }
     }
 }

@@ -11,6 +11,8 @@ pub const FILE: &str = "subset.json";
 pub const SCRIPT: &str = "load.sql";
 pub const BEFORE: &str = "schema-before.sql";
 pub const AFTER: &str = "schema-after.sql";
+/// Of MariaDB: views, routines and triggers.
+pub const CODE: &str = "schema-code.sql";
 pub const DATA: &str = "data";
 const VERSION: u32 = 1;
 /// Largest manifest that is read: the directory may come from elsewhere.
@@ -51,12 +53,18 @@ pub struct TableEntry {
     pub bytes: Option<u64>,
 }
 
-/// Rows of a table, or of a partition, as lines of COPY's text format.
+/// Rows of a table, or of a partition, as lines of the text format of COPY or LOAD DATA.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DataFile {
     pub schema: String,
     pub name: String,
     pub columns: Vec<String>,
+    /// Positions of columns whose values are written in hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hex: Vec<usize>,
+    /// Positions of columns of bits, whose values are written as whole numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bits: Vec<usize>,
     /// In the directory of data.
     pub file: String,
     pub rows: u64,
@@ -184,6 +192,8 @@ mod tests {
             schema: "s".to_owned(),
             name: "t".to_owned(),
             columns: Vec::new(),
+            hex: Vec::new(),
+            bits: Vec::new(),
             file: name.to_owned(),
             rows: 0,
             bytes: 0,

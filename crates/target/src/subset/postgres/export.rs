@@ -104,6 +104,8 @@ impl PostgresSource<'_> {
                         schema: part.schema.clone(),
                         name: part.name.clone(),
                         columns: columns.clone(),
+                        hex: Vec::new(),
+                        bits: Vec::new(),
                         file: format!("{:05}.{name}.copy", jobs.len() + 1),
                         rows: 0,
                         bytes: 0,

@@ -1,0 +1,252 @@
+//! Which tables and keys a database has.
+
+use std::collections::HashMap;
+
+use blockstone_subset::{Catalogue, Column, ForeignKey, Table};
+use mysql::prelude::Queryable;
+
+use super::ddl::{self, Declared, Parsed};
+use super::values::Kind;
+use super::{Server, failed, quoted};
+use crate::mariadb::{DENIED, answer};
+use crate::sql::error::{During, SqlError};
+
+const TABLES: &str = include_str!("../../../sql/subset/mariadb/tables.sql");
+const COLUMNS: &str = include_str!("../../../sql/subset/mariadb/columns.sql");
+/// Of a user who may see all tables of the database.
+const SEES_ALL: &str = "SELECT count(*) FROM (
+    SELECT 1 FROM information_schema.USER_PRIVILEGES WHERE PRIVILEGE_TYPE = 'SELECT'
+    UNION ALL SELECT 1 FROM information_schema.SCHEMA_PRIVILEGES
+        WHERE PRIVILEGE_TYPE = 'SELECT' AND DATABASE() LIKE TABLE_SCHEMA) p";
+/// Whose rows a snapshot shows as of one moment.
+const TRANSACTIONAL: [&str; 3] = ["InnoDB", "RocksDB", "TokuDB"];
+const LEFT_OUT: &str = "Users, privileges and events are not taken, and of system-versioned tables \
+                        no history.";
+
+/// What only the statements of this server need of the tables, by their position in the catalogue.
+pub struct Known {
+    pub tables: Vec<KnownTable>,
+}
+
+pub struct KnownTable {
+    pub name: String,
+    pub partitioned: bool,
+    /// By column.
+    pub kinds: Vec<Kind>,
+    /// Columns whose default is the next value of a sequence, with that default.
+    pub defaults: Vec<(String, String)>,
+    pub parsed: Parsed,
+}
+
+impl KnownTable {
+    /// Whether a whole number identifies a row.
+    pub fn has_number(&self, identity: &[usize]) -> bool {
+        matches!(identity, [only] if self.kinds.get(*only) == Some(&Kind::Integer))
+    }
+}
+
+type TableRow = (String, String, Option<u64>, Option<u64>, bool);
+type ColumnRow = (
+    String,
+    String,
+    String,
+    String,
+    bool,
+    Option<bool>,
+    Option<String>,
+    Option<String>,
+    Option<u64>,
+    Option<String>,
+);
+
+/// With what the reader of a report should know.
+pub fn read(server: &mut Server) -> Result<(Known, Catalogue, Vec<String>), SqlError> {
+    let tables: Vec<TableRow> = answer::rows(&mut server.link, TABLES).during("list the tables")?;
+    hold(server, tables.iter().map(|row| row.0.as_str()))?;
+    let (mut known, mut catalogue) = (Known { tables: Vec::new() }, Catalogue::default());
+    let mut unsafe_tables = Vec::new();
+    for (name, engine, rows, bytes, partitioned) in tables {
+        if !TRANSACTIONAL.contains(&engine.as_str()) {
+            unsafe_tables.push(format!("{name} ({engine})"));
+        }
+        catalogue.tables.push(Table {
+            name: format!("{}.{name}", server.database),
+            estimated_rows: rows,
+            bytes,
+            ..Table::default()
+        });
+        let parsed = statement(server, &name)?;
+        let (kinds, defaults) = (Vec::new(), Vec::new());
+        known.tables.push(KnownTable { name, partitioned, kinds, defaults, parsed });
+    }
+    read_columns(server, &mut known, &mut catalogue)?;
+    read_unique(&known, &mut catalogue);
+    read_keys(server, &known, &mut catalogue)?;
+    let mut notes = vec![LEFT_OUT.to_owned()];
+    if !unsafe_tables.is_empty() {
+        notes.push(format!(
+            "Warning: the snapshot does not cover tables without transactions, which may have \
+             changed while they were read: {}.",
+            unsafe_tables.join(", ")
+        ));
+    }
+    let sees_all: Option<u64> =
+        answer::first(&mut server.link, SEES_ALL).during("look for privileges")?;
+    if sees_all == Some(0) {
+        let note = "This user may read single tables only: others are not seen, and not taken.";
+        notes.push(note.to_owned());
+    }
+    Ok((known, catalogue, notes))
+}
+
+/// Nobody changes the tables until all is read: each is used in the transaction.
+fn hold<'n>(server: &mut Server, names: impl Iterator<Item = &'n str>) -> Result<(), SqlError> {
+    let mut refused = Vec::new();
+    for name in names {
+        let used = server.link.query_drop(format!("SELECT * FROM {} LIMIT 0", quoted(name)));
+        match used {
+            Err(mysql::Error::MySqlError(said))
+                if DENIED.contains(&said.code) || said.code == 1143 =>
+            {
+                refused.push(quoted(name));
+            }
+            used => used.map_err(failed(&format!("read {}", quoted(name)), ""))?,
+        }
+    }
+    let Some(first) = refused.first() else { return Ok(()) };
+    let more = match refused.len() {
+        1 => String::new(),
+        2 => " and one more table".to_owned(),
+        count => format!(" and {} more tables", count - 1),
+    };
+    Err(SqlError::unsuitable(
+        &server.address.name,
+        format!("this user may not read {first}{more}"),
+        format!("GRANT SELECT ON {}.{first} TO this user", quoted(&server.database)),
+    ))
+}
+
+fn statement(server: &mut Server, name: &str) -> Result<Parsed, SqlError> {
+    let what = format!("read the definition of {}", quoted(name));
+    let ask = format!("SHOW CREATE TABLE {}", quoted(name));
+    let found: Option<(String, String)> = answer::first(&mut server.link, &ask)
+        .map_err(failed(&what, "GRANT SELECT ON the table"))?;
+    let text = found.map(|(_, text)| text).unwrap_or_default();
+    ddl::parse(&text).ok_or_else(|| SqlError::Statement {
+        what,
+        why: "it is not understood".to_owned(),
+        hint: "please report it, with the version of the server".to_owned(),
+    })
+}
+
+fn read_columns(
+    server: &mut Server,
+    known: &mut Known,
+    catalogue: &mut Catalogue,
+) -> Result<(), SqlError> {
+    let places: HashMap<String, usize> =
+        known.tables.iter().enumerate().map(|(at, table)| (table.name.clone(), at)).collect();
+    let columns: Vec<ColumnRow> =
+        answer::rows(&mut server.link, COLUMNS).during("list the columns")?;
+    for (table, name, column_type, data_type, nullable, generated, charset, collation, scale, by) in
+        columns
+    {
+        let Some(&at) = places.get(&table) else { continue };
+        let kind = Kind::new(&data_type, &column_type, charset, collation, scale);
+        known.tables[at].kinds.push(kind);
+        if let Some(default) = by.filter(|text| text.contains("nextval(")) {
+            let default = ddl::without_database(&default, &server.database);
+            known.tables[at].defaults.push((name.clone(), default));
+        }
+        let generated = generated == Some(true);
+        let type_name = column_type;
+        catalogue.tables[at].columns.push(Column { name, type_name, nullable, generated });
+    }
+    Ok(())
+}
+
+/// Positions of columns by their names, whose case does not matter.
+fn positions(table: &Table, names: &[String]) -> Option<Vec<usize>> {
+    let position = |name: &String| {
+        table.columns.iter().position(|column| {
+            column.name == *name || column.name.to_lowercase() == name.to_lowercase()
+        })
+    };
+    names.iter().map(position).collect()
+}
+
+fn read_unique(known: &Known, catalogue: &mut Catalogue) {
+    for (table, known) in catalogue.tables.iter_mut().zip(&known.tables) {
+        for names in &known.parsed.unique {
+            let Some(columns) = positions(table, names) else { continue };
+            let is_whole = columns.iter().all(|&column| !table.columns[column].nullable);
+            if table.identity.is_empty() && is_whole {
+                table.identity.clone_from(&columns);
+            }
+            table.unique.push(columns);
+        }
+    }
+}
+
+fn read_keys(server: &Server, known: &Known, catalogue: &mut Catalogue) -> Result<(), SqlError> {
+    for table in 0..known.tables.len() {
+        for key in &known.tables[table].parsed.keys {
+            let references = parent(server, known, table, key)?;
+            let columns = positions(&catalogue.tables[table], &key.columns);
+            let sides = columns.zip(positions(&catalogue.tables[references], &key.referenced));
+            let Some((columns, referenced)) = sides else {
+                return Err(SqlError::unsuitable(
+                    &server.address.name,
+                    format!("the key {} references columns that are not there", key.name),
+                    "drop the key, or create what it references",
+                ));
+            };
+            catalogue.keys.push(ForeignKey {
+                name: key.name.clone(),
+                table,
+                columns,
+                references,
+                referenced,
+                is_virtual: false,
+                // Who sets foreign_key_checks to 0 may have written anything.
+                is_valid: false,
+                when: None,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn parent(server: &Server, known: &Known, table: usize, key: &Declared) -> Result<usize, SqlError> {
+    let name = &key.references;
+    let of = quoted(&known.tables[table].name);
+    if let Some(other) = key.database.as_ref().filter(|it| **it != server.database) {
+        return Err(SqlError::unsuitable(
+            &server.address.name,
+            format!(
+                "the key {} of {of} references a table of database {}",
+                key.name,
+                quoted(other)
+            ),
+            "subsets of one database are supported; drop the key, or move the table",
+        ));
+    }
+    let exact = known.tables.iter().position(|known| known.name == *name);
+    let folded = || {
+        let lower = name.to_lowercase();
+        known.tables.iter().position(|known| known.name.to_lowercase() == lower)
+    };
+    exact.or_else(folded).ok_or_else(|| {
+        let grant = format!("{}.{}", quoted(&server.database), quoted(name));
+        SqlError::unsuitable(
+            &server.address.name,
+            format!(
+                "the key {} of {of} references {}, which this user may not read or which is \
+                     not there",
+                key.name,
+                quoted(name)
+            ),
+            format!("GRANT SELECT ON {grant} TO this user, or drop the key"),
+        )
+    })
+}

@@ -1,0 +1,300 @@
+//! The rows of a plan, written into files.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use blockstone_subset::{Plan, Rows, Transform};
+
+use super::rows::{IN_ORDER, Layout, Locator, any_of, each_row, field};
+use super::values::{Form, Kind, characters};
+use super::{MariadbSource, quoted};
+use crate::sql::error::SqlError;
+use crate::subset::manifest::{DATA, DataFile};
+use crate::subset::source::Exported;
+
+/// Rows that are asked for at once.
+const BATCH: usize = 1000;
+const BUFFER_BYTES: usize = 1 << 18;
+/// Of the rows of a table: for more, it is read as a whole and not by its rows' keys.
+const SHARE_BY_KEY: f64 = 0.2;
+
+fn file_error(path: &Path, source: io::Error) -> SqlError {
+    SqlError::File {
+        what: "write",
+        path: path.to_owned(),
+        source,
+        hint: "free some space, or name a directory on another file system",
+    }
+}
+
+/// Writes the rows of `plan` into the directory of data in `dir`.
+pub fn export(
+    source: &mut MariadbSource<'_>,
+    plan: &Plan,
+    dir: &Path,
+    transform: Option<&dyn Transform>,
+) -> Result<Exported, SqlError> {
+    let data = dir.join(DATA);
+    std::fs::create_dir(&data).map_err(|error| file_error(&data, error))?;
+    let mut files = Vec::new();
+    for (table, planned) in plan.tables.iter().enumerate() {
+        let entry = entry(source, table);
+        let transform = transform.filter(|it| it.applies(table));
+        let path = data.join(&entry.file);
+        let file = File::create_new(&path).map_err(|error| file_error(&path, error))?;
+        let output = BufWriter::with_capacity(BUFFER_BYTES, file);
+        let name = source.catalogue.tables[table].name.clone();
+        let forms = forms(source, table);
+        let (fields, changed) = (Vec::new(), Vec::new());
+        let mut written =
+            Written { table, name, entry, path, output, transform, forms, fields, changed };
+        match &planned.rows {
+            Rows::All => written.whole(source, None)?,
+            Rows::At(rows) if rows.is_empty() => {}
+            Rows::At(rows) => {
+                let share = rows.len() as f64 / planned.source_rows.max(1) as f64;
+                if share > SHARE_BY_KEY || !written.by_key(source, rows)? {
+                    written.whole(source, Some(rows))?;
+                }
+            }
+        }
+        files.push(written.finish(planned.rows())?);
+    }
+    Ok(Exported { files, readers: 1 })
+}
+
+/// Positions of the columns that are written.
+fn written(source: &MariadbSource<'_>, table: usize) -> impl Iterator<Item = usize> {
+    let columns = source.catalogue.tables[table].columns.iter().enumerate();
+    columns.filter(|(_, column)| !column.generated).map(|(at, _)| at)
+}
+
+fn forms(source: &MariadbSource<'_>, table: usize) -> Vec<Form> {
+    written(source, table).map(|at| source.known.tables[table].kinds[at].form()).collect()
+}
+
+fn entry(source: &MariadbSource<'_>, table: usize) -> DataFile {
+    let columns = written(source, table);
+    let columns = columns.map(|at| source.catalogue.tables[table].columns[at].name.clone());
+    let forms = forms(source, table);
+    let those = |form: Form| (0..forms.len()).filter(|&at| forms[at] == form).collect();
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "_.-".contains(it);
+    let name = &source.known.tables[table].name;
+    let plain: String =
+        name.chars().take(100).map(|it| if is_plain(it) { it } else { '_' }).collect();
+    DataFile {
+        schema: source.server.database.clone(),
+        name: name.clone(),
+        columns: columns.collect(),
+        hex: those(Form::Hex),
+        bits: those(Form::Bits),
+        file: format!("{:05}.{plain}.txt", table + 1),
+        rows: 0,
+        bytes: 0,
+    }
+}
+
+/// The file of a table.
+struct Written<'a> {
+    table: usize,
+    name: String,
+    entry: DataFile,
+    path: PathBuf,
+    output: BufWriter<File>,
+    transform: Option<&'a dyn Transform>,
+    forms: Vec<Form>,
+    fields: Vec<u8>,
+    changed: Vec<u8>,
+}
+
+impl Written<'_> {
+    fn selected(&self, source: &MariadbSource<'_>) -> Vec<String> {
+        let columns = written(source, self.table).map(|at| {
+            let name = &source.catalogue.tables[self.table].columns[at].name;
+            source.known.tables[self.table].kinds[at].written(&format!("t.{}", quoted(name)))
+        });
+        columns.collect()
+    }
+
+    fn from(&self, source: &MariadbSource<'_>) -> String {
+        format!("{} t", quoted(&source.known.tables[self.table].name))
+    }
+
+    fn query(
+        &mut self,
+        source: &mut MariadbSource<'_>,
+        query: &str,
+        (layout, rows): (&Layout, Option<&[u64]>),
+    ) -> Result<(), SqlError> {
+        let what = format!("read the rows of {}", self.name);
+        let skipped = if rows.is_some() { layout.columns.len() } else { 0 };
+        each_row(source, query, (&what, "rows"), &mut |answer, ordinal| {
+            if let Some(rows) = rows {
+                let locator = layout.locator(|at| field(&answer, at), ordinal);
+                if locator.is_none_or(|locator| rows.binary_search(&locator).is_err()) {
+                    return Ok(());
+                }
+            }
+            self.append(&answer, skipped)
+        })
+    }
+
+    /// Reads all rows, and writes those at `rows`.
+    fn whole(
+        &mut self,
+        source: &mut MariadbSource<'_>,
+        rows: Option<&[u64]>,
+    ) -> Result<(), SqlError> {
+        let layout = Layout::of_identity(source, self.table);
+        let mut columns = self.selected(source);
+        if rows.is_some() {
+            columns.splice(0..0, layout.columns.iter().cloned());
+        }
+        let from = self.from(source);
+        let query = format!("SELECT {} FROM {from}{IN_ORDER}", columns.join(", "));
+        self.query(source, &query, (&layout, rows))
+    }
+
+    /// Asks for the rows by what identifies them; false where that is not possible.
+    fn by_key(&mut self, source: &mut MariadbSource<'_>, rows: &[u64]) -> Result<bool, SqlError> {
+        let layout = Layout::of_identity(source, self.table);
+        let values: Vec<Vec<String>> = match &layout.locator {
+            Locator::Ordinal => return Ok(false),
+            Locator::Number(_) => {
+                let name = &source.catalogue.tables[self.table].columns;
+                let column = source.catalogue.tables[self.table].identity[0];
+                let unsigned = name[column].type_name.contains("unsigned");
+                let number = |row: &u64| {
+                    let text =
+                        if unsigned { row.to_string() } else { row.cast_signed().to_string() };
+                    vec![text]
+                };
+                rows.iter().map(number).collect()
+            }
+            Locator::Hash(_) => match self.identities(source, &layout, rows)? {
+                Some(values) => values,
+                None => return Ok(false),
+            },
+        };
+        let identity = source.catalogue.tables[self.table].identity.iter();
+        let names = identity.map(|&at| {
+            format!("t.{}", quoted(&source.catalogue.tables[self.table].columns[at].name))
+        });
+        let names: Vec<String> = names.collect();
+        let (select, from) = (self.selected(source).join(", "), self.from(source));
+        let order = names.join(", ");
+        for batch in values.chunks(BATCH) {
+            let any = any_of(&names, batch);
+            let query = format!("SELECT {select} FROM {from} WHERE {any} ORDER BY {order}");
+            self.query(source, &query, (&layout, None))?;
+        }
+        Ok(true)
+    }
+
+    /// What identifies these rows, in SQL and in order; none where that cannot be said.
+    fn identities(
+        &self,
+        source: &mut MariadbSource<'_>,
+        layout: &Layout,
+        rows: &[u64],
+    ) -> Result<Option<Vec<Vec<String>>>, SqlError> {
+        let table = &source.catalogue.tables[self.table];
+        let identity = table.identity.iter();
+        let columns: Vec<(String, Kind)> = identity
+            .map(|&at| {
+                let name = format!("t.{}", quoted(&table.columns[at].name));
+                (name, source.known.tables[self.table].kinds[at].clone())
+            })
+            .collect();
+        let readable = columns.iter().map(|(name, kind)| match kind {
+            Kind::Text { .. } => format!("CONVERT({name} USING utf8mb4)"),
+            kind => kind.compared(name, kind),
+        });
+        let select: Vec<String> = layout.columns.iter().cloned().chain(readable).collect();
+        let from = self.from(source);
+        let query = format!("SELECT {} FROM {from}", select.join(", "));
+        let what = format!("read the keys of {}", self.name);
+        let (mut all, mut is_known) = (Vec::with_capacity(rows.len()), true);
+        each_row(source, &query, (&what, "keys of rows"), &mut |answer, ordinal| {
+            let locator = layout.locator(|at| field(&answer, at), ordinal);
+            if locator.is_none_or(|locator| rows.binary_search(&locator).is_err()) {
+                return Ok(());
+            }
+            let value = |(at, (_, kind)): (usize, &(String, Kind))| {
+                let value = field(&answer, layout.columns.len() + at)?;
+                match kind {
+                    Kind::Text { .. } => Some(characters(value)),
+                    kind => kind.literal(value),
+                }
+            };
+            match columns.iter().enumerate().map(value).collect::<Option<Vec<String>>>() {
+                Some(values) => all.push(values),
+                None => is_known = false,
+            }
+            Ok(())
+        })?;
+        all.sort_unstable();
+        Ok(is_known.then_some(all))
+    }
+
+    fn append(&mut self, answer: &mysql::Row, skipped: usize) -> Result<(), SqlError> {
+        self.fields.clear();
+        for (at, form) in self.forms.iter().enumerate() {
+            if at > 0 {
+                self.fields.push(b'\t');
+            }
+            match (field(answer, skipped + at), form) {
+                (None, _) => self.fields.extend(b"\\N"),
+                (Some(value), Form::Text) => escape(value, &mut self.fields),
+                (Some(value), Form::Hex | Form::Bits) => self.fields.extend(value),
+            }
+        }
+        let line = match self.transform {
+            None => &mut self.fields,
+            Some(transform) => {
+                self.changed.clear();
+                let done = transform.line(self.table, &self.fields, &mut self.changed);
+                done.map_err(|error| SqlError::Statement {
+                    what: format!("mask the rows of {}", self.name),
+                    why: error.to_string(),
+                    hint: "mask this column with null, or with values in a file".to_owned(),
+                })?;
+                &mut self.changed
+            }
+        };
+        line.push(b'\n');
+        self.output.write_all(line).map_err(|error| file_error(&self.path, error))?;
+        self.entry.rows += 1;
+        self.entry.bytes += line.len() as u64;
+        Ok(())
+    }
+
+    fn finish(self, planned: u64) -> Result<DataFile, SqlError> {
+        if self.entry.rows != planned {
+            return Err(SqlError::Statement {
+                what: format!("read the rows of {}", self.name),
+                why: format!("{} came, {planned} were planned", self.entry.rows),
+                hint: "a table without transactions may have changed; take the subset again"
+                    .to_owned(),
+            });
+        }
+        let failed = |error| file_error(&self.path, error);
+        let file = self.output.into_inner().map_err(|error| failed(error.into_error()))?;
+        file.sync_data().map_err(failed)?;
+        Ok(self.entry)
+    }
+}
+
+/// Appends a value as a field of LOAD DATA, which is one of COPY as well.
+fn escape(value: &[u8], out: &mut Vec<u8>) {
+    for &byte in value {
+        match byte {
+            b'\\' => out.extend(b"\\\\"),
+            b'\n' => out.extend(b"\\n"),
+            b'\r' => out.extend(b"\\r"),
+            b'\t' => out.extend(b"\\t"),
+            plain => out.push(plain),
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! The columns of keys, of all rows of a table or of those with certain values.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hasher};
+
+use blockstone_subset::{Row, Scan, ScanKey};
+use mysql::Value;
+use mysql::prelude::Queryable;
+
+use super::values::{Kind, condition};
+use super::{MariadbSource, failed, quoted};
+use crate::sql::error::SqlError;
+
+/// Rows after which the work says how far it is.
+const TELL_ROWS: u64 = 1 << 16;
+/// Conditions in a statement.
+const BATCH: usize = 1000;
+
+/// What finds a row again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Locator {
+    /// The column that identifies it.
+    Number(usize),
+    /// A hash of these columns. Two rows with the same are found when rows are counted.
+    Hash(Vec<usize>),
+    /// Its place in the order of the table: nothing identifies it.
+    Ordinal,
+}
+
+/// Which columns are asked for, each once, and where each key has its own.
+pub struct Layout {
+    pub columns: Vec<String>,
+    keys: Vec<Vec<usize>>,
+    pub locator: Locator,
+    condition: Option<usize>,
+}
+
+/// A column of a table, as it is compared with another.
+fn compared(source: &MariadbSource<'_>, table: usize, column: usize, like: &Kind) -> String {
+    let name = column_name(source, table, column);
+    like.compared(&name, &source.known.tables[table].kinds[column])
+}
+
+fn column_name(source: &MariadbSource<'_>, table: usize, column: usize) -> String {
+    format!("t.{}", quoted(&source.catalogue.tables[table].columns[column].name))
+}
+
+/// A hash of all columns.
+fn whole(source: &MariadbSource<'_>, table: usize) -> String {
+    let columns = source.catalogue.tables[table].columns.iter().enumerate();
+    let columns = columns.filter(|(_, column)| !column.generated);
+    let hashed = |(at, _)| {
+        let name = column_name(source, table, at);
+        let written = source.known.tables[table].kinds[at].written(&name);
+        format!("IFNULL(SHA1({written}), '-')")
+    };
+    format!("SHA1(CONCAT({}))", columns.map(hashed).collect::<Vec<_>>().join(", "))
+}
+
+impl Layout {
+    /// Of the columns that identify rows of a table.
+    pub fn of_identity(source: &MariadbSource<'_>, table: usize) -> Self {
+        Self::new(source, &Scan { table, keys: Vec::new(), filtered: false })
+    }
+
+    fn new(source: &MariadbSource<'_>, scan: &Scan) -> Self {
+        let mut layout = Self {
+            columns: Vec::new(),
+            keys: Vec::new(),
+            locator: Locator::Ordinal,
+            condition: None,
+        };
+        let known = &source.known.tables[scan.table];
+        let identity = &source.catalogue.tables[scan.table].identity;
+        let places = identity.iter().map(|&column| {
+            layout.place(compared(source, scan.table, column, &known.kinds[column]))
+        });
+        let places: Vec<usize> = places.collect();
+        if known.has_number(identity) {
+            layout.locator = Locator::Number(places[0]);
+        } else if !places.is_empty() {
+            layout.locator = Locator::Hash(places);
+        }
+        for key in &scan.keys {
+            let places = layout.of_key(source, scan.table, key);
+            layout.keys.push(places);
+        }
+        if let Some(condition) = source.conditions[scan.table].as_ref().filter(|_| scan.filtered) {
+            // A comment at its end does not hide what follows.
+            layout.condition = Some(layout.place(format!("(({condition}\n) IS TRUE)")));
+        }
+        if layout.columns.is_empty() {
+            layout.columns.push("1".to_owned());
+        }
+        layout
+    }
+
+    fn of_key(&mut self, source: &MariadbSource<'_>, table: usize, key: &ScanKey) -> Vec<usize> {
+        if key.columns.is_empty() {
+            return vec![self.place(whole(source, table))];
+        }
+        let when = key.when.as_ref();
+        let when = when.map(|it| condition(&column_name(source, table, it.column), &it.is));
+        let columns = key.columns.iter().zip(&key.like.1).map(|(&column, &like)| {
+            let like = &source.known.tables[key.like.0].kinds[like];
+            let value = compared(source, table, column, like);
+            match &when {
+                Some(when) => format!("CASE WHEN {when} THEN {value} END"),
+                None => value,
+            }
+        });
+        columns.map(|column| self.place(column)).collect()
+    }
+
+    fn place(&mut self, column: String) -> usize {
+        let known = self.columns.iter().position(|known| *known == column);
+        known.unwrap_or_else(|| {
+            self.columns.push(column);
+            self.columns.len() - 1
+        })
+    }
+
+    /// Where a row lies, which is the `ordinal`th of the table.
+    pub fn locator<'f>(
+        &self,
+        field: impl Fn(usize) -> Option<&'f [u8]>,
+        ordinal: u64,
+    ) -> Option<u64> {
+        match &self.locator {
+            Locator::Ordinal => Some(ordinal),
+            Locator::Number(at) => {
+                let text = std::str::from_utf8(field(*at)?).ok()?;
+                let signed = text.parse::<i64>().ok().map(i64::cast_unsigned);
+                signed.or_else(|| text.parse().ok())
+            }
+            Locator::Hash(places) => {
+                let mut hasher = DefaultHasher::new();
+                for &at in places {
+                    let value = field(at)?;
+                    hasher.write_usize(value.len());
+                    hasher.write(value);
+                }
+                Some(hasher.finish())
+            }
+        }
+    }
+
+    /// The table. Where rows are known by their order, that of the table itself.
+    fn from(&self, source: &MariadbSource<'_>, table: usize) -> String {
+        let order = if self.locator == Locator::Ordinal { IN_ORDER } else { "" };
+        format!("{} t{order}", quoted(&source.known.tables[table].name))
+    }
+}
+
+/// Reads a table by its rows and not by an index that has all that is asked for.
+pub const IN_ORDER: &str = " USE INDEX ()";
+
+/// A field of an answer; none where it is NULL.
+pub fn field(answer: &mysql::Row, at: usize) -> Option<&[u8]> {
+    match answer.as_ref(at) {
+        Some(Value::Bytes(bytes)) => Some(bytes),
+        _ => None,
+    }
+}
+
+/// The values of keys, put together of fields.
+#[derive(Default)]
+struct Keys {
+    bytes: Vec<u8>,
+    places: Vec<Option<(usize, usize)>>,
+}
+
+impl Keys {
+    fn hand_over(
+        &mut self,
+        layout: &Layout,
+        locator: u64,
+        answer: &mysql::Row,
+        each: &mut dyn FnMut(Row<'_>),
+    ) {
+        self.bytes.clear();
+        self.places.clear();
+        for key in &layout.keys {
+            let begin = self.bytes.len();
+            let mut is_whole = true;
+            for &at in key {
+                match field(answer, at) {
+                    Some(value) => {
+                        self.bytes.extend((value.len() as u32).to_be_bytes());
+                        self.bytes.extend(value);
+                    }
+                    None => is_whole = false,
+                }
+            }
+            self.places.push(is_whole.then_some((begin, self.bytes.len())));
+        }
+        let condition = layout.condition.and_then(|at| field(answer, at));
+        let matches = condition == Some(b"1");
+        let keys: Vec<Option<&[u8]>> =
+            self.places.iter().map(|place| place.map(|(from, to)| &self.bytes[from..to])).collect();
+        each(Row { locator, keys: &keys, matches });
+    }
+}
+
+/// Has each row of an answer looked at; the number tells how many came before.
+pub fn each_row(
+    source: &mut MariadbSource<'_>,
+    query: &str,
+    (what, text): (&str, &str),
+    each: &mut dyn FnMut(mysql::Row, u64) -> Result<(), SqlError>,
+) -> Result<(), SqlError> {
+    let grant = "GRANT SELECT on all tables of the database TO this user";
+    let failed = failed(what, grant);
+    let cancel = source.server.cancel();
+    let mut rows = 0;
+    let result = source.server.link.query_iter(query).map_err(&failed)?;
+    for answer in result {
+        let mut done = each(answer.map_err(&failed)?, rows);
+        rows += 1;
+        if rows % TELL_ROWS == 0 && !(source.tell)(text, rows) {
+            done = Err(SqlError::Interrupted);
+        }
+        if done.is_err() {
+            cancel();
+            return done;
+        }
+    }
+    Ok(())
+}
+
+pub fn scan(
+    source: &mut MariadbSource<'_>,
+    scan: &Scan,
+    text: &str,
+    each: &mut dyn FnMut(Row<'_>),
+) -> Result<(), SqlError> {
+    let layout = Layout::new(source, scan);
+    let (columns, from) = (layout.columns.join(", "), layout.from(source, scan.table));
+    let query = format!("SELECT {columns} FROM {from}");
+    read(source, &layout, scan, &query, text, each)
+}
+
+/// Reads the rows that a query answers.
+fn read(
+    source: &mut MariadbSource<'_>,
+    layout: &Layout,
+    scan: &Scan,
+    query: &str,
+    text: &str,
+    each: &mut dyn FnMut(Row<'_>),
+) -> Result<(), SqlError> {
+    let what = format!("read the keys of {}", source.catalogue.tables[scan.table].name);
+    let mut keys = Keys::default();
+    let done = each_row(source, query, (&what, text), &mut |answer, ordinal| {
+        if let Some(locator) = layout.locator(|at| field(&answer, at), ordinal) {
+            keys.hand_over(layout, locator, &answer, each);
+        }
+        Ok(())
+    });
+    match done {
+        Err(SqlError::Statement { what, why, .. })
+            if layout.condition.is_some() && why.contains("SQLSTATE 42") =>
+        {
+            let hint = "check the condition of --where".to_owned();
+            Err(SqlError::Statement { what, why, hint })
+        }
+        done => done,
+    }
+}
+
+/// The fields of a key's value, in SQL; none where one cannot be had.
+fn literals(mut value: &[u8], kinds: &[&Kind]) -> Option<Vec<String>> {
+    let mut all = Vec::new();
+    for kind in kinds {
+        let (length, rest) = value.split_at_checked(4)?;
+        let length = u32::from_be_bytes(length.try_into().ok()?) as usize;
+        let (field, rest) = rest.split_at_checked(length)?;
+        value = rest;
+        all.push(kind.literal(field)?);
+    }
+    Some(all)
+}
+
+/// The condition that columns have one of these values.
+pub fn any_of(columns: &[String], values: &[Vec<String>]) -> String {
+    if let [only] = columns {
+        let values: Vec<&str> = values.iter().flatten().map(String::as_str).collect();
+        return format!("{only} IN ({})", values.join(","));
+    }
+    let one = |values: &Vec<String>| {
+        let equal = columns.iter().zip(values).map(|(column, value)| format!("{column}={value}"));
+        format!("({})", equal.collect::<Vec<_>>().join(" AND "))
+    };
+    values.iter().map(one).collect::<Vec<_>>().join(" OR ")
+}
+
+/// The rows whose key has one of `values`.
+pub fn fetch(
+    source: &mut MariadbSource<'_>,
+    scan: &Scan,
+    by: usize,
+    values: &[Box<[u8]>],
+    text: &str,
+    each: &mut dyn FnMut(Row<'_>),
+) -> Result<(), SqlError> {
+    let Some(key) = scan.keys.get(by) else { return Ok(()) };
+    let layout = Layout::new(source, scan);
+    let kinds = &source.known.tables[scan.table].kinds;
+    let kinds: Vec<&Kind> = key.columns.iter().map(|&column| &kinds[column]).collect();
+    let asked: Option<Vec<Vec<String>>> =
+        values.iter().map(|value| literals(value, &kinds)).collect();
+    let is_own = key.like == (scan.table, key.columns.clone()) && key.when.is_none();
+    let asked = asked.filter(|_| is_own && layout.locator != Locator::Ordinal);
+    let Some(asked) = asked else {
+        let wanted: HashSet<&[u8]> = values.iter().map(AsRef::as_ref).collect();
+        return self::scan(source, scan, text, &mut |row| {
+            if row.keys.get(by).copied().flatten().is_some_and(|key| wanted.contains(key)) {
+                each(row);
+            }
+        });
+    };
+    let columns: Vec<String> =
+        key.columns.iter().map(|&column| column_name(source, scan.table, column)).collect();
+    let from = layout.from(source, scan.table);
+    for batch in asked.chunks(BATCH) {
+        let (select, any) = (layout.columns.join(", "), any_of(&columns, batch));
+        let query = format!("SELECT {select} FROM {from} WHERE {any}");
+        read(source, &layout, scan, &query, text, each)?;
+    }
+    Ok(())
+}

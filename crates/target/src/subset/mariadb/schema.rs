@@ -1,0 +1,159 @@
+//! The schema as statements: tables with all but foreign keys, these keys, and what runs: views,
+//! routines and triggers.
+
+use std::path::Path;
+
+use mysql::Row;
+
+use super::ddl::{without_database, without_definer};
+use super::{MariadbSource, Server, failed, quoted, statements};
+use crate::mariadb::answer;
+use crate::sql::error::{During, SqlError};
+use crate::subset::manifest::{AFTER, BEFORE, CODE, Sequence};
+
+const SEQUENCES: &str = "SELECT TABLE_NAME FROM information_schema.TABLES
+    WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'SEQUENCE' ORDER BY TABLE_NAME";
+const VIEWS: &str = "SELECT TABLE_NAME FROM information_schema.TABLES
+    WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'VIEW' ORDER BY TABLE_NAME";
+const VIEW_COLUMNS: &str = "SELECT TABLE_NAME, COLUMN_NAME FROM information_schema.COLUMNS
+    WHERE TABLE_SCHEMA = DATABASE() ORDER BY TABLE_NAME, ORDINAL_POSITION";
+const ROUTINES: &str = "SELECT ROUTINE_TYPE, ROUTINE_NAME FROM information_schema.ROUTINES
+    WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_TYPE IN ('FUNCTION', 'PROCEDURE')
+    ORDER BY ROUTINE_TYPE, ROUTINE_NAME";
+const TRIGGERS: &str = "SELECT TRIGGER_NAME FROM information_schema.TRIGGERS
+    WHERE TRIGGER_SCHEMA = DATABASE()
+    ORDER BY EVENT_OBJECT_TABLE, ACTION_TIMING, EVENT_MANIPULATION, ACTION_ORDER";
+
+#[derive(Debug, Default)]
+pub struct Schema {
+    before: Vec<String>,
+    keys: Vec<String>,
+    code: Vec<String>,
+}
+
+impl Schema {
+    pub fn write(&self, dir: &Path) -> Result<(), SqlError> {
+        for (file, all) in [(BEFORE, &self.before), (AFTER, &self.keys), (CODE, &self.code)] {
+            let path = dir.join(file);
+            std::fs::write(&path, statements::text(all)).map_err(|source| SqlError::File {
+                what: "write",
+                path,
+                source,
+                hint: "name a directory with space, where this user may write",
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// A column of what `SHOW CREATE …` answers.
+fn shown(
+    server: &mut Server,
+    kind: &str,
+    name: &str,
+    columns: &[usize],
+) -> Result<Vec<String>, SqlError> {
+    let what = format!("read the definition of {} {}", kind.to_lowercase(), quoted(name));
+    let grant = format!(
+        "GRANT SHOW VIEW, TRIGGER, EXECUTE ON {}.*, and SELECT ON mysql.proc TO this user",
+        quoted(&server.database)
+    );
+    let ask = format!("SHOW CREATE {kind} {}", quoted(name));
+    let row: Option<Row> = answer::first(&mut server.link, &ask).map_err(failed(&what, &grant))?;
+    let text =
+        |&at: &usize| row.as_ref()?.get_opt::<Option<String>, _>(at).and_then(Result::ok).flatten();
+    columns.iter().map(text).collect::<Option<_>>().ok_or_else(|| SqlError::Statement {
+        what: what.clone(),
+        why: "this user may not see it".to_owned(),
+        hint: grant.clone(),
+    })
+}
+
+pub fn read(source: &mut MariadbSource<'_>) -> Result<Schema, SqlError> {
+    let mut schema = Schema::default();
+    let server = &mut source.server;
+    let database = server.database.clone();
+    let plain = |text: &str| without_database(&without_definer(text), &database);
+    let sequences: Vec<String> =
+        answer::rows(&mut server.link, SEQUENCES).during("list the sequences")?;
+    for name in sequences {
+        let text = shown(server, "SEQUENCE", &name, &[1])?;
+        schema.before.extend(text.iter().map(|text| plain(text)));
+    }
+    for table in &source.known.tables {
+        schema.before.push(plain(&table.parsed.bare));
+        let name = quoted(&table.name);
+        if !table.parsed.taken.is_empty() {
+            let all = table.parsed.taken.iter().map(|key| format!("ADD {}", plain(key)));
+            let all = all.collect::<Vec<_>>().join(",\n  ");
+            schema.keys.push(format!("ALTER TABLE {name}\n  {all}"));
+        }
+        for (column, default) in &table.defaults {
+            let column = quoted(column);
+            let set = format!("ALTER TABLE {name} ALTER {column} SET DEFAULT ({default})");
+            schema.code.push(set);
+        }
+    }
+    let routines: Vec<(String, String)> =
+        answer::rows(&mut server.link, ROUTINES).during("list the routines")?;
+    for (kind, name) in routines {
+        schema.code.extend(with_mode(shown(server, &kind, &name, &[1, 2])?, plain));
+    }
+    views(server, &mut schema.code, plain)?;
+    let triggers: Vec<String> =
+        answer::rows(&mut server.link, TRIGGERS).during("list the triggers")?;
+    for name in triggers {
+        schema.code.extend(with_mode(shown(server, "TRIGGER", &name, &[1, 2])?, plain));
+    }
+    Ok(schema)
+}
+
+/// A statement after the modes in which it is to be read.
+fn with_mode(shown: Vec<String>, plain: impl Fn(&str) -> String) -> Vec<String> {
+    let mut shown = shown.into_iter();
+    let (mode, text) = (shown.next().unwrap_or_default(), shown.next().unwrap_or_default());
+    vec![format!("SET sql_mode = '{}'", mode.replace(['\'', '\\'], "")), plain(&text)]
+}
+
+/// Views may show each other: first all are made with their columns only.
+fn views(
+    server: &mut Server,
+    code: &mut Vec<String>,
+    plain: impl Fn(&str) -> String,
+) -> Result<(), SqlError> {
+    let views: Vec<String> = answer::rows(&mut server.link, VIEWS).during("list the views")?;
+    if views.is_empty() {
+        return Ok(());
+    }
+    let columns: Vec<(String, String)> =
+        answer::rows(&mut server.link, VIEW_COLUMNS).during("list the columns of views")?;
+    for view in &views {
+        let own = columns.iter().filter(|(of, _)| of == view);
+        let own = own.map(|(_, column)| format!("1 AS {}", quoted(column)));
+        let own = own.collect::<Vec<_>>().join(", ");
+        code.push(format!("CREATE VIEW {} AS SELECT {own}", quoted(view)));
+    }
+    code.push("SET sql_mode = ''".to_owned());
+    for view in &views {
+        for text in shown(server, "VIEW", view, &[1])? {
+            code.push(plain(&text).replacen("CREATE ", "CREATE OR REPLACE ", 1));
+        }
+    }
+    Ok(())
+}
+
+/// Where the sequences stand.
+pub fn sequences(server: &mut Server) -> Result<Vec<Sequence>, SqlError> {
+    let names: Vec<String> =
+        answer::rows(&mut server.link, SEQUENCES).during("list the sequences")?;
+    let mut all = Vec::new();
+    for name in names {
+        let what = format!("read the sequence {}", quoted(&name));
+        let ask = format!("SELECT next_not_cached_value FROM {}", quoted(&name));
+        let next: Option<i64> = answer::first(&mut server.link, &ask)
+            .map_err(failed(&what, "GRANT SELECT ON the sequence TO this user"))?;
+        let (schema, last_value) = (server.database.clone(), next.unwrap_or_default());
+        all.push(Sequence { schema, name, last_value, is_called: false });
+    }
+    Ok(all)
+}

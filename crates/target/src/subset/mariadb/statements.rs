@@ -1,0 +1,45 @@
+//! Statements in a file, as the server's own client reads them: each ends with a line that occurs
+//! in none of them.
+
+const WORD: &str = "DELIMITER ";
+
+pub fn text(statements: &[String]) -> String {
+    let mut end = ";;".to_owned();
+    let occurs = |end: &str| statements.iter().any(|it| it.lines().any(|line| line.trim() == end));
+    while occurs(&end) {
+        end.push(';');
+    }
+    let all = statements.iter().map(|statement| format!("{statement}\n{end}\n"));
+    format!("{WORD}{end}\n{}{WORD};\n", all.collect::<String>())
+}
+
+/// None where a file is not of this kind.
+pub fn split(text: &str) -> Option<Vec<String>> {
+    let (first, rest) = text.split_once('\n')?;
+    let end = first.strip_prefix(WORD)?;
+    let (mut all, mut one) = (Vec::new(), Vec::new());
+    for line in rest.split('\n') {
+        if line == end {
+            all.push(std::mem::take(&mut one).join("\n"));
+        } else {
+            one.push(line);
+        }
+    }
+    (one == ["DELIMITER ;", ""]).then_some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_are_read_back() {
+        for all in [&[][..], &["a;\nb", "c\n;;\n;;;\nd", "e"]] {
+            let all: Vec<String> = all.iter().map(|it| (*it).to_owned()).collect();
+            assert_eq!(split(&text(&all)), Some(all));
+        }
+        for broken in ["", "a", "DELIMITER ;;\na", "DELIMITER ;;\na\n;;\n"] {
+            assert_eq!(split(broken), None);
+        }
+    }
+}

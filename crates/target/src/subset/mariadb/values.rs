@@ -1,0 +1,201 @@
+//! How the values of each type are compared, read and written.
+
+/// What is known of a column's type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Integer,
+    Decimal {
+        has_fraction: bool,
+    },
+    Float,
+    Bit,
+    Text {
+        charset: String,
+        collation: String,
+    },
+    Binary,
+    Geometry,
+    /// By what the server writes: dates, times, UUIDs and addresses, of this type.
+    Plain(String),
+}
+
+const TEXTS: [&str; 8] =
+    ["char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set"];
+const INTEGERS: [&str; 6] = ["tinyint", "smallint", "mediumint", "int", "bigint", "year"];
+const SHAPES: [&str; 9] = [
+    "geometry",
+    "point",
+    "linestring",
+    "polygon",
+    "multipoint",
+    "multilinestring",
+    "multipolygon",
+    "geometrycollection",
+    "geomcollection",
+];
+
+/// How a value stands in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Text,
+    Hex,
+    /// A whole number of bits.
+    Bits,
+}
+
+impl Kind {
+    pub fn new(
+        data_type: &str,
+        column_type: &str,
+        charset: Option<String>,
+        collation: Option<String>,
+        scale: Option<u64>,
+    ) -> Self {
+        let name = data_type.to_ascii_lowercase();
+        match (name.as_str(), charset.zip(collation)) {
+            (name, _) if INTEGERS.contains(&name) => Self::Integer,
+            ("decimal", _) => Self::Decimal { has_fraction: scale != Some(0) },
+            ("float" | "double", _) => Self::Float,
+            ("bit", _) => Self::Bit,
+            (name, Some((charset, collation))) if TEXTS.contains(&name) => {
+                Self::Text { charset, collation }
+            }
+            (name, _) if SHAPES.contains(&name) => Self::Geometry,
+            (name, _) if name.ends_with("binary") || name.ends_with("blob") || name == "vector" => {
+                Self::Binary
+            }
+            _ => Self::Plain(column_type.to_owned()),
+        }
+    }
+
+    pub fn form(&self) -> Form {
+        match self {
+            Self::Binary | Self::Geometry => Form::Hex,
+            Self::Bit => Form::Bits,
+            _ => Form::Text,
+        }
+    }
+
+    /// A column as it is written into files.
+    pub fn written(&self, column: &str) -> String {
+        match self {
+            Self::Binary | Self::Geometry => format!("HEX({column})"),
+            Self::Bit => format!("({column} + 0)"),
+            // As text, a FLOAT has six digits only.
+            Self::Float => format!("({column} + 0e0)"),
+            _ => column.to_owned(),
+        }
+    }
+
+    /// A column of type `own` as it is compared with one of this: equal values have equal bytes.
+    pub fn compared(&self, column: &str, own: &Self) -> String {
+        match self {
+            Self::Integer => match own {
+                Self::Integer | Self::Bit => format!("({column} + 0)"),
+                _ => format!("CAST({column} AS SIGNED)"),
+            },
+            Self::Bit => format!("({column} + 0)"),
+            Self::Decimal { .. } => match own {
+                Self::Integer => format!("({column} + 0)"),
+                Self::Decimal { has_fraction: false } => format!("({column} + 0)"),
+                Self::Decimal { has_fraction: true } => decimal(&format!("({column} + 0)")),
+                _ => decimal(&format!("CAST({column} AS DECIMAL(65,30))")),
+            },
+            Self::Float => format!("({column} + 0e0)"),
+            Self::Text { charset, collation } => text(column, own, charset, collation),
+            Self::Binary | Self::Geometry => match own {
+                Self::Binary | Self::Geometry => column.to_owned(),
+                _ => format!("CAST({column} AS BINARY)"),
+            },
+            Self::Plain(type_name) if self != own && type_name.starts_with("timestamp") => {
+                format!("CAST({column} AS DATETIME{})", &type_name["timestamp".len()..])
+            }
+            Self::Plain(type_name) if self != own => format!("CAST({column} AS {type_name})"),
+            Self::Plain(_) => column.to_owned(),
+        }
+    }
+
+    /// A value, as it is compared, in SQL; none where it cannot be had back from that.
+    pub fn literal(&self, value: &[u8]) -> Option<String> {
+        match self {
+            Self::Integer | Self::Decimal { .. } | Self::Float | Self::Bit => {
+                let text = std::str::from_utf8(value).ok()?;
+                let is_number = |it: char| it.is_ascii_digit() || "+-.eE".contains(it);
+                (!text.is_empty() && text.chars().all(is_number)).then(|| text.to_owned())
+            }
+            Self::Text { collation, .. } => collation.ends_with("_bin").then(|| characters(value)),
+            Self::Binary => Some(format!("X'{}'", hex(value))),
+            Self::Plain(_) => Some(characters(value)),
+            Self::Geometry => None,
+        }
+    }
+}
+
+/// Without zeros at its end.
+fn decimal(value: &str) -> String {
+    format!("TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM {value}))")
+}
+
+/// Text as its collation compares it.
+fn text(column: &str, own: &Kind, charset: &str, collation: &str) -> String {
+    let mut value = match own {
+        Kind::Text { collation: own, .. } if own == collation => column.to_owned(),
+        _ => format!("(CONVERT({column} USING {charset}) COLLATE {collation})"),
+    };
+    let pads = !collation.contains("nopad") && !collation.contains("_0900_");
+    if pads {
+        value = format!("RTRIM({value})");
+    }
+    if collation.ends_with("_bin") {
+        format!("CONVERT({value} USING utf8mb4)")
+    } else {
+        format!("WEIGHT_STRING({value})")
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble & 15)]);
+    bytes.iter().flat_map(|&byte| [digit(byte >> 4), digit(byte)]).collect()
+}
+
+/// Text in SQL, whatever its characters and the modes of the server.
+pub fn characters(text: &[u8]) -> String {
+    format!("_utf8mb4 X'{}'", hex(text))
+}
+
+/// The condition that the column, as text, is this.
+pub fn condition(column: &str, is: &str) -> String {
+    let text = format!("CAST({column} AS CHAR CHARACTER SET utf8mb4)");
+    format!("{text} = {} COLLATE utf8mb4_bin", characters(is.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(data_type: &str) -> Kind {
+        let collation = TEXTS.contains(&data_type).then(|| "utf8mb4_bin".to_owned());
+        let charset = collation.as_ref().map(|_| "utf8mb4".to_owned());
+        Kind::new(data_type, data_type, charset, collation, Some(2))
+    }
+
+    #[test]
+    fn what_is_not_text_is_written_so_that_it_is_read_back() {
+        assert_eq!(kind("longblob").written("`a`"), "HEX(`a`)");
+        assert_eq!(kind("POINT").form(), Form::Hex);
+        assert_eq!(kind("bit").written("`a`"), "(`a` + 0)");
+        assert_eq!(kind("float").written("`a`"), "(`a` + 0e0)");
+        assert_eq!(kind("datetime").written("`a`"), "`a`");
+    }
+
+    #[test]
+    fn a_value_cannot_leave_its_literal() {
+        assert_eq!(kind("int").literal(b"1 OR 1"), None);
+        assert_eq!(kind("int").literal(b"-17").as_deref(), Some("-17"));
+        assert_eq!(kind("varchar").literal(b"a'").as_deref(), Some("_utf8mb4 X'6127'"));
+        assert_eq!(kind("binary").literal(b"\0\xff").as_deref(), Some("X'00FF'"));
+        let folded = Kind::Text { charset: "latin1".into(), collation: "latin1_swedish_ci".into() };
+        assert_eq!(folded.literal(b"A"), None);
+    }
+}
