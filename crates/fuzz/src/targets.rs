@@ -6,6 +6,7 @@ mod host;
 pub(crate) mod imports;
 pub(crate) mod instance;
 mod meet;
+pub(crate) mod offload;
 pub(crate) mod recording;
 pub(crate) mod reduce;
 pub(crate) mod scans;
@@ -74,6 +75,7 @@ pub const TARGETS: &[Target] = &[
     target("performances", size::performance_lists, size::performances),
     target("conf", workload::confs, workload::conf),
     target("words", workload::words, workload::word),
+    target("offload_counters", offload::tables, offload::table),
     target("masks", subset::masks, subset::mask),
     target("masked_row", subset::rows, subset::row),
     target("virtual_keys", subset::key_files, subset::keys),

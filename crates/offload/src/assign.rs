@@ -10,16 +10,24 @@ use crate::statistics::{ELIGIBLE, READ, WIRE, normal};
 /// The second best assignment must spread this many times as much as the best.
 const DECIDES: f64 = 2.0;
 /// Assignments that are looked at.
-const ASSIGNMENTS_MAX: usize = 50_000;
+const ASSIGNMENTS_MAX: usize = 5_040;
+/// Steps of the search for them.
+const STEPS_MAX: usize = 100_000;
+/// Instances of which the least and the greatest selectivity are further apart did not filter alike.
+const ALIKE: f64 = 1.25;
+/// Assignments that are kept to be shown.
+const KEPT: usize = 4;
 const INSTANCES_MAX: usize = 16;
 
 /// How the instances of two snapshots were matched.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assigned {
     pub run: String,
+    /// Whether selectivity prefers the chosen assignment clearly.
+    pub is_decided: bool,
     /// By the labels of the rows, with a counter that falls.
     pub listed: Vec<Share>,
-    /// In which no counter falls, the chosen one first.
+    /// In which no counter falls, the chosen one first; the best of them.
     pub candidates: Vec<Candidate>,
 }
 
@@ -41,15 +49,6 @@ pub struct Share {
     pub wire_of_eligible: f64,
 }
 
-/// Why there is no assignment.
-#[derive(Debug, PartialEq)]
-pub enum Unassigned {
-    /// A counter falls in each of them.
-    Falls,
-    /// Several filter about alike.
-    Ambiguous(usize),
-}
-
 type Rows<'a> = Vec<(&'a str, [f64; 3], Vec<f64>)>;
 
 /// The counters that decide first, then all others.
@@ -68,18 +67,18 @@ fn rows<'a>(snapshot: &'a Snapshot) -> Option<Rows<'a>> {
 /// A way to continue the rows: indices into the instances after the run, and what it means.
 pub struct Way {
     pub chosen: Vec<usize>,
+    pub is_decided: bool,
     pub listed: Vec<Share>,
     pub candidates: Vec<Candidate>,
 }
 
-/// Which row of `after` continues each row of `before`, of all ways in which no counter falls. Both
-/// have the same instances with the same counters.
-pub fn assign(before: &Snapshot, after: &Snapshot) -> Result<Way, Unassigned> {
-    let (Some(before), Some(after)) = (rows(before), rows(after)) else {
-        return Err(Unassigned::Falls);
-    };
+/// Which row of `after` continues each row of `before`, of all ways in which no counter falls; none
+/// where there is no way in which the instances filtered alike. Both have the same instances with
+/// the same counters.
+pub fn assign(before: &Snapshot, after: &Snapshot) -> Option<Way> {
+    let (before, after) = (rows(before)?, rows(after)?);
     if before.len() < 2 || before.len() > INSTANCES_MAX {
-        return Err(Unassigned::Falls);
+        return None;
     }
     let continues = |from: usize, to: usize| {
         before[from].2.iter().zip(&after[to].2).all(|(from, to)| from <= to)
@@ -87,50 +86,49 @@ pub fn assign(before: &Snapshot, after: &Snapshot) -> Result<Way, Unassigned> {
     let possible: Vec<Vec<usize>> = (0..before.len())
         .map(|from| (0..after.len()).filter(|&to| continues(from, to)).collect())
         .collect();
-    let mut found = Vec::new();
-    search(&possible, &mut Vec::new(), &mut found);
-    if found.len() > ASSIGNMENTS_MAX {
-        return Err(Unassigned::Ambiguous(found.len()));
-    }
-    let mut candidates: Vec<(Vec<usize>, Candidate)> = found
-        .into_iter()
-        .map(|assigned| {
-            let candidate = candidate(&before, &after, &assigned);
-            (assigned, candidate)
-        })
-        .collect();
-    candidates.sort_by(|(_, a), (_, b)| a.spread.total_cmp(&b.spread));
-    let spread = |at: usize| candidates.get(at).map(|(_, it)| it.spread);
-    let excess = |spread: f64| spread - 1.0;
-    match (spread(0), spread(1)) {
-        (None, _) => Err(Unassigned::Falls),
-        (Some(best), _) if !best.is_finite() => Err(Unassigned::Ambiguous(candidates.len())),
-        (Some(best), Some(next)) if excess(next) < DECIDES * excess(best) => {
-            Err(Unassigned::Ambiguous(candidates.len()))
-        }
-        _ => {
-            let as_listed: Vec<usize> = (0..before.len()).collect();
-            Ok(Way {
-                chosen: candidates[0].0.clone(),
-                listed: candidate(&before, &after, &as_listed).shares,
-                candidates: candidates.into_iter().map(|(_, candidate)| candidate).collect(),
-            })
-        }
-    }
+    let mut search = Search { possible: &possible, found: Vec::new(), steps: 0 };
+    search.from(&mut Vec::new());
+    let is_whole = search.found.len() <= ASSIGNMENTS_MAX && search.steps <= STEPS_MAX;
+    let spread = |assigned: &[usize]| candidate(&before, &after, assigned).spread;
+    let mut found: Vec<(f64, Vec<usize>)> =
+        search.found.into_iter().map(|assigned| (spread(&assigned), assigned)).collect();
+    found.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let best = found.first().map(|(spread, _)| *spread).filter(|best| *best <= ALIKE)?;
+    let next = found.get(1).map(|(spread, _)| *spread);
+    let is_decided = is_whole && next.is_none_or(|next| next - 1.0 > DECIDES * (best - 1.0));
+    let as_listed: Vec<usize> = (0..before.len()).collect();
+    let shown = found.iter().take(KEPT);
+    Some(Way {
+        is_decided,
+        listed: candidate(&before, &after, &as_listed).shares,
+        candidates: shown.map(|(_, assigned)| candidate(&before, &after, assigned)).collect(),
+        chosen: found.swap_remove(0).1,
+    })
 }
 
-fn search(possible: &[Vec<usize>], taken: &mut Vec<usize>, found: &mut Vec<Vec<usize>>) {
-    let Some(ways) = possible.get(taken.len()) else {
-        found.push(taken.clone());
-        return;
-    };
-    for &to in ways {
-        if taken.contains(&to) || found.len() > ASSIGNMENTS_MAX {
-            continue;
+/// All ways to take one of the possible rows each.
+struct Search<'a> {
+    possible: &'a [Vec<usize>],
+    found: Vec<Vec<usize>>,
+    steps: usize,
+}
+
+impl Search<'_> {
+    fn from(&mut self, taken: &mut Vec<usize>) {
+        self.steps += 1;
+        let Some(ways) = self.possible.get(taken.len()) else {
+            self.found.push(taken.clone());
+            return;
+        };
+        for &to in ways {
+            let is_enough = self.found.len() > ASSIGNMENTS_MAX || self.steps > STEPS_MAX;
+            if taken.contains(&to) || is_enough {
+                continue;
+            }
+            taken.push(to);
+            self.from(taken);
+            taken.pop();
         }
-        taken.push(to);
-        search(possible, taken, found);
-        taken.pop();
     }
 }
 

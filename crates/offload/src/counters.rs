@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use blockstone_import::{fields, seconds_iso};
 
-use crate::assign::{Assigned, Unassigned, Way, assign};
+use crate::assign::{Assigned, Way, assign};
 use crate::error::CountersError;
 use crate::ledger::Ledger;
 use crate::snapshot::{Counter, CountersOf, Snapshot, Time};
@@ -91,9 +91,13 @@ struct Reader {
     unit: Unit,
     /// The unit of the first counter of bytes, and its line.
     first_unit: Option<(Unit, usize)>,
-    /// By their names, in the order of the file.
-    runs: Vec<(String, Vec<Snapshot>)>,
+    /// In the order of the file.
+    runs: Vec<(String, Snapshots)>,
+    /// Their places by their names.
+    places: BTreeMap<String, usize>,
 }
+
+type Snapshots = BTreeMap<Time, Snapshot>;
 
 /// Reads a table. Counters of bytes are in `unit` unless it has a column of units.
 pub fn read(text: &str, unit: Unit) -> Result<Counters, CountersError> {
@@ -102,7 +106,8 @@ pub fn read(text: &str, unit: Unit) -> Result<Counters, CountersError> {
     let mut lines = lines.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
     let (line, head) = lines.next().ok_or(CountersError::Empty)?;
     let columns = Columns::of(&fields(head), line)?;
-    let mut reader = Reader { columns, unit, first_unit: None, runs: Vec::new() };
+    let mut reader =
+        Reader { columns, unit, first_unit: None, runs: Vec::new(), places: BTreeMap::new() };
     for (line, text) in lines {
         let row = reader.row(&fields(text), line)?;
         reader.add(row)?;
@@ -134,13 +139,14 @@ impl Reader {
         let named = columns.unit.map(|at| fields[at].as_str()).filter(|it| !it.is_empty());
         let unit = if is_bytes(&statistic) { self.unit_of(named, line)? } else { None };
         let text = &fields[value_at];
-        let value = text.parse::<f64>().ok().filter(|it| it.is_finite() && *it >= 0.0);
-        let value = value.map(|it| it * unit.map_or(1.0, Unit::bytes));
-        let value = value.filter(|it| *it <= BYTES_MAX).ok_or_else(|| {
+        let given = text.parse::<f64>().ok().filter(|it| it.is_finite() && *it >= 0.0);
+        let value = given.map(|it| (it, it * unit.map_or(1.0, Unit::bytes)));
+        let value = value.filter(|(_, bytes)| *bytes <= BYTES_MAX).ok_or_else(|| {
             let unit = unit.map_or("events", Unit::name);
             CountersError::Value { line, text: short(text), unit }
-        })?;
-        Ok(Row { run, time, instance, statistic, counter: Counter { value, line } })
+        });
+        let (given, value) = value?;
+        Ok(Row { run, time, instance, statistic, counter: Counter { value, given, line } })
     }
 
     /// All counters of bytes have the same unit.
@@ -159,18 +165,12 @@ impl Reader {
     }
 
     fn add(&mut self, row: Row) -> Result<(), CountersError> {
-        let at = self.runs.iter().position(|(name, _)| *name == row.run);
-        let at = at.unwrap_or_else(|| {
-            self.runs.push((row.run.clone(), Vec::new()));
+        let at = *self.places.entry(row.run).or_insert_with_key(|name| {
+            self.runs.push((name.clone(), Snapshots::new()));
             self.runs.len() - 1
         });
-        let snapshots = &mut self.runs[at].1;
-        let is_same = |snapshot: &Snapshot| snapshot.time.seconds == row.time.seconds;
-        let at = snapshots.iter().rposition(is_same).unwrap_or_else(|| {
-            snapshots.push(Snapshot { time: row.time, instances: BTreeMap::new() });
-            snapshots.len() - 1
-        });
-        let counters = snapshots[at].instances.entry(row.instance.clone()).or_default();
+        let snapshot = self.runs[at].1.entry(row.time).or_default();
+        let counters = snapshot.instances.entry(row.instance.clone()).or_default();
         let line = row.counter.line;
         if let Some(before) = counters.get(&row.statistic) {
             let (statistic, instance) = (short(&row.statistic), short(&row.instance));
@@ -187,9 +187,9 @@ impl Reader {
         }
         let mut read = Counters::default();
         let has_runs = self.columns.run.is_some();
-        for (name, mut snapshots) in self.runs {
+        for (name, snapshots) in self.runs {
             let run = if name.is_empty() { "counters".to_owned() } else { name };
-            snapshots.sort_by(|a, b| a.time.seconds.total_cmp(&b.time.seconds));
+            let mut snapshots: Vec<(Time, Snapshot)> = snapshots.into_iter().collect();
             complete(&run, &snapshots)?;
             read.assigned.extend(continuous(&run, &mut snapshots, has_runs)?);
             read.ledgers.push(ledger(&run, &snapshots)?);
@@ -208,7 +208,8 @@ fn time(text: &str, line: usize) -> Result<Time, CountersError> {
         "before" => (f64::NEG_INFINITY, false),
         "after" => (f64::INFINITY, false),
         _ => match number.or_else(|| seconds_iso(text)) {
-            Some(seconds) => (seconds, true),
+            // Zero has no sign.
+            Some(seconds) => (seconds + 0.0, true),
             None => return Err(CountersError::Time { line, text: short(text) }),
         },
     };
@@ -216,7 +217,7 @@ fn time(text: &str, line: usize) -> Result<Time, CountersError> {
 }
 
 /// Each snapshot has the counters of the first.
-fn complete(run: &str, snapshots: &[Snapshot]) -> Result<(), CountersError> {
+fn complete(run: &str, snapshots: &[(Time, Snapshot)]) -> Result<(), CountersError> {
     let [first, others @ ..] = snapshots else {
         return Err(CountersError::OneSnapshot { run: short(run) });
     };
@@ -224,7 +225,7 @@ fn complete(run: &str, snapshots: &[Snapshot]) -> Result<(), CountersError> {
         return Err(CountersError::OneSnapshot { run: short(run) });
     }
     for other in others {
-        for (these, those) in [(first, other), (other, first)] {
+        for ((_, these), (time, those)) in [(first, other), (other, first)] {
             for (instance, counters) in &these.instances {
                 let there = those.instances.get(instance);
                 let is_missing = |name: &&String| !there.is_some_and(|it| it.contains_key(*name));
@@ -233,7 +234,7 @@ fn complete(run: &str, snapshots: &[Snapshot]) -> Result<(), CountersError> {
                         run: short(run),
                         statistic: short(statistic),
                         instance: short(instance),
-                        time: those.time.text.clone(),
+                        time: time.text.clone(),
                     });
                 }
             }
@@ -245,28 +246,20 @@ fn complete(run: &str, snapshots: &[Snapshot]) -> Result<(), CountersError> {
 /// No counter falls; where instances are listed in another order, they are assigned first.
 fn continuous(
     run: &str,
-    snapshots: &mut [Snapshot],
+    snapshots: &mut [(Time, Snapshot)],
     has_runs: bool,
 ) -> Result<Vec<Assigned>, CountersError> {
     let mut assigned = Vec::new();
     for at in 1..snapshots.len() {
         let (before, after) = snapshots.split_at_mut(at);
-        let (before, after) = (&before[at - 1], &mut after[0]);
+        let (before, after) = (&before[at - 1].1, &mut after[0].1);
         let Some(falls) = first_fall(before, after, has_runs) else { continue };
-        match assign(before, after) {
-            Ok(way) => {
-                let rows: Vec<CountersOf> = after.instances.values().cloned().collect();
-                let names = before.instances.keys().cloned();
-                after.instances =
-                    names.zip(way.chosen.iter().map(|&at| rows[at].clone())).collect();
-                let Way { listed, candidates, .. } = way;
-                assigned.push(Assigned { run: run.to_owned(), listed, candidates });
-            }
-            Err(Unassigned::Ambiguous(assignments)) => {
-                return Err(CountersError::Ambiguous { run: short(run), assignments });
-            }
-            Err(Unassigned::Falls) => return Err(falls),
-        }
+        let Some(way) = assign(before, after) else { return Err(falls) };
+        let rows: Vec<CountersOf> = after.instances.values().cloned().collect();
+        let names = before.instances.keys().cloned();
+        after.instances = names.zip(way.chosen.iter().map(|&at| rows[at].clone())).collect();
+        let Way { is_decided, listed, candidates, .. } = way;
+        assigned.push(Assigned { run: run.to_owned(), is_decided, listed, candidates });
     }
     Ok(assigned)
 }
@@ -280,8 +273,8 @@ fn first_fall(before: &Snapshot, after: &Snapshot, has_runs: bool) -> Option<Cou
                     line: to.line,
                     statistic: short(statistic),
                     instance: short(instance),
-                    from: from.value,
-                    to: to.value,
+                    from: from.given,
+                    to: to.given,
                     several: !has_runs,
                 });
             }
@@ -290,8 +283,8 @@ fn first_fall(before: &Snapshot, after: &Snapshot, has_runs: bool) -> Option<Cou
     None
 }
 
-fn ledger(run: &str, snapshots: &[Snapshot]) -> Result<Ledger, CountersError> {
-    let (first, last) = (&snapshots[0], &snapshots[snapshots.len() - 1]);
+fn ledger(run: &str, snapshots: &[(Time, Snapshot)]) -> Result<Ledger, CountersError> {
+    let ((begin, first), (end, last)) = (&snapshots[0], &snapshots[snapshots.len() - 1]);
     let wire = normal(WIRE);
     let mut totals: BTreeMap<String, f64> = BTreeMap::new();
     let mut hosts = 0;
@@ -311,8 +304,8 @@ fn ledger(run: &str, snapshots: &[Snapshot]) -> Result<Ledger, CountersError> {
     let ledger = of_statistics(run, &totals);
     let mut ledger =
         ledger.ok_or_else(|| CountersError::TooLarge { run: short(run), what: READ })?;
-    let is_timed = first.time.is_timed && last.time.is_timed;
-    ledger.seconds = is_timed.then(|| last.time.seconds - first.time.seconds);
+    let is_timed = begin.is_timed && end.is_timed;
+    ledger.seconds = is_timed.then(|| end.seconds - begin.seconds);
     ledger.hosts = Some(hosts);
     check(&ledger)?;
     Ok(ledger)

@@ -78,12 +78,6 @@ pub enum CountersError {
         /// Whether the file has no column of runs.
         several: bool,
     },
-    #[error(
-        "run {run:?}: instances are permuted between two snapshots, and selectivity does not \
-             decide between {assignments} assignments\nhint: the totals do not depend on it: sum \
-             the instances"
-    )]
-    Ambiguous { run: String, assignments: usize },
     #[error("run {run:?}: it has no {}\nhint: a ledger takes bytes read, eligible and of the \
              interconnect, by these names", names.join(", no "))]
     NoCounter { run: String, names: Vec<&'static str> },

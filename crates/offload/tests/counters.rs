@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "this crate is tests: a panic is how they fail")]
 
 use blockstone_offload::{CountersError, Unit, counters};
+use proptest::prelude::*;
 
 const READ: &str = "physical read total bytes";
 const ELIGIBLE: &str = "cell physical IO bytes eligible for predicate offload";
@@ -74,4 +75,80 @@ fn units_that_are_mixed_are_found() {
     let last = text.trim_end().rfind("GiB").unwrap();
     let error = refused(&format!("{}GB\n", &text[..last]));
     assert!(matches!(error, CountersError::MixedUnits { line: 7, first: 2, .. }), "{error:?}");
+}
+
+/// Instances by place, each with bytes read, eligible and of the wire.
+fn listed(before: &[[f64; 3]], after: &[[f64; 3]]) -> String {
+    let mut text = "time,instance,statistic,value\n".to_owned();
+    for (time, rows) in [(0, before), (10, after)] {
+        for (instance, values) in rows.iter().enumerate() {
+            for (name, value) in [READ, ELIGIBLE, WIRE].iter().zip(values) {
+                text.push_str(&format!("{time},{instance},{name},{value}\n"));
+            }
+        }
+    }
+    text
+}
+
+#[test]
+fn instances_that_changed_places_are_assigned_by_selectivity() {
+    let before = [[0.0, 0.0, 100.0], [5.0, 5.0, 103.0]];
+    // In their places they would be 2 % and 4 % selective, in each other's 5.3 and 0.95 %.
+    let after = [[110.0, 105.0, 105.2], [100.0, 100.0, 102.0]];
+    let read = counters::read(&listed(&before, &after), Unit::Bytes).unwrap();
+    let assigned = &read.assigned[0];
+    assert!(assigned.is_decided);
+    assert_eq!(assigned.candidates[0].shares[0].listed_as, "1");
+    assert_eq!(assigned.candidates[0].shares[1].listed_as, "0");
+    assert!(assigned.candidates[0].spread < 1.2, "{assigned:?}");
+    assert_eq!(assigned.listed[1].wire_bytes, -1.0);
+    assert_eq!((read.ledgers[0].read_bytes, read.ledgers[0].wire_bytes), (205, Some(4)));
+}
+
+#[test]
+fn a_restart_is_not_taken_for_another_order() {
+    // Whatever row continues it, a counter falls.
+    let before = [[100.0, 100.0, 50.0], [100.0, 100.0, 50.0]];
+    let after = [[1.0, 1.0, 0.5], [300.0, 300.0, 52.0]];
+    let error = refused(&listed(&before, &after));
+    assert!(matches!(error, CountersError::Decreasing { .. }), "{error:?}");
+    // One row could continue the other, but they would not have filtered alike.
+    let before = [[100.0, 100.0, 50.0], [0.0, 0.0, 0.0]];
+    let error = refused(&listed(&before, &after));
+    assert!(matches!(error, CountersError::Decreasing { .. }), "{error:?}");
+}
+
+#[test]
+fn what_selectivity_does_not_decide_is_said() {
+    let before = [[0.0, 0.0, 10.0], [0.0, 0.0, 10.0], [0.0, 0.0, 20.0]];
+    let after = [[100.0, 100.0, 12.0], [100.0, 100.0, 22.0], [100.0, 100.0, 12.0]];
+    let read = counters::read(&listed(&before, &after), Unit::Bytes).unwrap();
+    assert_eq!((read.assigned[0].is_decided, read.assigned[0].candidates.len()), (false, 2));
+    assert_eq!((read.ledgers[0].read_bytes, read.ledgers[0].wire_bytes), (300, Some(6)));
+}
+
+proptest! {
+    /// Totals and the chosen way are those of instances that stayed in their places.
+    #[test]
+    fn totals_do_not_depend_on_the_order(
+        starts in proptest::collection::vec(0_u32..1000, 2..6),
+        turn in 0_usize..6,
+    ) {
+        let before: Vec<[f64; 3]> =
+            starts.iter().map(|&at| [f64::from(at) * 3e6, f64::from(at) * 3e6, f64::from(at) * 1e4]).collect();
+        let after: Vec<[f64; 3]> =
+            before.iter().map(|it| [it[0] + 1e9, it[1] + 1e9, it[2] + 5e6]).collect();
+        let mut turned = after.clone();
+        turned.rotate_left(turn % after.len());
+        let straight = counters::read(&listed(&before, &after), Unit::Bytes).unwrap();
+        let read = counters::read(&listed(&before, &turned), Unit::Bytes).unwrap();
+        prop_assert_eq!(&read.ledgers, &straight.ledgers);
+    }
+
+    /// Any file is read or refused.
+    #[test]
+    fn any_text_is_read_or_refused(text in "\\PC{0,300}") {
+        let _ = counters::read(&text, Unit::Bytes);
+        let _ = counters::read(&format!("time,instance,statistic,value\n{text}"), Unit::Gib);
+    }
 }

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::runner::{Ended, Fault, Start};
 use super::{MEMORY_BYTES_MAX, Outcome, Wanted, copy, each};
 use crate::mutate::Corpus;
-use crate::targets::{flash, imports, instance, recording, reduce, scans, seal, workload};
+use crate::targets::{flash, imports, instance, offload, recording, reduce, scans, seal, workload};
 
 /// The file or directory that a command reads.
 const IT: &str = "it";
@@ -89,6 +89,13 @@ const TRACE: &[&[&str]] = &[
 const FIT: &[&[&str]] = &[&["flash", "fit", IT], &["flash", "fit", "--json", IT]];
 const MODEL: &[&[&str]] =
     &[&["reduce", "--model", "./it", "other"], &["reduce", "--model", "./it", "--json", "other"]];
+const COUNTERS: &[&[&str]] = &[
+    &["offload", "account", IT],
+    &["offload", "account", "--json", "--link", "1GB", "other", IT],
+    &["offload", "account", "--html", OUT, IT],
+    &["offload", "model", "--fit", IT, "--cells", "2"],
+    &["offload", "model", "--fit", IT, "--json"],
+];
 /// Nothing is at that port: what is right in the file ends there.
 const CONF: &[&[&str]] = &[
     &["run", "--conf", IT, "--target", "postgres://nobody@127.0.0.1:1/none"],
@@ -154,6 +161,7 @@ pub const CLASSES: &[Class] = &[
     class("trace", Seeds(flash::traces), TRACE),
     class("fio-log", Seeds(flash::logs), FIT),
     class("model", Seeds(reduce::models), MODEL),
+    class("offload-counters", Seeds(offload::tables), COUNTERS),
     class("conf", Seeds(workload::confs), CONF),
     class("pages", Seeds(reduce::pages), DATA),
     class("instance-blocks", Seeds(instance::blocks), DATA),

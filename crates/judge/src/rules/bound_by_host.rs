@@ -20,10 +20,10 @@ pub(super) const RULE: Rule = Rule {
     weight: Weight::Warns,
     doc: "The storage could read faster and the wire could carry more: hosts did not take rows \
           faster. Such a run measures the processors of the hosts, not the storage.",
-    threshold: "A run reads less than 80 % as fast as another one that reads about as much, and uses less than 80 % of the \
-                links of its hosts (--link); or, where these are not known, more hosts are at \
-                least 1.25 times as fast with about the same share returned. Inconclusive where \
-                neither is known.",
+    threshold: "A run reads less than 80 % as fast as another one that reads about as much, and \
+                uses less than 80 % of the links of its hosts (--link); or, where these are not \
+                known, more hosts are at least 1.25 times as fast with about the same share \
+                returned. Inconclusive where neither is known.",
     cause: "Hosts spend their processors on rows: conversion, filtering again, aggregation.",
     next: "Add hosts or processes on them, or return less: filter at the storage and select fewer \
            columns. `blockstone offload model --fit` says from how many hosts on the storage \

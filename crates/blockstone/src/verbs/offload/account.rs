@@ -180,9 +180,14 @@ fn notes(account: &Account) -> Vec<String> {
     let mut notes = account.notes.clone();
     notes.extend(remarks(&account.ledgers));
     for assigned in &account.assigned {
+        let how = if assigned.is_decided {
+            "assignment by selectivity"
+        } else {
+            "selectivity does not decide between the assignments"
+        };
         notes.push(format!(
-            "{}: instances are listed in another order after the run: assignment by selectivity; \
-             totals do not depend on it",
+            "{}: instances are listed in another order after the run: {how}; totals do not depend \
+             on it",
             assigned.run
         ));
     }
