@@ -13,7 +13,8 @@ const DECIDES: f64 = 2.0;
 const ASSIGNMENTS_MAX: usize = 5_040;
 /// Steps of the search for them.
 const STEPS_MAX: usize = 100_000;
-/// Instances of which the least and the greatest selectivity are further apart did not filter alike.
+/// Instances of which the least and the greatest selectivity are further apart did not filter
+/// alike.
 const ALIKE: f64 = 1.25;
 /// Assignments that are kept to be shown.
 const KEPT: usize = 4;

@@ -134,8 +134,8 @@ proptest! {
         starts in proptest::collection::vec(0_u32..1000, 2..6),
         turn in 0_usize..6,
     ) {
-        let before: Vec<[f64; 3]> =
-            starts.iter().map(|&at| [f64::from(at) * 3e6, f64::from(at) * 3e6, f64::from(at) * 1e4]).collect();
+        let counted = |at: &u32| [3e6, 3e6, 1e4].map(|each| f64::from(*at) * each);
+        let before: Vec<[f64; 3]> = starts.iter().map(counted).collect();
         let after: Vec<[f64; 3]> =
             before.iter().map(|it| [it[0] + 1e9, it[1] + 1e9, it[2] + 5e6]).collect();
         let mut turned = after.clone();
