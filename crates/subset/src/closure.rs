@@ -11,11 +11,17 @@ use crate::settings::{Chosen, Settings};
 use crate::shape::{Referenced, Shape, ValueMap, referenced};
 use crate::source::{Row, Source};
 
-/// Values that are asked for by key; for more, the table is read again.
-const FRONTIER: usize = 50_000;
+/// Values that are asked for by key; for more, the whole table is read.
+const FRONTIER: usize = 250_000;
+/// A row that is asked for by key takes as long as this many that are read one after the other.
+const ROWS_OF_FETCH: u64 = 8;
+/// A smaller share is read faster by the places of its rows than by the lot.
+const PERCENT_OF_WINNING: f64 = 5.0;
+/// A smaller table is read in one statement.
+const ROWS_OF_SMALL: u64 = 10_000;
 const FRONTIER_BYTES: usize = 8 << 20;
 /// Values that are asked for at once.
-const BATCH: usize = 5000;
+const BATCH: usize = 25_000;
 
 /// The rows that make the sample of `source`.
 pub fn close<S: Source>(source: &mut S, settings: &Settings) -> Result<Plan, S::Error> {
@@ -69,14 +75,21 @@ impl Wanted {
         self.overflowed || !self.pending.is_empty()
     }
 
-    fn want(&mut self, bytes: &[u8], by: usize, in_component: bool) {
+    /// Whether asking for what is wanted is faster than reading a table of so many rows.
+    fn is_fetched(&self, rows: Option<u64>) -> bool {
+        let fetched = self.pending.len() as u64 * ROWS_OF_FETCH;
+        self.values.is_empty()
+            || !self.overflowed && !self.repeats && rows.is_some_and(|rows| fetched < rows)
+    }
+
+    fn want(&mut self, bytes: &[u8], by: usize) {
         let (value, by) = (value(bytes), by as u32);
         if let Some(known) = self.values.get_mut(&value) {
             known.by = known.by.min(by);
             return;
         }
         self.values.insert(value, Want { by, found: false });
-        if !in_component || self.overflowed {
+        if self.overflowed {
             return;
         }
         if self.pending.len() >= FRONTIER || self.pending_bytes >= FRONTIER_BYTES {
@@ -93,6 +106,8 @@ impl Wanted {
 struct Taken {
     source_rows: u64,
     rows: HashSet<u64>,
+    /// Its rows are those that win this lot, and `rows` does not have them.
+    winning: Option<Lot>,
     seeds: u64,
     /// By key of the catalogue.
     needed: Vec<u64>,
@@ -106,8 +121,6 @@ struct Closure<'a> {
     wanted: Vec<Wanted>,
     taken: Vec<Taken>,
     references: Vec<u64>,
-    /// Tables of the component that is read.
-    current: Vec<usize>,
 }
 
 impl<'a> Closure<'a> {
@@ -126,17 +139,20 @@ impl<'a> Closure<'a> {
             wanted: all.iter().map(|key| Wanted::new(catalogue, key)).collect(),
             taken: catalogue.tables.iter().map(|_| taken()).collect(),
             references: vec![0; catalogue.keys.len()],
-            current: Vec::new(),
         }
     }
 
     /// Reads each table once, and then what rows that were read later wanted.
     fn component<S: Source>(&mut self, source: &mut S, tables: &[usize]) -> Result<(), S::Error> {
-        self.current = tables.to_vec();
-        let shape = |table| Shape::new(self.catalogue, self.all, table, self.settings);
+        let draws = source.draws();
+        let shape = |table| Shape::new(self.catalogue, self.all, table, self.settings, draws);
         let shapes: Vec<Shape> = tables.iter().map(|&table| shape(table)).collect();
         for shape in &shapes {
-            self.scan(source, shape)?;
+            if self.is_read_for_seeds(shape, draws) {
+                self.scan_seeds(source, shape)?;
+            } else {
+                self.scan(source, shape)?;
+            }
         }
         while let Some(shape) = shapes.iter().find(|shape| self.is_pending(shape)) {
             let overflowed = shape.referenced.iter().any(|&(at, _)| self.wanted[at].overflowed);
@@ -153,22 +169,42 @@ impl<'a> Closure<'a> {
         shape.referenced.iter().any(|&(at, _)| self.wanted[at].is_pending())
     }
 
+    /// Whether the rows that are wanted are asked for by key, or none is wanted.
+    fn is_read_for_seeds(&self, shape: &Shape, draws: bool) -> bool {
+        let table = shape.scan.table;
+        let rows = self.catalogue.tables[table].estimated_rows;
+        let is_large = rows.is_none_or(|rows| rows >= ROWS_OF_SMALL);
+        draws
+            && is_large
+            && self.seeds.of(table).is_none()
+            && self.settings.chosen(table) != Chosen::All
+            && shape.referenced.iter().all(|&(at, _)| self.wanted[at].is_fetched(rows))
+    }
+
+    fn scan_seeds<S: Source>(&mut self, source: &mut S, shape: &Shape) -> Result<(), S::Error> {
+        let table = shape.scan.table;
+        if shape.referenced.is_empty() && self.settings.percent >= PERCENT_OF_WINNING {
+            self.taken[table].winning = shape.scan.lot;
+        }
+        source.scan(&shape.seeds_only(), &mut |row| self.row(shape, row))?;
+        self.taken[table].source_rows = source.count(table)?;
+        Ok(())
+    }
+
     fn scan<S: Source>(&mut self, source: &mut S, shape: &Shape) -> Result<(), S::Error> {
         for &(at, _) in &shape.referenced {
             self.wanted[at].clear_pending();
         }
         let mut rows = 0;
-        let lot = self.lot(shape.scan.table);
         source.scan(&shape.scan, &mut |row| {
             rows += 1;
-            self.row(shape, lot, row);
+            self.row(shape, row);
         })?;
         self.taken[shape.scan.table].source_rows = rows;
         Ok(())
     }
 
     fn fetch<S: Source>(&mut self, source: &mut S, shape: &Shape) -> Result<(), S::Error> {
-        let lot = self.lot(shape.scan.table);
         for &(at, position) in &shape.referenced {
             let wanted = &mut self.wanted[at];
             let pending = std::mem::take(&mut wanted.pending);
@@ -178,20 +214,17 @@ impl<'a> Closure<'a> {
             let is_open =
                 |value: &u128| values.get(value).is_some_and(|want| repeats || !want.found);
             let open = pending.into_iter().filter(|(value, _)| is_open(value));
-            let open: Vec<Box<[u8]>> = open.map(|(_, bytes)| bytes).collect();
+            let mut open: Vec<Box<[u8]>> = open.map(|(_, bytes)| bytes).collect();
+            // Neighbours in an index lie on the same pages of it.
+            open.sort_unstable();
             for batch in open.chunks(BATCH) {
-                source.fetch(&shape.scan, position, batch, &mut |row| self.row(shape, lot, row))?;
+                source.fetch(&shape.scan, position, batch, &mut |row| self.row(shape, row))?;
             }
         }
         Ok(())
     }
 
-    fn lot(&self, table: usize) -> Lot {
-        let name = &self.catalogue.tables[table].name;
-        Lot::new(self.settings.percent, self.settings.seed, name)
-    }
-
-    fn row(&mut self, shape: &Shape, lot: Lot, row: Row<'_>) {
+    fn row(&mut self, shape: &Shape, row: Row<'_>) {
         let table = shape.scan.table;
         let mut by: Option<u32> = None;
         for &(at, position) in &shape.referenced {
@@ -203,8 +236,11 @@ impl<'a> Closure<'a> {
                 by = Some(by.map_or(want.by, |known| known.min(want.by)));
             }
         }
-        let is_seed = self.is_seed(shape, lot, row);
-        if !is_seed && by.is_none() || !self.taken[table].rows.insert(row.locator) {
+        let is_seed = self.is_seed(shape, row);
+        if !is_seed && by.is_none() {
+            return;
+        }
+        if self.taken[table].winning.is_none() && !self.taken[table].rows.insert(row.locator) {
             return;
         }
         match by {
@@ -215,23 +251,19 @@ impl<'a> Closure<'a> {
         for &(key, position, names) in &shape.foreign {
             if let Some(bytes) = row.keys.get(position).copied().flatten() {
                 self.references[key] += 1;
-                let in_component = self.current.contains(&self.all[names].0);
-                self.wanted[names].want(bytes, key, in_component);
+                self.wanted[names].want(bytes, key);
             }
         }
     }
 
-    fn is_seed(&self, shape: &Shape, lot: Lot, row: Row<'_>) -> bool {
+    fn is_seed(&self, shape: &Shape, row: Row<'_>) -> bool {
         if let Some(chosen) = self.seeds.of(shape.scan.table) {
             return chosen.contains(&row.locator);
         }
         match self.settings.chosen(shape.scan.table) {
             Chosen::All => true,
             Chosen::Matching => row.matches,
-            Chosen::Share => {
-                let identity = row.keys.get(shape.identity).copied().flatten();
-                lot.wins(lot.draw(identity.unwrap_or_default()))
-            }
+            Chosen::Share => shape.lot.wins(shape.drawn(row)),
         }
     }
 
@@ -255,7 +287,9 @@ fn table(taken: Taken) -> TablePlan {
     let needed = taken.needed.into_iter().enumerate().filter(|&(_, rows)| rows > 0);
     let mut needed: Vec<(usize, u64)> = needed.collect();
     needed.sort_by_key(|&(key, rows)| (std::cmp::Reverse(rows), key));
-    let rows = if taken.rows.len() as u64 == taken.source_rows {
+    let rows = if let Some(lot) = taken.winning {
+        Rows::Winning(taken.seeds, lot)
+    } else if taken.rows.len() as u64 == taken.source_rows {
         Rows::All
     } else {
         let mut rows: Vec<u64> = taken.rows.into_iter().collect();

@@ -8,11 +8,11 @@ pub fn value(bytes: &[u8]) -> u128 {
 }
 
 /// Chooses rows of one table.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lot {
-    seed: u64,
-    /// Rows below are chosen; none: all are.
-    below: Option<u64>,
+    pub seed: u64,
+    /// Rows that draw less are chosen; none: all are.
+    pub below: Option<u64>,
 }
 
 impl Lot {
@@ -23,7 +23,7 @@ impl Lot {
         Self { seed: XxHash3_128::oneshot_with_seed(seed, table.as_bytes()) as u64, below }
     }
 
-    /// The number that a row draws.
+    /// The number that a row draws, where its source does not draw.
     pub fn draw(self, identity: &[u8]) -> u64 {
         XxHash3_128::oneshot_with_seed(self.seed, identity) as u64
     }

@@ -43,6 +43,7 @@ pub mod virtual_keys;
 pub use catalogue::{Catalogue, CatalogueError, Column, ForeignKey, Table, When};
 pub use closure::close;
 pub use graph::components;
+pub use hash::Lot;
 pub use mask::{Mask, MaskError, Transform};
 pub use naive::{NaiveKey, NaiveTable, Sampled, sample};
 pub use plan::{KeyPlan, Plan, Rows, TablePlan};

@@ -1,7 +1,7 @@
 //! What tools do that sample each table by itself, and the references that this breaks.
 
 use crate::expected::References;
-use crate::hash::{Lot, value};
+use crate::hash::value;
 use crate::settings::Settings;
 use crate::shape::{Shape, ValueMap, ValueSet, referenced};
 use crate::source::Source;
@@ -41,14 +41,12 @@ pub fn sample<S: Source>(source: &mut S, settings: &Settings) -> Result<Sampled,
     let mut named: Vec<ValueMap<u64>> =
         catalogue.keys.iter().map(|_| ValueMap::default()).collect();
     let mut tables = Vec::new();
-    for (at, table) in catalogue.tables.iter().enumerate() {
-        let shape = Shape::new(&catalogue, &all, at, &plain);
-        let lot = Lot::new(plain.percent, plain.seed, &table.name);
-        let mut counted = NaiveTable::default();
-        source.scan(&shape.scan, &mut |row| {
+    for at in 0..catalogue.tables.len() {
+        let shape = Shape::new(&catalogue, &all, at, &plain, source.draws());
+        let mut counted = NaiveTable { source_rows: source.count(at)?, rows: 0 };
+        source.scan(&shape.seeds_only(), &mut |row| {
             let key = |position: usize| row.keys.get(position).copied().flatten();
-            counted.source_rows += 1;
-            if !lot.wins(lot.draw(key(shape.identity).unwrap_or_default())) {
+            if !shape.lot.wins(shape.drawn(row)) {
                 return;
             }
             counted.rows += 1;

@@ -1,5 +1,7 @@
 //! The rows that make the sample.
 
+use crate::hash::Lot;
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// By table of the catalogue.
@@ -21,6 +23,8 @@ pub struct TablePlan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rows {
     All,
+    /// As many, and these are the rows that [win](crate::Lot::wins).
+    Winning(u64, Lot),
     /// Their locators, in order.
     At(Vec<u64>),
 }
@@ -44,6 +48,7 @@ impl TablePlan {
     pub fn rows(&self) -> u64 {
         match &self.rows {
             Rows::All => self.source_rows,
+            Rows::Winning(rows, _) => *rows,
             Rows::At(rows) => rows.len() as u64,
         }
     }

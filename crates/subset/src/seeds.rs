@@ -4,7 +4,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use crate::catalogue::Catalogue;
 use crate::graph::components;
-use crate::hash::{Lot, value};
+use crate::hash::value;
 use crate::settings::{Chosen, Settings};
 use crate::shape::{Referenced, Shape, ValueMap, ValueSet};
 use crate::source::{Row, Source};
@@ -51,7 +51,7 @@ pub fn choose<S: Source>(
     let drivers: Vec<Option<usize>> = (0..count).map(follows).collect();
     let mut parents: HashMap<usize, ValueSet> = HashMap::new();
     for table in components(catalogue).into_iter().rev().flatten() {
-        let shape = Shape::new(catalogue, all, table, settings);
+        let shape = Shape::new(catalogue, all, table, settings, source.draws());
         let leads = shape.referenced.iter().filter(|(names, _)| {
             let follows = |key: usize| {
                 let key = &catalogue.keys[key];
@@ -69,8 +69,7 @@ pub fn choose<S: Source>(
         let by = drivers[table]
             .and_then(|driver| shape.foreign.iter().find(|(key, ..)| *key == driver))
             .map(|&(_, position, names)| (position, names));
-        let lot = Lot::new(settings.percent, settings.seed, &catalogue.tables[table].name);
-        let mut choice = Choice::new(&shape, lot, settings);
+        let mut choice = Choice::new(&shape, settings);
         let empty = ValueSet::default();
         let follow = by.map(|(at, names)| (at, parents.get(&names).unwrap_or(&empty)));
         source.scan(&shape.scan, &mut |row| choice.row(row, follow, &leads))?;
@@ -95,7 +94,6 @@ struct Candidate {
 /// Chooses the seeds of one table.
 struct Choice<'a> {
     shape: &'a Shape,
-    lot: Lot,
     settings: &'a Settings,
     candidates: Vec<Candidate>,
     /// By foreign key and parent: what its children drew, the largest on top.
@@ -103,19 +101,19 @@ struct Choice<'a> {
 }
 
 impl<'a> Choice<'a> {
-    fn new(shape: &'a Shape, lot: Lot, settings: &'a Settings) -> Self {
+    fn new(shape: &'a Shape, settings: &'a Settings) -> Self {
         let children = shape.foreign.iter().map(|_| ValueMap::default()).collect();
-        Self { shape, lot, settings, candidates: Vec::new(), children }
+        Self { shape, settings, candidates: Vec::new(), children }
     }
 
     fn row(&mut self, row: Row<'_>, follow: Option<(usize, &ValueSet)>, leads: &[(usize, usize)]) {
         let key = |position: usize| row.keys.get(position).copied().flatten();
-        let drawn = self.lot.draw(key(self.shape.identity).unwrap_or_default());
+        let drawn = self.shape.drawn(row);
         let followed = follow.and_then(|(at, seeds)| Some(seeds.contains(&value(key(at)?))));
         let is_seed = match (self.settings.chosen(self.shape.scan.table), followed) {
             (Chosen::Matching, _) => row.matches,
             (_, Some(followed)) => followed,
-            (_, None) => self.lot.wins(drawn),
+            (_, None) => self.shape.lot.wins(drawn),
         };
         if !is_seed {
             return;

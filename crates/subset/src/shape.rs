@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::catalogue::Catalogue;
+use crate::hash::Lot;
 use crate::settings::{Chosen, Settings};
-use crate::source::{Scan, ScanKey};
+use crate::source::{Row, Scan, ScanKey};
 
 /// A key that others reference: a table and columns.
 pub type Referenced = (usize, Vec<usize>);
@@ -23,7 +24,9 @@ pub fn referenced(catalogue: &Catalogue) -> Vec<Referenced> {
 #[derive(Clone, Debug)]
 pub struct Shape {
     pub scan: Scan,
-    pub identity: usize,
+    pub lot: Lot,
+    /// What a row is drawn by; none where the source draws.
+    identity: Option<usize>,
     /// Foreign keys of the table: the key, its position, and which referenced key it names.
     pub foreign: Vec<(usize, usize, usize)>,
     /// Keys of the table that are referenced: which one, and its position.
@@ -36,9 +39,13 @@ impl Shape {
         all: &[Referenced],
         table: usize,
         settings: &Settings,
+        draws: bool,
     ) -> Self {
         let own = catalogue.tables[table].identity.clone();
-        let mut keys = vec![ScanKey { like: (table, own.clone()), columns: own, when: None }];
+        let own =
+            (!draws).then(|| ScanKey { like: (table, own.clone()), columns: own, when: None });
+        let identity = own.is_some().then_some(0);
+        let mut keys: Vec<ScanKey> = own.into_iter().collect();
         let mut position = |key: ScanKey| {
             keys.iter().position(|known| *known == key).unwrap_or_else(|| {
                 keys.push(key);
@@ -58,8 +65,27 @@ impl Shape {
             let key = ScanKey { columns: key.columns.clone(), like, when: key.when.clone() };
             foreign.push((at, position(key), names));
         }
-        let filtered = settings.chosen(table) == Chosen::Matching;
-        Self { scan: Scan { table, keys, filtered }, identity: 0, foreign, referenced }
+        let lot = Lot::new(settings.percent, settings.seed, &catalogue.tables[table].name);
+        let chosen = settings.chosen(table);
+        let scan = Scan {
+            table,
+            keys,
+            filtered: chosen == Chosen::Matching,
+            lot: (draws && chosen == Chosen::Share).then_some(lot),
+            seeds_only: false,
+        };
+        Self { scan, lot, identity, foreign, referenced }
+    }
+
+    /// The scan without rows that are no seeds.
+    pub fn seeds_only(&self) -> Scan {
+        Scan { seeds_only: true, ..self.scan.clone() }
+    }
+
+    /// The number that the row drew.
+    pub fn drawn(&self, row: Row<'_>) -> u64 {
+        let identity = || self.identity.and_then(|at| row.keys.get(at).copied().flatten());
+        row.drawn.unwrap_or_else(|| self.lot.draw(identity().unwrap_or_default()))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Where rows come from.
 
 use crate::catalogue::{Catalogue, When};
+use crate::hash::Lot;
 
 /// What is read of each row of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -9,6 +10,11 @@ pub struct Scan {
     pub keys: Vec<ScanKey>,
     /// Whether rows are asked if they match the condition that the source has for this table.
     pub filtered: bool,
+    /// The lot of which rows draw, where seeds are a share of them and the source
+    /// [draws](Source::draws).
+    pub lot: Option<Lot>,
+    /// Rows that do not win, or do not match the condition, may be left out.
+    pub seeds_only: bool,
 }
 
 /// Columns of the table whose values are handed over as one.
@@ -30,6 +36,8 @@ pub struct Row<'a> {
     pub locator: u64,
     /// The value of each key that was asked for; none where one of its columns is NULL.
     pub keys: &'a [Option<&'a [u8]>],
+    /// What it drew, where the source draws.
+    pub drawn: Option<u64>,
     /// Whether it matches the condition; false where none was asked for.
     pub matches: bool,
 }
@@ -38,6 +46,19 @@ pub trait Source {
     type Error;
 
     fn catalogue(&self) -> &Catalogue;
+
+    /// Whether rows have drawn when they are handed over. Each row then draws the same number
+    /// in every database that has it.
+    fn draws(&self) -> bool {
+        false
+    }
+
+    /// How many rows a table has.
+    fn count(&mut self, table: usize) -> Result<u64, Self::Error> {
+        let mut rows = 0;
+        self.scan(&Scan { table, ..Scan::default() }, &mut |_| rows += 1)?;
+        Ok(rows)
+    }
 
     /// Hands over all rows of a table.
     fn scan(&mut self, scan: &Scan, each: &mut dyn FnMut(Row<'_>)) -> Result<(), Self::Error>;

@@ -19,6 +19,8 @@ struct Memory {
     rows: Vec<Vec<Vec<Option<i64>>>>,
     /// Rows of these are handed over from the last to the first.
     backwards: bool,
+    /// Rows draw by themselves, and those that do not win are left out where that is allowed.
+    draws: bool,
 }
 
 impl Memory {
@@ -40,7 +42,16 @@ impl Memory {
         };
         let keys: Vec<Option<Vec<u8>>> = scan.keys.iter().map(value).collect();
         let keys: Vec<Option<&[u8]>> = keys.iter().map(Option::as_deref).collect();
-        each(Row { locator: at as u64, keys: &keys, matches: scan.filtered && row[0] == Some(1) });
+        let matches = scan.filtered && row[0] == Some(1);
+        let own = row[0].unwrap_or_default().to_be_bytes();
+        let drawn = scan.lot.map(|lot| lot.draw(&own));
+        let is_seed = match (scan.lot, drawn) {
+            (Some(lot), Some(drawn)) => lot.wins(drawn),
+            _ => matches || !scan.filtered,
+        };
+        if is_seed || !scan.seeds_only {
+            each(Row { locator: at as u64, keys: &keys, drawn, matches });
+        }
     }
 }
 
@@ -49,6 +60,10 @@ impl Source for Memory {
 
     fn catalogue(&self) -> &Catalogue {
         &self.catalogue
+    }
+
+    fn draws(&self) -> bool {
+        self.draws
     }
 
     fn scan(&mut self, scan: &Scan, each: &mut dyn FnMut(Row<'_>)) -> Result<(), Infallible> {
@@ -87,7 +102,9 @@ fn catalogue(tables: usize, keys: &[(usize, usize, bool)]) -> Catalogue {
         name: format!("public.t{at}"),
         columns: ["id", "a", "b"].map(column).into(),
         identity: vec![0],
-        estimated_rows: Some(at as u64),
+        // Large ones: rows that are referenced are asked for by key.
+        estimated_rows: Some((1 << 40) + at as u64),
+        unique: vec![vec![0]],
         ..Table::default()
     };
     let key = |&(table, references, pair): &(usize, usize, bool)| ForeignKey {
@@ -104,6 +121,13 @@ fn catalogue(tables: usize, keys: &[(usize, usize, bool)]) -> Catalogue {
 fn taken(plan: &Plan, table: usize) -> BTreeSet<u64> {
     match &plan.tables[table].rows {
         Rows::All => (0..plan.tables[table].source_rows).collect(),
+        // Rows are numbered by what identifies them.
+        Rows::Winning(rows, lot) => {
+            let wins = |at: &u64| lot.wins(lot.draw(&at.to_be_bytes()));
+            let all: BTreeSet<u64> = (0..plan.tables[table].source_rows).filter(wins).collect();
+            assert_eq!(all.len() as u64, *rows);
+            all
+        }
         Rows::At(rows) => rows.iter().copied().collect(),
     }
 }
@@ -144,12 +168,12 @@ fn any_memory() -> impl Strategy<Value = Memory> {
     let keys = prop::collection::vec((0..5_usize, 0..5_usize, any::<bool>()), 0..9);
     let value = prop::option::weighted(0.8, 0..40_i64);
     let rows = prop::collection::vec(prop::collection::vec((value.clone(), value), 0..60), 5);
-    (keys, rows, any::<bool>()).prop_map(|(keys, rows, backwards)| {
+    (keys, rows, any::<bool>(), any::<bool>()).prop_map(|(keys, rows, backwards, draws)| {
         let numbered = |rows: Vec<(Option<i64>, Option<i64>)>| {
             (0..).zip(rows).map(|(id, (a, b))| vec![Some(id), a, b]).collect()
         };
         let rows = rows.into_iter().map(numbered).collect();
-        Memory { catalogue: catalogue(5, &keys), rows, backwards }
+        Memory { catalogue: catalogue(5, &keys), rows, backwards, draws }
     })
 }
 
@@ -168,11 +192,15 @@ proptest! {
         check(&memory, &plan);
         let mut other = Memory { backwards: !memory.backwards, ..memory.clone() };
         let again = close(&mut other, &settings).unwrap();
+        let mut drawing = Memory { draws: !memory.draws, ..memory.clone() };
+        let drawn = close(&mut drawing, &settings).unwrap();
+        check(&drawing, &drawn);
         let more = Settings { percent: percent * 1.5, ..settings };
         let more = close(&mut memory, &more).unwrap();
         for table in 0..5 {
             let rows = taken(&plan, table);
             prop_assert_eq!(&rows, &taken(&again, table), "the order of rows changes nothing");
+            prop_assert_eq!(&rows, &taken(&drawn, table), "who draws changes nothing");
             if cap.is_none() || !stratified {
                 prop_assert!(rows.is_subset(&taken(&more, table)));
             }
@@ -190,7 +218,7 @@ fn a_share_of_parents_and_children_is_taken_and_a_domain_table_comes_whole() {
     let mut memory = Memory {
         catalogue: catalogue(2, &[(1, 0, false)]),
         rows: vec![rows(50, |_| None), rows(20_000, |id| Some(id % 50))],
-        backwards: false,
+        ..Memory::default()
     };
     let plan = close(&mut memory, &Settings { percent: 2.0, ..Settings::default() }).unwrap();
     assert!((300..500).contains(&plan.tables[1].rows()), "{:?}", plan.tables[1].rows());
@@ -204,7 +232,7 @@ fn chains_and_cycles_are_followed_to_their_end() {
     let mut memory = Memory {
         catalogue: catalogue(1, &[(0, 0, false)]),
         rows: vec![rows(500, |id| (id > 0).then(|| id - 1))],
-        backwards: false,
+        ..Memory::default()
     };
     let chosen = vec![Chosen::Matching];
     let none = Settings { chosen: chosen.clone(), ..Settings::default() };
@@ -216,7 +244,7 @@ fn chains_and_cycles_are_followed_to_their_end() {
     let mut chain = Memory {
         catalogue: catalogue(tables, &keys),
         rows: (0..tables).map(|_| rows(20, Some)).collect(),
-        backwards: false,
+        ..Memory::default()
     };
     let plan = close(&mut chain, &Settings { percent: 5.0, ..Settings::default() }).unwrap();
     let counts: Vec<u64> = plan.tables.iter().map(blockstone_subset::TablePlan::rows).collect();
@@ -228,7 +256,7 @@ fn stratified_seeds_keep_the_children_of_each_parent() {
     let mut memory = Memory {
         catalogue: catalogue(2, &[(1, 0, false)]),
         rows: vec![rows(1000, |_| None), rows(10_000, |id| Some(id / 10))],
-        backwards: false,
+        ..Memory::default()
     };
     let settings = Settings { percent: 5.0, stratified: true, ..Settings::default() };
     let plan = close(&mut memory, &settings).unwrap();
@@ -243,7 +271,7 @@ fn tables_sampled_alone_lose_the_parents_that_are_not_sampled() {
     let mut memory = Memory {
         catalogue: catalogue(2, &[(1, 0, false)]),
         rows: vec![rows(10_000, |_| None), rows(100_000, |id| Some(id % 10_000))],
-        backwards: false,
+        ..Memory::default()
     };
     let sampled = sample(&mut memory, &Settings { percent: 10.0, ..Settings::default() }).unwrap();
     let key = sampled.keys[0];

@@ -266,6 +266,52 @@ fn what_cannot_be_read_is_refused_in_one_line(server: &PostgresServer, place: &P
     assert!(error.contains("subset.json"), "{error}");
 }
 
+/// Tables that are large enough for their seeds to be drawn by the server and for the rows that
+/// these need to be asked for by key, each kind of identity among them.
+const LARGE: &str = "
+    CREATE TABLE maker (id uuid PRIMARY KEY, twin uuid UNIQUE);
+    INSERT INTO maker SELECT md5(g::text)::uuid, md5((g + 1)::text)::uuid \
+        FROM generate_series(1, 30000) g;
+    CREATE TABLE part (number text, revision smallint, maker uuid NOT NULL REFERENCES maker,
+        PRIMARY KEY (number, revision));
+    INSERT INTO part SELECT 'part ' || g / 2, g % 2, md5((1 + g % 30000)::text)::uuid \
+        FROM generate_series(0, 39999) g;
+    CREATE TABLE used (number text, revision smallint, place int,
+        FOREIGN KEY (number, revision) REFERENCES part, note text);
+    INSERT INTO used SELECT 'part ' || g % 20000, g % 2, g, E'a\\tb' \
+        FROM generate_series(1, 60000) g;
+    ANALYZE";
+
+fn seeds_are_drawn_by_the_server(server: &PostgresServer, place: &Place) {
+    ask(server, "postgres", "CREATE DATABASE large");
+    ask(server, "large", LARGE);
+    let from = address(server, "large");
+    let taken = |percent: &str, name: &str| {
+        let dir = place.file(name);
+        let document = json(&["--from", &from, "--percent", percent, dir.to_str().unwrap()]);
+        assert_eq!(whole_orphans(&document), 0);
+        (lines(&dir), document)
+    };
+    let (one, document) = taken("1", "large_one");
+    for (table, least, most) in [("used", 450, 750), ("part", 600, 1700), ("maker", 600, 2500)] {
+        let tables = document["tables"].as_array().unwrap();
+        let of = tables.iter().find(|it| it["table"] == format!("public.{table}")).unwrap();
+        let rows = of["rows"].as_u64().unwrap();
+        assert!((least..most).contains(&rows), "{table}: {rows}");
+    }
+    assert_eq!(document["tables"][0]["source_rows"].as_u64(), Some(30_000));
+    assert_eq!(one, taken("1", "large_again").0);
+    // Of six per cent, the rows of a table that nothing references are those that win.
+    let (six, _) = taken("6", "large_six");
+    assert!(one.is_subset(&six));
+    ask(server, "postgres", "CREATE DATABASE large_loaded");
+    let into = address(server, "large_loaded");
+    let loaded = json(&["load", place.file("large_six").to_str().unwrap(), "--into", &into]);
+    assert_eq!(whole_orphans(&loaded), 0);
+    let naive = json(&["--from", &from, "--naive", "--percent", "10"]);
+    assert_eq!(naive["tables"][2]["source_rows"].as_u64(), Some(60_000));
+}
+
 #[test]
 fn a_sample_has_all_that_its_keys_need() {
     require!(Root, Postgres);
@@ -289,6 +335,7 @@ fn a_sample_has_all_that_its_keys_need() {
     the_options_say_which_rows_are_taken(&server, &place);
     masks_keep_the_keys(&server, &place);
     tables_sampled_alone_lose_nine_parents_of_ten(&server);
+    seeds_are_drawn_by_the_server(&server, &place);
     a_killed_load_leaves_nothing(&server, &place);
     what_cannot_be_read_is_refused_in_one_line(&server, &place);
 }

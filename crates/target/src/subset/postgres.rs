@@ -10,6 +10,10 @@ mod rows;
 
 use std::path::Path;
 
+use std::panic::resume_unwind;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
 use blockstone_subset::{Catalogue, CatalogueError, Plan, Row, Scan, Source, Transform};
 use postgres::Client;
 
@@ -27,7 +31,13 @@ pub use load::{load, write_script};
 const SETTINGS: &str = "
     SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0;
     SET row_security = off; SET DateStyle = 'ISO, YMD'; SET IntervalStyle = 'postgres';
-    SET TimeZone = 'UTC'; SET extra_float_digits = 3; SET bytea_output = 'hex'; SET jit = off";
+    SET TimeZone = 'UTC'; SET extra_float_digits = 3; SET bytea_output = 'hex'; SET jit = off;
+    SET synchronize_seqscans = off; SET max_parallel_workers_per_gather = 0;
+    SET parallel_tuple_cost = 0.001";
+/// Rows come in any order then.
+const PARALLEL: &str = "RESET max_parallel_workers_per_gather";
+const NOT_PARALLEL: &str = "SET max_parallel_workers_per_gather = 0";
+const LOOK: Duration = Duration::from_millis(10);
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
 
 /// A database as one snapshot shows it.
@@ -41,6 +51,9 @@ pub struct PostgresSource<'a> {
     known: Known,
     catalogue: Catalogue,
     conditions: Vec<Option<String>>,
+    counting: Option<Counting>,
+    /// The connection that counted last.
+    spare: Option<Client>,
     tell: &'a mut Tell<'a>,
 }
 
@@ -84,14 +97,50 @@ impl<'a> PostgresSource<'a> {
         };
         let (known, catalogue) = catalogue::read(&mut link, &address.name)?;
         let conditions = vec![None; catalogue.tables.len()];
-        let source =
-            Self { address, link, snapshot, release, version, known, catalogue, conditions, tell };
-        Ok(source)
+        Ok(Self {
+            address,
+            link,
+            snapshot,
+            release,
+            version,
+            known,
+            catalogue,
+            conditions,
+            counting: None,
+            spare: None,
+            tell,
+        })
     }
 
     /// Whether other connections can read the same snapshot.
     pub fn is_parallel(&self) -> bool {
         self.snapshot.is_some()
+    }
+
+    /// Has another connection count the rows while they are read: both then find the same pages
+    /// in the server's cache.
+    fn start_counting(&mut self, table: usize) {
+        let Some(snapshot) = self.snapshot.clone() else { return };
+        let (address, text, spare) =
+            (self.address.clone(), self.count_text(table), self.spare.take());
+        let count = move || {
+            let mut link = match spare {
+                Some(link) => link,
+                None => export::open(&address, Some(&snapshot))?,
+            };
+            link.batch_execute(PARALLEL).during("set up the session")?;
+            let rows = counted(&mut link, &text)?;
+            Ok((link, rows))
+        };
+        self.counting = Some((table, thread::spawn(count)));
+    }
+
+    fn count_text(&self, table: usize) -> String {
+        let parts = self.known.tables[table].parts.iter();
+        let part = |part: &catalogue::Part| {
+            format!("(SELECT count(*) FROM ONLY {})", qualified(&part.schema, &part.name))
+        };
+        format!("SELECT 0{}", parts.map(|it| format!(" + {}", part(it))).collect::<String>())
     }
 
     fn told(&mut self, text: &str, rows: u64) -> Result<(), SqlError> {
@@ -152,6 +201,14 @@ impl SubsetSource for PostgresSource<'_> {
     }
 }
 
+/// A table, and another connection to the same snapshot that counts its rows.
+type Counting = (usize, JoinHandle<Result<(Client, u64), SqlError>>);
+
+fn counted(link: &mut Client, text: &str) -> Result<u64, SqlError> {
+    let row = link.query_one(text, &[]).during("count the rows of a table")?;
+    Ok(value::<i64>(&row, 0)?.cast_unsigned())
+}
+
 impl Source for PostgresSource<'_> {
     type Error = SqlError;
 
@@ -159,10 +216,39 @@ impl Source for PostgresSource<'_> {
         &self.catalogue
     }
 
+    fn draws(&self) -> bool {
+        true
+    }
+
+    fn count(&mut self, table: usize) -> Result<u64, SqlError> {
+        let text = format!("rows of {} counted", self.catalogue.tables[table].name);
+        if let Some((counted, thread)) = self.counting.take() {
+            while !thread.is_finished() {
+                thread::sleep(LOOK);
+                self.told(&text, 0)?;
+            }
+            let (link, rows) = thread.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+            self.spare = Some(link);
+            if counted == table {
+                return Ok(rows);
+            }
+        }
+        self.told(&text, 0)?;
+        let count = self.count_text(table);
+        self.link.batch_execute(PARALLEL).during("set up the session")?;
+        let rows = counted(&mut self.link, &count)?;
+        self.link.batch_execute(NOT_PARALLEL).during("set up the session")?;
+        Ok(rows)
+    }
+
     fn scan(&mut self, scan: &Scan, each: &mut dyn FnMut(Row<'_>)) -> Result<(), SqlError> {
         let name = self.catalogue.tables[scan.table].name.clone();
         let text = format!("keys of {name}");
         self.told(&text, 0)?;
+        if scan.seeds_only {
+            self.start_counting(scan.table);
+            self.link.batch_execute(PARALLEL).during("set up the session")?;
+        }
         let mut rows = 0;
         let layout = rows::Layout::new(self, scan);
         for part in 0..self.known.tables[scan.table].parts.len() {
@@ -172,6 +258,9 @@ impl Source for PostgresSource<'_> {
                 (self.tell)(&text, rows)
             };
             rows::scan(&mut self.link, &query, &name, (&layout, part), &mut tell, each)?;
+        }
+        if scan.seeds_only {
+            self.link.batch_execute(NOT_PARALLEL).during("set up the session")?;
         }
         Ok(())
     }

@@ -51,6 +51,7 @@ pub fn export(
             Written { table, name, entry, path, output, transform, forms, fields, changed };
         match &planned.rows {
             Rows::All => written.whole(source, None)?,
+            Rows::Winning(..) => unreachable!("rows of this source do not draw"),
             Rows::At(rows) if rows.is_empty() => {}
             Rows::At(rows) => {
                 let share = rows.len() as f64 / planned.source_rows.max(1) as f64;

@@ -60,7 +60,7 @@ fn whole(source: &MariadbSource<'_>, table: usize) -> String {
 impl Layout {
     /// Of the columns that identify rows of a table.
     pub fn of_identity(source: &MariadbSource<'_>, table: usize) -> Self {
-        Self::new(source, &Scan { table, keys: Vec::new(), filtered: false })
+        Self::new(source, &Scan { table, ..Scan::default() })
     }
 
     fn new(source: &MariadbSource<'_>, scan: &Scan) -> Self {
@@ -198,7 +198,7 @@ impl Keys {
         let matches = condition == Some(b"1");
         let keys: Vec<Option<&[u8]>> =
             self.places.iter().map(|place| place.map(|(from, to)| &self.bytes[from..to])).collect();
-        each(Row { locator, keys: &keys, matches });
+        each(Row { locator, keys: &keys, drawn: None, matches });
     }
 }
 

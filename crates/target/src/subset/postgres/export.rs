@@ -11,7 +11,7 @@ use blockstone_subset::{Plan, Rows, Transform};
 use parking_lot::Mutex;
 use postgres::Client;
 
-use super::rows::io_error;
+use super::rows::{io_error, wins};
 use super::{BEGIN, PostgresSource, SETTINGS, qualified, quoted};
 use crate::postgres::address::Address;
 use crate::postgres::views::value;
@@ -23,6 +23,8 @@ use crate::subset::source::Exported;
 const SEQUENCES: &str = include_str!("../../../sql/subset/postgres/sequences.sql");
 /// Rows that are asked for at once.
 const BATCH: usize = 10_000;
+/// Of a larger share of a table all rows are read.
+const SHARE_BY_PLACE: f64 = 0.12;
 const BUFFER_BYTES: usize = 1 << 18;
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -31,8 +33,16 @@ struct Job<'a> {
     table: usize,
     relation: String,
     entry: DataFile,
-    /// None: all.
-    rows: Option<&'a [u64]>,
+    rows: Wanted<'a>,
+}
+
+enum Wanted<'a> {
+    All,
+    /// For which this holds.
+    Where(String),
+    /// By their places, in order.
+    Few(&'a [u64]),
+    Many(&'a [u64]),
 }
 
 /// What the readers share.
@@ -86,11 +96,15 @@ impl PostgresSource<'_> {
             let columns: Vec<String> = columns.map(|column| column.name.clone()).collect();
             for (at, part) in known.parts.iter().enumerate() {
                 let rows = match &plan.tables[table].rows {
-                    Rows::All => None,
+                    Rows::All => Wanted::All,
+                    Rows::Winning(_, lot) => Wanted::Where(wins(self, table, *lot)),
                     Rows::At(rows) => {
                         let place =
                             |part: usize| rows.partition_point(|row| row >> 48 < part as u64);
-                        Some(&rows[place(at)..place(at + 1)])
+                        let own = &rows[place(at)..place(at + 1)];
+                        let all = plan.tables[table].source_rows as f64;
+                        let is_few = (rows.len() as f64) < all * SHARE_BY_PLACE;
+                        if is_few { Wanted::Few(own) } else { Wanted::Many(own) }
                     }
                 };
                 let is_plain = |it: char| it.is_ascii_alphanumeric() || "_.-".contains(it);
@@ -206,7 +220,7 @@ impl PostgresSource<'_> {
 }
 
 /// Another reader of the same snapshot.
-fn open(address: &Address, snapshot: Option<&str>) -> Result<Client, SqlError> {
+pub fn open(address: &Address, snapshot: Option<&str>) -> Result<Client, SqlError> {
     let mut link = address.connect()?;
     link.batch_execute(SETTINGS).during("set up the session")?;
     let snapshot = snapshot.unwrap_or_default().replace('\'', "''");
@@ -223,9 +237,18 @@ fn write(link: &mut Client, job: &Job<'_>, shared: &Shared<'_>) -> Result<DataFi
     let select = format!("SELECT {columns} FROM ONLY {} t", job.relation);
     let output = BufWriter::with_capacity(BUFFER_BYTES, file);
     let mut written = Written { job, shared, path, output, rows: 0, bytes: 0 };
-    match job.rows {
-        None => written.copy(link, &format!("COPY ({select}) TO STDOUT"))?,
-        Some(rows) => {
+    match &job.rows {
+        Wanted::All => written.copy(link, &format!("COPY ({select}) TO STDOUT"))?,
+        Wanted::Where(condition) => {
+            written.copy(link, &format!("COPY ({select} WHERE {condition}) TO STDOUT"))?;
+        }
+        Wanted::Many([]) => {}
+        Wanted::Many(_) => {
+            let comma = if columns.is_empty() { "" } else { ", " };
+            let select = format!("SELECT t.ctid{comma}{columns} FROM ONLY {} t", job.relation);
+            written.copy(link, &format!("COPY ({select}) TO STDOUT"))?;
+        }
+        Wanted::Few(rows) => {
             for batch in rows.chunks(BATCH) {
                 let place =
                     |row: &u64| format!("\"({},{})\"", row >> 16 & 0xffff_ffff, row & 0xffff);
@@ -236,6 +259,22 @@ fn write(link: &mut Client, job: &Job<'_>, shared: &Shared<'_>) -> Result<DataFi
         }
     }
     written.finish()
+}
+
+/// Splits `(block,place)` off a line; the rest is the row's own fields.
+fn split_place(line: &[u8]) -> Option<(u64, &[u8])> {
+    let end = line.iter().position(|&byte| byte == b')')?;
+    let text = std::str::from_utf8(line.get(1..end)?).ok()?;
+    let (block, place) = text.split_once(',')?;
+    let place = block.parse::<u64>().ok()? << 16 | place.parse::<u64>().ok()?;
+    let rest = &line[end + 1..];
+    Some((place, rest.strip_prefix(b"\t").unwrap_or(rest)))
+}
+
+/// Whether a row of this part is among those of a part.
+fn is_among(places: &[u64], place: u64) -> bool {
+    const OF_PART: u64 = (1 << 48) - 1;
+    places.binary_search_by_key(&place, |known| known & OF_PART).is_ok()
 }
 
 /// The file of a job.
@@ -256,6 +295,10 @@ impl Written<'_> {
         let reader = link.copy_out(query).during(&what)?;
         let mut reader = BufReader::with_capacity(BUFFER_BYTES, reader);
         let transform = self.shared.transform.filter(|it| it.applies(self.job.table));
+        let places = match self.job.rows {
+            Wanted::Many(places) => Some(places),
+            _ => None,
+        };
         let (mut row, mut changed) = (Vec::new(), Vec::new());
         loop {
             if self.shared.ended.load(Ordering::Relaxed) {
@@ -265,26 +308,44 @@ impl Written<'_> {
             if piece.is_empty() {
                 return Ok(());
             }
-            let Some(transform) = transform else {
+            if places.is_none() && transform.is_none() {
                 let length = piece.len();
                 self.append(piece)?;
                 reader.consume(length);
                 continue;
-            };
+            }
             row.clear();
             reader.read_until(b'\n', &mut row).map_err(failed)?;
-            changed.clear();
-            let fields = row.strip_suffix(b"\n").unwrap_or(&row);
-            transform.line(self.job.table, fields, &mut changed).map_err(|error| {
-                SqlError::Statement {
-                    what: format!("mask the rows of {}", self.job.relation),
-                    why: error.to_string(),
-                    hint: "mask this column with null, or with values in a file".to_owned(),
+            let mut fields = row.strip_suffix(b"\n").unwrap_or(&row);
+            if let Some(places) = places {
+                let (place, rest) = split_place(fields)
+                    .ok_or_else(|| failed(io::Error::other("a row has no place")))?;
+                if !is_among(places, place) {
+                    continue;
                 }
-            })?;
+                fields = rest;
+            }
+            changed.clear();
+            match transform {
+                None => changed.extend_from_slice(fields),
+                Some(transform) => self.mask(transform, fields, &mut changed)?,
+            }
             changed.push(b'\n');
             self.append(&changed)?;
         }
+    }
+
+    fn mask(
+        &self,
+        transform: &dyn Transform,
+        fields: &[u8],
+        changed: &mut Vec<u8>,
+    ) -> Result<(), SqlError> {
+        transform.line(self.job.table, fields, changed).map_err(|error| SqlError::Statement {
+            what: format!("mask the rows of {}", self.job.relation),
+            why: error.to_string(),
+            hint: "mask this column with null, or with values in a file".to_owned(),
+        })
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), SqlError> {

@@ -2,7 +2,7 @@
 
 use std::io::BufReader;
 
-use blockstone_subset::{Row, Scan};
+use blockstone_subset::{Lot, Row, Scan};
 use postgres::error::SqlState;
 use postgres::types::{FromSql, ToSql, Type};
 use postgres::{Client, Row as Answer};
@@ -10,6 +10,10 @@ use postgres::{Client, Row as Answer};
 use super::copied::Tuples;
 use super::{PostgresSource, qualified, quoted};
 use crate::sql::error::{During, SqlError};
+
+/// Estimates of a join with a list do not know that its values are few and sorted.
+const BY_INDEX: &str = "SET enable_hashjoin = off; SET enable_mergejoin = off";
+const AS_BEFORE: &str = "RESET enable_hashjoin; RESET enable_mergejoin";
 
 /// Rows after which the work says how far it is.
 const TELL_ROWS: u64 = 1 << 16;
@@ -74,17 +78,53 @@ fn literal(text: &str) -> String {
     format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }
 
+/// What a row draws, by the functions that partition tables by hash: they are the same in all
+/// versions. Text is hashed by its bytes, whatever its collation.
+fn draw(source: &PostgresSource<'_>, table: usize, lot: Lot) -> String {
+    let seed = format!("'{}'::bigint", lot.seed.cast_signed());
+    let known = &source.catalogue.tables[table];
+    if known.identity.is_empty() {
+        return format!("hashtextextended(t::text COLLATE \"C\", {seed})");
+    }
+    known.identity.iter().fold(seed, |drawn, &column| {
+        let like = &source.known.tables[table].types[column];
+        let value = compared(&format!("t.{}", quoted(&known.columns[column].name)), like);
+        match kind(like) {
+            Kind::Integer => format!("hashint8extended({value}, {drawn})"),
+            Kind::Uuid => format!("uuid_hash_extended({value}, {drawn})"),
+            _ => format!("hashtextextended(({value}) COLLATE \"C\", {drawn})"),
+        }
+    })
+}
+
+/// Numbers that rows draw are signed in the server, and in the same order.
+const SIGN: u64 = 1 << 63;
+
+/// The condition that a row wins.
+pub fn wins(source: &PostgresSource<'_>, table: usize, lot: Lot) -> String {
+    match lot.below {
+        None => "true".to_owned(),
+        Some(below) => {
+            format!("{} < '{}'::bigint", draw(source, table, lot), (below ^ SIGN).cast_signed())
+        }
+    }
+}
+
 /// Which columns are asked for, each once, and where each key has its own.
 pub struct Layout {
     columns: Vec<String>,
     keys: Vec<Vec<usize>>,
+    drawn: Option<usize>,
     condition: Option<usize>,
+    /// Which rows are handed over; none: all.
+    only: Option<String>,
 }
 
 impl Layout {
     pub fn new(source: &PostgresSource<'_>, scan: &Scan) -> Self {
         let columns = vec!["t.ctid".to_owned()];
-        let mut layout = Self { columns, keys: Vec::new(), condition: None };
+        let mut layout =
+            Self { columns, keys: Vec::new(), drawn: None, condition: None, only: None };
         for key in &scan.keys {
             let places = if key.columns.is_empty() {
                 vec![layout.place("sha256(convert_to(t::text, 'UTF8'))".to_owned())]
@@ -108,7 +148,13 @@ impl Layout {
         }
         if let Some(condition) = source.conditions[scan.table].as_ref().filter(|_| scan.filtered) {
             // A comment at its end does not hide what follows.
-            layout.condition = Some(layout.place(format!("(({condition}\n) IS TRUE)")));
+            let condition = format!("(({condition}\n) IS TRUE)");
+            layout.only = scan.seeds_only.then(|| condition.clone());
+            layout.condition = Some(layout.place(condition));
+        }
+        if let Some(lot) = scan.lot {
+            layout.only = scan.seeds_only.then(|| wins(source, scan.table, lot));
+            layout.drawn = Some(layout.place(draw(source, scan.table, lot)));
         }
         layout
     }
@@ -133,7 +179,8 @@ pub fn scan_text(
     (table, part): (usize, usize),
 ) -> String {
     let (columns, from) = (layout.columns.join(", "), from(source, table, part));
-    format!("COPY (SELECT {columns} FROM {from}) TO STDOUT (FORMAT binary)")
+    let only = layout.only.as_ref().map_or_else(String::new, |only| format!(" WHERE {only}"));
+    format!("COPY (SELECT {columns} FROM {from}{only}) TO STDOUT (FORMAT binary)")
 }
 
 /// Where a row lies: partition, block, and place in the block.
@@ -180,7 +227,9 @@ impl Keys {
         let matches = condition.is_some_and(|value| value == [1]);
         let keys: Vec<Option<&[u8]>> =
             self.places.iter().map(|place| place.map(|(from, to)| &self.bytes[from..to])).collect();
-        each(Row { locator, keys: &keys, matches });
+        let drawn = layout.drawn.and_then(&field).and_then(|it| it.try_into().ok());
+        let drawn = drawn.map(|drawn| u64::from_be_bytes(drawn) ^ SIGN);
+        each(Row { locator, keys: &keys, drawn, matches });
     }
 }
 
@@ -304,6 +353,8 @@ pub fn fetch(
         let column = format!("t.{}", quoted(&table.columns[column].name));
         matches(&column, like, &format!("w.{name}"))
     });
+    let is_same = |unique: &Vec<usize>| unique.iter().all(|column| key.columns.contains(column));
+    let has_index = table.unique.iter().any(is_same);
     let layout = Layout::new(source, scan);
     let text = format!(
         "SELECT {} FROM unnest({}) AS w({}) JOIN {} ON {}",
@@ -317,7 +368,12 @@ pub fn fetch(
     let parameters: Vec<&(dyn ToSql + Sync)> =
         lists.iter().map(|list| list as &(dyn ToSql + Sync)).collect();
     let mut keys = Keys::default();
-    for answer in source.link.query(&text, &parameters).during(&what)? {
+    if has_index {
+        source.link.batch_execute(BY_INDEX).during(&what)?;
+    }
+    let answers = source.link.query(&text, &parameters).during(&what)?;
+    source.link.batch_execute(AS_BEFORE).during(&what)?;
+    for answer in answers {
         let Some(locator) = locator(part, raw(&answer, 0)) else { continue };
         keys.hand_over(&layout, locator, |at| raw(&answer, at), each);
     }
