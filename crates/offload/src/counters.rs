@@ -25,6 +25,10 @@ pub struct Counters {
     pub ledgers: Vec<Ledger>,
     /// Runs whose instances were permuted.
     pub assigned: Vec<Assigned>,
+    /// Whether the file has a column of units.
+    pub has_units: bool,
+    /// What looks as if it were not meant.
+    pub notes: Vec<String>,
 }
 
 /// Where the columns are.
@@ -185,14 +189,17 @@ impl Reader {
         if self.runs.is_empty() {
             return Err(CountersError::Empty);
         }
-        let mut read = Counters::default();
+        let has_units = self.columns.unit.is_some();
+        let mut read = Counters { has_units, ..Counters::default() };
         let has_runs = self.columns.run.is_some();
         for (name, snapshots) in self.runs {
             let run = if name.is_empty() { "counters".to_owned() } else { name };
             let mut snapshots: Vec<(Time, Snapshot)> = snapshots.into_iter().collect();
             complete(&run, &snapshots)?;
             read.assigned.extend(continuous(&run, &mut snapshots, has_runs)?);
-            read.ledgers.push(ledger(&run, &snapshots)?);
+            let ledger = ledger(&run, &snapshots)?;
+            read.notes.extend(in_two_units(&ledger));
+            read.ledgers.push(ledger);
         }
         Ok(read)
     }
@@ -305,10 +312,29 @@ fn ledger(run: &str, snapshots: &[(Time, Snapshot)]) -> Result<Ledger, CountersE
     let mut ledger =
         ledger.ok_or_else(|| CountersError::TooLarge { run: short(run), what: READ })?;
     let is_timed = begin.is_timed && end.is_timed;
-    ledger.seconds = is_timed.then(|| end.seconds - begin.seconds);
+    ledger.seconds = is_timed.then_some(end.seconds - begin.seconds);
     ledger.hosts = Some(hosts);
     check(&ledger)?;
     Ok(ledger)
+}
+
+/// Nearly all bytes of a scan are eligible: a share that is that of a decimal unit in a binary one
+/// is suspicious.
+fn in_two_units(ledger: &Ledger) -> Option<String> {
+    const NEAR: f64 = 5e-4;
+    let share = ledger.eligible_of_all()?;
+    let units = [Unit::Kib, Unit::Mib, Unit::Gib, Unit::Tib].into_iter();
+    let mut units = units.zip([Unit::Kb, Unit::Mb, Unit::Gb, Unit::Tb]);
+    let is_it = |(binary, decimal): &(Unit, Unit)| {
+        (share * binary.bytes() / decimal.bytes() - 1.0).abs() < NEAR
+    };
+    let (binary, decimal) = units.find(is_it)?;
+    Some(format!(
+        "{}: eligible is {share:.4} of read, as 1 {} is of 1 {}: are both in the same unit?",
+        short(&ledger.name),
+        decimal.name(),
+        binary.name()
+    ))
 }
 
 /// What cannot be, because a part is more than the whole.

@@ -56,12 +56,14 @@ pub fn of_statistics(name: &str, counted: &BTreeMap<String, f64>) -> Option<Ledg
     let skipped = [("storage index", bytes(INDEX)), ("columns not read", bytes(COLUMNS))];
     let host_cpu_s = number(HOST_CPU_S).or(number(HOST_CPU).map(|it| it / CENTISECONDS));
     let balanced = bytes(BALANCED);
-    let mut refusals: Vec<Refusal> =
-        balanced.map(|bytes| Refusal::of_bytes("cells short of CPU", bytes)).into_iter().collect();
+    let sent_back = balanced.filter(|bytes| *bytes > 0);
+    let sent_back = sent_back.map(|bytes| Refusal::of_bytes("cells short of CPU", bytes));
+    let mut refusals: Vec<Refusal> = sent_back.into_iter().collect();
     for (name, value) in &counted {
-        let is_one = |begin: &&str| name.starts_with(&normal(begin));
-        if *value > 0.0 && REFUSALS.iter().any(|begin| is_one(&begin)) {
-            let mut refusal = Refusal { reason: name.clone(), ..Refusal::default() };
+        let is_one = |begin: &str| name.starts_with(&normal(begin));
+        if *value > 0.0 && REFUSALS.iter().any(|begin| is_one(begin)) {
+            let reason = name.strip_prefix("cell num ").unwrap_or(name).to_owned();
+            let mut refusal = Refusal { reason, ..Refusal::default() };
             if is_bytes(name) {
                 refusal.bytes = Some(value.round() as u64);
             } else {

@@ -2,6 +2,7 @@
 
 mod examples;
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -12,6 +13,8 @@ use super::{Turn, failed_rules, keeps_to_its_schema};
 
 /// The five runs of the page.
 const RUNS: &str = include_str!("../../../../docs/offload-counters.csv");
+
+const GIB: f64 = 1_073_741_824.0;
 
 const STATISTICS: [&str; 3] = [
     "physical read total bytes",
@@ -55,7 +58,6 @@ fn five_runs_are_accounted_for() {
     let counters = file(&scratch, "counters.csv", RUNS);
     let account = document(&["account", text(&counters)], 0);
     let runs = account["runs"].as_array().unwrap();
-    const GIB: f64 = 1_073_741_824.0;
     let wanted: [(Option<f64>, f64, f64, f64); 5] = [
         (None, 613.76926, 575.62774, 0.938_03),
         (Some(103.31), 613.66460, 1.69941, 0.002_769_3),
@@ -89,8 +91,8 @@ fn runs_that_were_measured_say_from_where_the_storage_binds() {
     let binding = |hosts: usize| points[hosts - 1]["binding"].as_str().unwrap();
     assert_eq!((binding(1), binding(17), binding(18)), ("hosts", "hosts", "cells"));
     assert_eq!(points[17]["hosts"], 18);
-    near(&points[0]["throughput_bytes_per_s"], 613.74708 * 1_073_741_824.0 / 1766.85);
-    near(&points[17]["throughput_bytes_per_s"], 613.67767 * 1_073_741_824.0 / 102.79);
+    near(&points[0]["throughput_bytes_per_s"], 613.74708 * GIB / 1766.85);
+    near(&points[17]["throughput_bytes_per_s"], 613.67767 * GIB / 102.79);
     near(&from_counters["crossings"][0]["hosts"], 17.1871);
     near(&from_counters["crossings"][1]["hosts"], 17.3144);
     // The document of the ledger says the same as the counters.
@@ -198,7 +200,7 @@ fn what_cannot_be_subtracted_is_refused() {
         let mut text = "time,instance,statistic,value\n".to_owned();
         for (time, values) in [(0, before), (10, after)] {
             for (name, value) in STATISTICS.iter().zip(values) {
-                text += &format!("{time},1,{name},{value}\n");
+                writeln!(text, "{time},1,{name},{value}").unwrap();
             }
         }
         text
@@ -223,6 +225,9 @@ fn what_cannot_be_subtracted_is_refused() {
         }
     }
     assert_eq!(offload(&["account", text(&file(&scratch, "good.csv", &good))]).code, Some(0));
+    let named = file(&scratch, "named.csv", RUNS);
+    let what = refused(&["account", text(&named), "--unit", "GB"]);
+    assert!(what.contains("the files say their units"), "{what}");
     assert!(refused(&["account", "nowhere.csv"]).contains("nowhere.csv"));
 }
 
@@ -240,6 +245,9 @@ fn a_model_without_rates_is_refused() {
         \"wire_bytes\": 5, \"name\": \"x\"}]}",
     );
     assert!(refused(&["model", "--fit", text(&odd)]).contains("run \"x\": seconds is -1"));
+    let counters = file(&scratch, "counters.csv", RUNS);
+    let what = refused(&["model", "--fit", text(&counters), "--processors", "2"]);
+    assert!(what.contains("no run has the processor time of both sides"), "{what}");
     let other = file(&scratch, "other.json", "{\"walks\": 3}");
     assert!(refused(&["model", "--fit", text(&other)]).contains("missing field `runs`"));
     assert!(refused(&["model", "--scan-rate", "fast"]).contains("fast"));

@@ -25,7 +25,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(findings: &OffloadFindings) -> Judgement {
     let has_ratio = |run: &&OffloadRun| run.returned_bytes.is_some() && run.read_bytes > 0;
-    let eligible = |run: &OffloadRun| Some(run.eligible_bytes.filter(|it| *it > 0)?);
+    let eligible = |run: &OffloadRun| run.eligible_bytes.filter(|it| *it > 0);
     let known = findings.runs.iter().filter(has_ratio);
     let known = known
         .filter_map(|run| Some((run.name.clone(), eligible(run)? as f64 / run.read_bytes as f64)));

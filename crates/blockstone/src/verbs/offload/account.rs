@@ -52,12 +52,16 @@ pub fn run(args: &AccountArgs, context: &Context) -> Result<Exit> {
         notes: Vec::new(),
         link_bytes_per_s: args.link.map(|it| it.0),
     };
+    let mut is_unit_used = false;
     for path in &args.files {
         let read = input::read(path, args.unit)?;
+        is_unit_used |= read.is_unit_used;
+        account.notes.extend(read.counters.notes);
         account.ledgers.extend(read.counters.ledgers);
         account.assigned.extend(read.counters.assigned);
         account.notes.extend(read.notes);
     }
+    input::check_unit(args.unit, is_unit_used)?;
     finish(&report(&account, &context.printer.style()), context)
 }
 

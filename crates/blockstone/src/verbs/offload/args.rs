@@ -38,9 +38,9 @@ pub struct AccountArgs {
     /// is standard input
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
-    /// In which counters of bytes are given in a CSV without a column of units
-    #[arg(long, value_parser = one_of(UNITS), default_value = Unit::Bytes.name())]
-    pub unit: Unit,
+    /// In which counters of bytes are given in a CSV without a column of units [default: B]
+    #[arg(long, value_parser = one_of(UNITS))]
+    pub unit: Option<Unit>,
     /// What the link of one host carries in a second: the report says how much of it was used
     #[arg(long, value_name = "RATE")]
     pub link: Option<Rate>,
@@ -53,9 +53,9 @@ pub struct ModelArgs {
     /// `offload run`, or what `offload account` reads
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub fit: Vec<PathBuf>,
-    /// In which counters of bytes are given in a CSV without a column of units
-    #[arg(long, value_parser = one_of(UNITS), default_value = Unit::Bytes.name(), requires = "fit")]
-    pub unit: Unit,
+    /// In which counters of bytes are given in a CSV without a column of units [default: B]
+    #[arg(long, value_parser = one_of(UNITS), requires = "fit")]
+    pub unit: Option<Unit>,
     /// Share of what is read that crosses the wire [default: the greatest of the runs, or 100%]
     #[arg(long, value_name = "PERCENT", value_parser = percent_above_zero)]
     pub returned: Option<f64>,

@@ -19,6 +19,19 @@ const SECOND_NS: f64 = 1e9;
 pub struct Read {
     pub counters: Counters,
     pub notes: Vec<String>,
+    /// Whether its bytes are in the unit that is asked for.
+    pub is_unit_used: bool,
+}
+
+/// An option that changes nothing is refused.
+pub fn check_unit(unit: Option<Unit>, is_used: bool) -> Result<()> {
+    if let Some(unit) = unit.filter(|_| !is_used) {
+        bail!(
+            "read counters in {}: the files say their units\nhint: leave out --unit",
+            unit.name()
+        );
+    }
+    Ok(())
 }
 
 /// Reads a file, compressed or not.
@@ -37,21 +50,22 @@ pub fn text(path: &Path) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-pub fn read(path: &Path, unit: Unit) -> Result<Read> {
+pub fn read(path: &Path, unit: Option<Unit>) -> Result<Read> {
     read_text(path, &text(path)?, unit)
 }
 
-fn read_text(path: &Path, text: &str, unit: Unit) -> Result<Read> {
+fn read_text(path: &Path, text: &str, unit: Option<Unit>) -> Result<Read> {
     let name = shown(path);
     let head = &text[..text.floor_char_boundary(16 << 10)];
     if !blockstone_import::recognises(head) {
-        let counters =
-            counters::read(text, unit).map_err(|error| anyhow!("read {name}: {error}"))?;
-        return Ok(Read { counters, notes: Vec::new() });
+        let counters = counters::read(text, unit.unwrap_or(Unit::Bytes))
+            .map_err(|error| anyhow!("read {name}: {error}"))?;
+        let is_unit_used = !counters.has_units;
+        return Ok(Read { counters, notes: Vec::new(), is_unit_used });
     }
     let report = blockstone_import::read(&name, text, Names::Kept);
     let report = report.map_err(|error| match error {
-        ImportError::NoLoad { .. } => anyhow!("read {name}: it is {error}"),
+        ImportError::NoLoad { .. } => anyhow!("read {name}: {error}"),
         _ => anyhow!("read {name}: {error}\nhint: name an AWR report or a CSV of counters"),
     })?;
     let known = report
@@ -67,7 +81,8 @@ fn read_text(path: &Path, text: &str, unit: Unit) -> Result<Read> {
     }
     let mut notes: Vec<String> = Vec::new();
     notes.extend(report.notes.iter().map(|note| format!("{name}: {note}")));
-    Ok(Read { counters: Counters { ledgers, ..Counters::default() }, notes })
+    let counters = Counters { ledgers, ..Counters::default() };
+    Ok(Read { counters, notes, is_unit_used: false })
 }
 
 /// Runs of a document of `offload`, as far as the model needs them.
@@ -76,12 +91,14 @@ struct Document {
     runs: Vec<Measured>,
 }
 
-/// Runs that were measured: of a document of `offload`, or of what `read` reads.
-pub fn measured(path: &Path, unit: Unit) -> Result<Vec<Measured>> {
+/// Runs that were measured, of a document of `offload` or of what `read` reads, and whether their
+/// bytes are in the unit that is asked for.
+pub fn measured(path: &Path, unit: Option<Unit>) -> Result<(Vec<Measured>, bool)> {
     let text = text(path)?;
     if !text.trim_start().starts_with('{') {
         let read = read_text(path, &text, unit)?;
-        return Ok(read.counters.ledgers.iter().map(Measured::from).collect());
+        let runs = read.counters.ledgers.iter().map(Measured::from).collect();
+        return Ok((runs, read.is_unit_used));
     }
     let document: Document = serde_json::from_str(&text).map_err(|error| {
         anyhow!(
@@ -90,7 +107,7 @@ pub fn measured(path: &Path, unit: Unit) -> Result<Vec<Measured>> {
             shown(path)
         )
     })?;
-    Ok(document.runs)
+    Ok((document.runs, false))
 }
 
 fn run_name(database: &str, interval: &Interval) -> String {
@@ -109,6 +126,7 @@ fn ledger(name: &str, interval: &Interval) -> Option<Ledger> {
     let mut ledger = of_statistics(name, &interval.statistics)?;
     let totals = &interval.totals;
     ledger.seconds = totals.get("elapsed_ns").map(|ns| ns / SECOND_NS);
+    ledger.hosts = interval.instance.number.map(|_| 1);
     ledger.host_cpu_s = ledger.host_cpu_s.or(totals.get("cpu_ns").map(|ns| ns / SECOND_NS));
     Some(ledger)
 }

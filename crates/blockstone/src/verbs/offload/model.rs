@@ -34,14 +34,24 @@ pub fn run(args: &ModelArgs, context: &Context) -> Result<Exit> {
     let rate = |rate: Option<Rate>| rate.map(|it| it.0);
     let cells = args.cells.cells;
     let mut runs: Vec<Measured> = Vec::new();
+    let mut is_unit_used = false;
     for path in &args.fit {
-        runs.extend(input::measured(path, args.unit)?);
+        let (measured, used) = input::measured(path, args.unit)?;
+        runs.extend(measured);
+        is_unit_used |= used;
     }
+    input::check_unit(args.unit, is_unit_used)?;
     let (mut machine, fitted) = if args.fit.is_empty() {
         (Machine { cells, ..Machine::default() }, Vec::new())
     } else {
         fit::fit(&runs, cells, args.hosts.processors, args.returned)?
     };
+    if args.hosts.processors.is_some() && machine.shared.is_none() {
+        bail!(
+            "model offload: no run has the processor time of both sides\n\
+             hint: leave out --processors, or measure runs that have it"
+        );
+    }
     machine.scan_rate = rate(args.cells.scan_rate).or(machine.scan_rate);
     machine.cell_cpu_rate = rate(args.cells.cell_cpu_rate);
     machine.cell_link = rate(args.cell_link);

@@ -279,11 +279,13 @@ pub fn compared(ledgers: &[Ledger]) -> Table {
 /// What the links of the hosts could have carried.
 pub fn links(ledgers: &[Ledger], link_bytes_per_s: f64) -> Table {
     let row = |ledger: &Ledger| {
-        let links = link_bytes_per_s * f64::from(ledger.hosts.unwrap_or(1).max(1));
+        let wire = ledger.wire_bytes? as f64;
+        let hosts = ledger.hosts.filter(|hosts| *hosts > 0);
+        let links = hosts.map(|hosts| link_bytes_per_s * f64::from(hosts));
         Some(row![
             ledger.name.clone(),
-            ledger.wire_bytes_per_s().map(|rate| rate / links),
-            ledger.wire_bytes? as f64 / links * SECOND_NS,
+            links.and_then(|links| Some(ledger.wire_bytes_per_s()? / links)),
+            links.map(|links| wire / links * SECOND_NS),
             ledger.seconds.map(|seconds| seconds * SECOND_NS),
         ])
     };
@@ -319,7 +321,6 @@ pub fn with_digits(ledgers: &[Ledger]) -> Table {
     let mut table = Table::new("digits", "The same with five digits", DIGITS);
     let percent = |share: Option<f64>| share.map(|it| format!("{} %", digits(it * 100.0)));
     for ledger in ledgers {
-        let skipped = ledger.skipped_bytes();
         let of_read = |bytes: Option<u64>| {
             let share = bytes? as f64 / ledger.read_bytes as f64;
             percent((ledger.read_bytes > 0).then_some(share))
@@ -341,7 +342,6 @@ pub fn with_digits(ledgers: &[Ledger]) -> Table {
             ("eligible of all", percent(ledger.eligible_of_all())),
             ("returned ÷ eligible", percent(ledger.returned_of_eligible())),
             ("saved of all", percent(ledger.saved_of_all())),
-            ("skipped of all", of_read(Some(skipped).filter(|_| !ledger.skipped.is_empty()))),
             ("flash and skipped of all", of_read(ledger.optimized_bytes)),
             ("sent unfiltered of eligible", percent(ledger.unfiltered_of_eligible())),
             ("copies of writes", written.map(digits)),
@@ -352,6 +352,10 @@ pub fn with_digits(ledgers: &[Ledger]) -> Table {
         for (figure, value) in figures {
             let Some(value) = value else { continue };
             table.push(row![ledger.name.clone(), figure, value]);
+        }
+        for (how, bytes) in &ledger.skipped {
+            let figure = format!("skipped of all, {how}");
+            table.push(row![ledger.name.clone(), figure, of_read(Some(*bytes))]);
         }
     }
     for pair in pairs(ledgers) {

@@ -19,7 +19,7 @@ const SECOND_NS: f64 = 1e9;
 const MIB: f64 = 1_048_576.0;
 /// Steps of the returned share in each power of ten, and the least of them.
 const STEPS: i32 = 10;
-const LEAST_POWER: i32 = -5;
+const LEAST_POWER: i32 = -3;
 const SCREEN_ROWS: usize = 24;
 
 const PARTS: &[Heading] = &[
@@ -131,11 +131,12 @@ impl Modelled {
 
     /// Throughput by what the storage returns, and where the binding part changes.
     fn selectivity(&self) -> Vec<(f64, Bound)> {
-        let steps = (LEAST_POWER * STEPS)..=0;
+        let least = (self.returned.log10().floor() as i32).clamp(-12, LEAST_POWER);
+        let steps = (least * STEPS)..=0;
         let mut shares: Vec<f64> =
             steps.map(|step| 10_f64.powf(f64::from(step) / f64::from(STEPS))).collect();
         let crossing = self.machine.crossing_returned(f64::from(self.hosts));
-        shares.extend(crossing.filter(|it| *it > 1e-5 && *it < 1.0));
+        shares.extend(crossing.filter(|it| *it > 10_f64.powi(least) && *it < 1.0));
         shares.sort_by(f64::total_cmp);
         let hosts = f64::from(self.hosts);
         let point = |share| Some((share, self.machine.bound(hosts, share)?));
@@ -169,10 +170,7 @@ impl Modelled {
 pub fn report(model: &Modelled) -> Report {
     let mut sections = vec![
         Section::of("parts", parts(model)),
-        Section::of("points", points(model)).with([hosts_chart(model)]).about(
-            "Below a crossing hosts or their links bind and each more host brings its rate; above \
-             it more hosts bring nothing.",
-        ),
+        Section::of("points", points(model)).with([hosts_chart(model)]),
         Section::of("crossings", crossings(model)),
         Section::of("gains", gains(model)),
         Section::new("returned", "Throughput against what is returned")
@@ -209,15 +207,26 @@ fn counted(count: u32, what: &str) -> String {
     format!("{count} {what}{plural}")
 }
 
+fn binds(part: Part) -> &'static str {
+    match part {
+        Part::Cells => "the cells bind",
+        Part::CellCpu => "the processors of the cells bind",
+        Part::CellLinks => "the links of the cells bind",
+        Part::HostLinks => "the links of the hosts bind",
+        Part::Fabric => "the fabric binds",
+        Part::Hosts => "the hosts bind",
+        Part::Processors => "the shared processors bind",
+    }
+}
+
 fn headline(model: &Modelled) -> String {
     let Some(now) = model.bound(model.hosts) else { return String::new() };
-    let hosts = counted(model.hosts, "host");
-    let now = format!("with {hosts} {} bind", now.binding.name());
+    let now = format!("with {}, {}", counted(model.hosts, "host"), binds(now.binding));
     let crossings = model.machine.crossings(model.returned);
     match crossings.iter().max_by(|a, b| a.measured_with.cmp(&b.measured_with)) {
         Some(it) => {
             let from = (it.hosts.ceil().max(1.0)) as u32;
-            format!("{now}; from {} on {} bind", counted(from, "host"), it.binds.name())
+            format!("{now}; from {} on, {}", counted(from, "host"), binds(it.binds))
         }
         None => now,
     }
@@ -348,7 +357,7 @@ fn by_binding(mut chart: Chart, points: &[(f64, Bound)]) -> Chart {
             let is_drawn = touches(at) || (at > 0 && touches(at - 1));
             (*x, is_drawn.then_some(bound.bytes_per_s))
         }));
-        chart = chart.layer(format!("{} bind", part.name()), color(part), form);
+        chart = chart.layer(binds(part), color(part), form);
     }
     chart
 }
@@ -356,16 +365,22 @@ fn by_binding(mut chart: Chart, points: &[(f64, Bound)]) -> Chart {
 fn hosts_chart(model: &Modelled) -> Chart {
     let x = Axis::new("hosts", Measure::Count);
     let y = Axis::new("read", Measure::BytesPerS);
-    let mut chart = Chart::new("hosts-chart", "Throughput against hosts", x, y)
-        .wide(300)
-        .about("What the storage reads, in the colour of the part that allows no more.");
+    let mut chart = Chart::new("hosts-chart", "Throughput against hosts", x, y).wide(300).about(
+        "What the storage reads, in the colour of the part that allows no more. Before the \
+         crossing each more host brings its rate, after it none.",
+    );
+    let mut points: Vec<(f64, Bound)> =
+        model.points().into_iter().map(|(hosts, it)| (f64::from(hosts), it)).collect();
     let crossings = model.machine.crossings(model.returned);
-    if let Some(first) = crossings.iter().min_by(|a, b| a.hosts.total_cmp(&b.hosts)) {
-        let name = format!("{} bind from {:.2} hosts on", first.binds.name(), first.hosts);
-        chart = chart.band(first.hosts, f64::from(model.hosts_max).max(first.hosts), name);
+    if let Some(last) = crossings.iter().max_by_key(|it| it.measured_with)
+        && last.hosts < f64::from(model.hosts_max)
+        && let Some(storage) = model.machine.storage(model.returned)
+    {
+        points.push((last.hosts, storage));
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let name = format!("from {:.2} hosts on, {}", last.hosts, binds(last.binds));
+        chart = chart.level(storage.bytes_per_s, name);
     }
-    let points = model.points();
-    let points: Vec<(f64, Bound)> = points.iter().map(|(x, it)| (f64::from(*x), *it)).collect();
     by_binding(chart, &points)
 }
 
@@ -374,8 +389,8 @@ fn selectivity_chart(model: &Modelled) -> Chart {
     let y = Axis::new("read", Measure::BytesPerS);
     let title = "Throughput against what is returned";
     let chart = Chart::new("selectivity-chart", title, x, y).wide(300).about(format!(
-        "With {}: where the colour changes, filtering better gains nothing more to the left, and \
-         less of it costs to the right.",
+        "With {}. To the left of the change filtering better gains nothing; to the right what is \
+         returned costs throughput.",
         counted(model.hosts, "host")
     ));
     by_binding(chart, &model.selectivity())
