@@ -1,12 +1,14 @@
 //! `blockstone subset` on a server of MariaDB, started once for all.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use blockstone_testkit::{MariadbServer, Ran, blockstone_binary, require, run};
 use serde_json::Value;
 
-use super::{Place, failed_rules, keeps_to_its_schema, names};
+use super::bad_input::refused;
+use super::{Place, failed_rules, keeps_to_its_schema, names, signal};
 
 const SOURCE: &str = include_str!("subset_mariadb.sql");
 const KEYS: usize = 10;
@@ -173,6 +175,200 @@ fn what_runs_is_there_too(server: &MariadbServer, place: &Place) {
     assert!(again.code == Some(2) && again.stderr.contains("already"), "{again:#?}");
 }
 
+fn the_options_say_which_rows_are_taken(server: &MariadbServer, place: &Place) {
+    let from = server.address("source");
+    let keys = place.file("keys.toml");
+    let key = "[[key]]\ntable = \"visit\"\ncolumns = [\"customer\"]\n\
+               references = \"customer\"\nreferenced = [\"id\"]\n";
+    std::fs::write(&keys, key).unwrap();
+    let plan = |more: &[&str]| {
+        let ran = subset(&[&["--from", &from, "--dry-run", "--json"], more].concat());
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+        ran.json()
+    };
+    let whole = plan(&["--whole", "customer"]);
+    assert_eq!((rows(&whole, "customer"), rows(&whole, "country")), (3000, 20));
+    let only = ["--percent", "0", "--where", "visit=id <= 7", "--keys", keys.to_str().unwrap()];
+    let planned = plan(&only);
+    assert_eq!((rows(&planned, "visit"), rows(&planned, "customer")), (7, 7));
+    std::fs::write(&keys, format!("{key}when = {{ column = \"id\", is = \"3\" }}\n")).unwrap();
+    let planned = plan(&only);
+    assert_eq!((rows(&planned, "visit"), rows(&planned, "customer")), (7, 1));
+    let followed = plan(&["--percent", "20", "--stratify"]);
+    let capped = plan(&["--percent", "20", "--stratify", "--cap", "1"]);
+    assert!(rows(&capped, "orders") < rows(&followed, "orders"));
+    let ran = subset(&["--from", &from, "--dry-run", "--where", "visit=nothing > 1"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("condition of --where"), "{ran:#?}");
+}
+
+fn masks_keep_the_keys(server: &MariadbServer, place: &Place) {
+    let from = server.address("source");
+    let dir = place.file("masked");
+    let masks = ["--mask", "customer.id=hash", "--mask", "note=hash", "--mask", "staff.id=hash"];
+    json(&[&["--from", &from][..], &masks, &[dir.to_str().unwrap()]].concat());
+    let loaded = json(&["load", dir.to_str().unwrap(), "--into", &make(server, "masked")]);
+    assert_eq!(orphans(&loaded), 0);
+    assert_eq!(counted_orphans(server, "masked"), (KEYS, 0));
+    let known = "SELECT count(*), count(CASE WHEN id BETWEEN 1 AND 3000 THEN 1 END), \
+                 count(CASE WHEN note LIKE 'tab\there%' THEN 1 END) FROM customer";
+    let counts = ask(server, "masked", known);
+    let (rows, rest) = counts.split_once('\t').unwrap();
+    assert!(rows.parse::<u64>().unwrap() > 90 && rest == "0\t0", "{counts}");
+}
+
+fn tables_sampled_alone_lose_nine_parents_of_ten(server: &MariadbServer) {
+    let from = server.address("source");
+    let document = json(&["--from", &from, "--naive", "--percent", "10"]);
+    assert_eq!(failed_rules(&document), ["orphans"]);
+    let keys = document["keys"].as_array().unwrap();
+    let key = keys.iter().find(|key| key["name"] == "orders_customer").unwrap();
+    let share = key["orphans"].as_f64().unwrap() / key["rows"].as_f64().unwrap();
+    let error = key["orphan_share_standard_error"].as_f64().unwrap();
+    assert!((share - 0.9).abs() < 3.0 * error, "{share} ± {error}");
+}
+
+fn loading(place: &Place, into: &str) -> Child {
+    let mut command = Command::new(blockstone_binary());
+    command.args(["subset", "load"]).arg(place.file("two")).args(["--into", into]);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+fn staged(server: &MariadbServer) -> String {
+    let ask_staged = "SELECT count(*) FROM information_schema.SCHEMATA \
+                      WHERE SCHEMA_NAME LIKE 'blockstone%'";
+    ask(server, "", ask_staged)
+}
+
+fn a_killed_load_leaves_nothing_that_is_seen(server: &MariadbServer, place: &Place) {
+    let into = make(server, "killed");
+    let all = "SELECT (SELECT count(*) FROM information_schema.TABLES \
+               WHERE TABLE_SCHEMA = 'DB') + (SELECT count(*) FROM information_schema.TRIGGERS \
+               WHERE TRIGGER_SCHEMA = 'DB') + (SELECT count(*) FROM information_schema.ROUTINES \
+               WHERE ROUTINE_SCHEMA = 'DB')";
+    let whole = ask(server, "", &all.replace("DB", "source"));
+    for wait_ms in [5, 15, 30, 60, 90, 120, 150, 200, 250, 300] {
+        let mut child = loading(place, &into);
+        std::thread::sleep(Duration::from_millis(wait_ms));
+        child.kill().unwrap();
+        let _ = child.wait().unwrap();
+        // The server ends what it was sent.
+        while ask(server, "", "SELECT IS_FREE_LOCK('blockstone_subset_killed')") != "1" {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let left = ask(server, "", &all.replace("DB", "killed"));
+        assert!(left == "0" || left == whole, "{left} of {whole} after {wait_ms} ms");
+        if left == whole {
+            ask(server, "", "DROP DATABASE killed");
+            make(server, "killed");
+        }
+    }
+    let mut child = loading(place, &into);
+    std::thread::sleep(Duration::from_millis(30));
+    signal(&child, "INT");
+    assert!(matches!(child.wait().unwrap().code(), Some(130 | 0)));
+    assert_eq!(staged(server), "0");
+    ask(server, "", "DROP DATABASE killed; CREATE DATABASE blockstone_subset_killed");
+    make(server, "killed");
+    ask(server, "blockstone_subset_killed", "CREATE TABLE own (n int)");
+    let ran = subset(&["load", place.file("two").to_str().unwrap(), "--into", &into]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("no load made"), "{ran:#?}");
+    ask(server, "", "DROP TABLE blockstone_subset_killed.own");
+    // What an early kill leaves: no tables.
+    json(&["load", place.file("two").to_str().unwrap(), "--into", &into]);
+    assert_eq!(staged(server), "0");
+}
+
+fn a_load_that_fails_is_taken_back(server: &MariadbServer, place: &Place) {
+    let whole = place.file("one");
+    for (file, from, to, why) in [
+        ("data/00009.part.txt", "\n", "\textra\n", "Row 1 was truncated"),
+        ("data/00002.customer.txt", "it's", "its", "Data truncated for column 'mood'"),
+        ("data/00001.country.txt", "C11\t", "C111\t", "rows reference rows that are not there"),
+        ("schema-code.sql", "SIGNAL", "NOTHING", "error in your SQL syntax"),
+    ] {
+        let dir = place.file("damaged");
+        let copied = run(Command::new("cp").arg("-r").arg(&whole).arg(&dir));
+        assert_eq!(copied.code, Some(0));
+        let path = dir.join(file);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{file}");
+        std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
+        let into = make(server, "taken_back");
+        let ran = subset(&["load", dir.to_str().unwrap(), "--into", &into]);
+        assert!(ran.code == Some(2) && ran.stderr.contains(why), "{file}: {ran:#?}");
+        let left = "SELECT count(*) FROM information_schema.TABLES \
+                    WHERE TABLE_SCHEMA = 'taken_back'";
+        assert_eq!(ask(server, "", left), "0", "{file}");
+        assert_eq!(staged(server), "0", "{file}");
+        ask(server, "", "DROP DATABASE taken_back");
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+}
+
+fn a_key_that_the_source_breaks_is_said(server: &MariadbServer, place: &Place) {
+    let from = make(server, "broken");
+    ask(
+        server,
+        "broken",
+        "CREATE TABLE p (id int PRIMARY KEY); CREATE TABLE c (id int PRIMARY KEY, p int, \
+         CONSTRAINT held FOREIGN KEY (p) REFERENCES p (id)); INSERT INTO p VALUES (1), (2); \
+         SET foreign_key_checks = 0; INSERT INTO c VALUES (1, 1), (2, 2), (3, 77)",
+    );
+    let dir = place.file("broken");
+    let ran = subset(&["--from", &from, "--percent", "100", "--json", dir.to_str().unwrap()]);
+    assert_eq!((ran.code, &ran.json()["keys"][0]["orphans"]), (Some(0), &Value::Null));
+    let into = make(server, "broken_too");
+    let ran = subset(&["load", dir.to_str().unwrap(), "--into", &into, "--json"]);
+    assert_eq!((ran.code, &ran.json()["keys"][0]["orphans"]), (Some(3), &Value::from(1)));
+}
+
+fn what_cannot_be_read_is_refused_in_one_line(server: &MariadbServer, place: &Place) {
+    let grant = |table: &String| {
+        let table = quoted(table);
+        ask(server, "source", &format!("GRANT SELECT ON {table} TO reader@'127.0.0.1'"));
+    };
+    ask(server, "", "CREATE USER reader@'127.0.0.1' IDENTIFIED BY 'right'");
+    tables(server, "source").iter().filter(|table| *table != "country").for_each(grant);
+    let from =
+        |password: &str| server.address("source").replace("root@", &format!("reader:{password}@"));
+    let command = |from: &str| {
+        let mut command = Command::new(blockstone_binary());
+        command.args(["subset", "--from", from]).arg(place.file("none"));
+        command
+    };
+    let root = server.address("source");
+    let (server_only, nothing) = (server.address(""), server.address("nothing"));
+    for (from, why) in [
+        (from("wrong"), "password"),
+        (from("right"), "`country`"),
+        (server_only, "names no database"),
+        (nothing, "Unknown database"),
+    ] {
+        let error = refused(place, &mut command(&from));
+        assert!(error.contains(why), "{error}");
+    }
+    ask(server, "source", "GRANT INSERT ON country TO reader@'127.0.0.1'");
+    let error = refused(place, &mut command(&from("right")));
+    assert!(error.contains("may not read `country`"), "{error}");
+    ask(server, "source", "GRANT SELECT ON country TO reader@'127.0.0.1'");
+    let ran = subset(&["--from", &from("right"), "--dry-run"]);
+    assert!(ran.stdout.contains("single tables only"), "{ran:#?}");
+    let error = refused(place, &mut command(&root.replace("mysql:", "oracle:")));
+    assert!(error.contains("not supported"), "{error}");
+    let mut load = Command::new(blockstone_binary());
+    load.args(["subset", "load"]).arg(place.file("one"));
+    let error = refused(place, load.args(["--into", "postgres://nobody@127.0.0.1:1/none"]));
+    assert!(error.contains("those of MariaDB"), "{error}");
+    // The destination.
+    make(server, "elsewhere");
+    ask(server, "", "GRANT ALL ON elsewhere.* TO reader@'127.0.0.1'");
+    let into = from("right").replace("/source", "/elsewhere");
+    let mut load = Command::new(blockstone_binary());
+    load.args(["subset", "load"]).arg(place.file("one"));
+    let error = refused(place, load.args(["--into", &into]));
+    assert!(error.contains("make a database to load into"), "{error}");
+}
+
 #[test]
 fn a_sample_of_mariadb_has_all_that_its_keys_need() {
     require!(Root, Mariadb);
@@ -186,4 +382,11 @@ fn a_sample_of_mariadb_has_all_that_its_keys_need() {
     assert!(made.status.success(), "{made:?}");
     a_subset_is_whole_repeatable_and_grows(&server, &place);
     what_runs_is_there_too(&server, &place);
+    the_options_say_which_rows_are_taken(&server, &place);
+    masks_keep_the_keys(&server, &place);
+    tables_sampled_alone_lose_nine_parents_of_ten(&server);
+    a_killed_load_leaves_nothing_that_is_seen(&server, &place);
+    a_load_that_fails_is_taken_back(&server, &place);
+    a_key_that_the_source_breaks_is_said(&server, &place);
+    what_cannot_be_read_is_refused_in_one_line(&server, &place);
 }

@@ -5,6 +5,7 @@ mod catalogue;
 mod ddl;
 mod export;
 mod load;
+mod packed;
 mod rows;
 mod schema;
 mod staging;
@@ -36,8 +37,7 @@ const SETTINGS: &str = "SET NAMES utf8mb4, SESSION time_zone = '+00:00', sql_mod
     sql_quote_show_create = 1, net_write_timeout = 3600, net_read_timeout = 3600, \
     wait_timeout = 86400, autocommit = 1";
 /// Of one product only.
-const MARIADB_SETTINGS: &str =
-    "SET SESSION max_statement_time = 0, in_predicate_conversion_threshold = 0";
+const MARIADB_SETTINGS: &str = "SET SESSION max_statement_time = 0";
 const MYSQL_SETTINGS: &str = "SET SESSION max_execution_time = 0";
 const ISOLATE: &str = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ";
 const BEGIN: &str = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY";

@@ -6,6 +6,7 @@ use blockstone_subset::{Catalogue, Column, ForeignKey, Table};
 use mysql::prelude::Queryable;
 
 use super::ddl::{self, Declared, Parsed};
+use super::packed::Packed;
 use super::values::Kind;
 use super::{Server, failed, quoted};
 use crate::mariadb::{DENIED, answer};
@@ -13,11 +14,7 @@ use crate::sql::error::{During, SqlError};
 
 const TABLES: &str = include_str!("../../../sql/subset/mariadb/tables.sql");
 const COLUMNS: &str = include_str!("../../../sql/subset/mariadb/columns.sql");
-/// Of a user who may see all tables of the database.
-const SEES_ALL: &str = "SELECT count(*) FROM (
-    SELECT 1 FROM information_schema.USER_PRIVILEGES WHERE PRIVILEGE_TYPE = 'SELECT'
-    UNION ALL SELECT 1 FROM information_schema.SCHEMA_PRIVILEGES
-        WHERE PRIVILEGE_TYPE = 'SELECT' AND DATABASE() LIKE TABLE_SCHEMA) p";
+const PRIVILEGES: &str = include_str!("../../../sql/subset/mariadb/privileges.sql");
 /// Whose rows a snapshot shows as of one moment.
 const TRANSACTIONAL: [&str; 3] = ["InnoDB", "RocksDB", "TokuDB"];
 const LEFT_OUT: &str = "Users, privileges and events are not taken, and of system-versioned tables \
@@ -36,6 +33,8 @@ pub struct KnownTable {
     /// Columns whose default is the next value of a sequence, with that default.
     pub defaults: Vec<(String, String)>,
     pub parsed: Parsed,
+    /// How the columns that identify a row are one number.
+    pub packed: Option<Packed>,
 }
 
 impl KnownTable {
@@ -77,10 +76,19 @@ pub fn read(server: &mut Server) -> Result<(Known, Catalogue, Vec<String>), SqlE
         });
         let parsed = statement(server, &name)?;
         let (kinds, defaults) = (Vec::new(), Vec::new());
-        known.tables.push(KnownTable { name, partitioned, kinds, defaults, parsed });
+        let packed = None;
+        known.tables.push(KnownTable { name, partitioned, kinds, defaults, parsed, packed });
     }
     read_columns(server, &mut known, &mut catalogue)?;
     read_unique(&known, &mut catalogue);
+    for (known, table) in known.tables.iter_mut().zip(&catalogue.tables) {
+        let column = |&at: &usize| {
+            let column = &table.columns[at];
+            (column.name.clone(), known.kinds[at].clone(), column.type_name.clone())
+        };
+        let columns: Vec<_> = table.identity.iter().map(column).collect();
+        known.packed = Packed::find(server, &known.name, &columns)?;
+    }
     read_keys(server, &known, &mut catalogue)?;
     let mut notes = vec![LEFT_OUT.to_owned()];
     if !unsafe_tables.is_empty() {
@@ -90,13 +98,21 @@ pub fn read(server: &mut Server) -> Result<(Known, Catalogue, Vec<String>), SqlE
             unsafe_tables.join(", ")
         ));
     }
-    let sees_all: Option<u64> =
-        answer::first(&mut server.link, SEES_ALL).during("look for privileges")?;
-    if sees_all == Some(0) {
-        let note = "This user may read single tables only: others are not seen, and not taken.";
-        notes.push(note.to_owned());
-    }
+    notes.extend(unseen(server)?.map(str::to_owned));
     Ok((known, catalogue, notes))
+}
+
+/// What this user may not see, so that nothing says that it is missing.
+fn unseen(server: &mut Server) -> Result<impl Iterator<Item = &'static str> + use<>, SqlError> {
+    let known: Option<(u64, u64, u64)> =
+        answer::first(&mut server.link, PRIVILEGES).during("look for privileges")?;
+    let (tables, triggers, routines) = known.unwrap_or_default();
+    let notes = [
+        (tables, "This user may read single tables only: others are not seen, and not taken."),
+        (triggers, "Without the privilege TRIGGER triggers are not seen, and not taken."),
+        (routines, "Without the privilege EXECUTE routines are not seen, and not taken."),
+    ];
+    Ok(notes.into_iter().filter(|(granted, _)| *granted == 0).map(|(_, note)| note))
 }
 
 /// Nobody changes the tables until all is read: each is used in the transaction.

@@ -14,7 +14,7 @@ use crate::subset::manifest::{DATA, DataFile};
 use crate::subset::source::Exported;
 
 /// Rows that are asked for at once.
-const BATCH: usize = 1000;
+const BATCH: usize = 5000;
 const BUFFER_BYTES: usize = 1 << 18;
 /// Of the rows of a table: for more, it is read as a whole and not by its rows' keys.
 const SHARE_BY_KEY: f64 = 0.2;
@@ -173,6 +173,7 @@ impl Written<'_> {
                 };
                 rows.iter().map(number).collect()
             }
+            Locator::Packed(packed, _) => rows.iter().map(|&row| packed.unpack(row)).collect(),
             Locator::Hash(_) => match self.identities(source, &layout, rows)? {
                 Some(values) => values,
                 None => return Ok(false),

@@ -7,20 +7,23 @@ use blockstone_subset::{Row, Scan, ScanKey};
 use mysql::Value;
 use mysql::prelude::Queryable;
 
+use super::packed::Packed;
 use super::values::{Kind, condition};
 use super::{MariadbSource, failed, quoted};
 use crate::sql::error::SqlError;
 
 /// Rows after which the work says how far it is.
 const TELL_ROWS: u64 = 1 << 16;
-/// Conditions in a statement.
-const BATCH: usize = 1000;
+/// Values in a statement.
+const BATCH: usize = 5000;
 
 /// What finds a row again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Locator {
     /// The column that identifies it.
     Number(usize),
+    /// The columns that identify it, together.
+    Packed(Packed, Vec<usize>),
     /// A hash of these columns. Two rows with the same are found when rows are counted.
     Hash(Vec<usize>),
     /// Its place in the order of the table: nothing identifies it.
@@ -78,6 +81,8 @@ impl Layout {
         let places: Vec<usize> = places.collect();
         if known.has_number(identity) {
             layout.locator = Locator::Number(places[0]);
+        } else if let Some(packed) = &known.packed {
+            layout.locator = Locator::Packed(packed.clone(), places);
         } else if !places.is_empty() {
             layout.locator = Locator::Hash(places);
         }
@@ -133,6 +138,7 @@ impl Layout {
                 let signed = text.parse::<i64>().ok().map(i64::cast_unsigned);
                 signed.or_else(|| text.parse().ok())
             }
+            Locator::Packed(packed, places) => packed.pack(places.iter().map(|&at| field(at))),
             Locator::Hash(places) => {
                 let mut hasher = DefaultHasher::new();
                 for &at in places {
@@ -283,15 +289,12 @@ fn literals(mut value: &[u8], kinds: &[&Kind]) -> Option<Vec<String>> {
 
 /// The condition that columns have one of these values.
 pub fn any_of(columns: &[String], values: &[Vec<String>]) -> String {
-    if let [only] = columns {
-        let values: Vec<&str> = values.iter().flatten().map(String::as_str).collect();
-        return format!("{only} IN ({})", values.join(","));
-    }
-    let one = |values: &Vec<String>| {
-        let equal = columns.iter().zip(values).map(|(column, value)| format!("{column}={value}"));
-        format!("({})", equal.collect::<Vec<_>>().join(" AND "))
+    let one = |values: &[String]| match values {
+        [only] => only.clone(),
+        several => format!("({})", several.join(",")),
     };
-    values.iter().map(one).collect::<Vec<_>>().join(" OR ")
+    let values = values.iter().map(|values| one(values)).collect::<Vec<_>>().join(",");
+    format!("{} IN ({values})", one(columns))
 }
 
 /// The rows whose key has one of `values`.

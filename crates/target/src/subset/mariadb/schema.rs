@@ -54,10 +54,14 @@ fn shown(
     columns: &[usize],
 ) -> Result<Vec<String>, SqlError> {
     let what = format!("read the definition of {} {}", kind.to_lowercase(), quoted(name));
-    let grant = format!(
-        "GRANT SHOW VIEW, TRIGGER, EXECUTE ON {}.*, and SELECT ON mysql.proc TO this user",
-        quoted(&server.database)
-    );
+    let database = quoted(&server.database);
+    let grant = match kind {
+        "VIEW" => format!("GRANT SHOW VIEW ON {database}.* TO this user"),
+        "TRIGGER" => format!("GRANT TRIGGER ON {database}.* TO this user"),
+        "SEQUENCE" => format!("GRANT SELECT ON {database}.* TO this user"),
+        _ if server.is_mariadb => "GRANT SELECT ON mysql.proc TO this user".to_owned(),
+        _ => "GRANT SHOW_ROUTINE ON *.* TO this user".to_owned(),
+    };
     let ask = format!("SHOW CREATE {kind} {}", quoted(name));
     let row: Option<Row> = answer::first(&mut server.link, &ask).map_err(failed(&what, &grant))?;
     let text =
