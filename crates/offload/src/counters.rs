@@ -16,6 +16,8 @@ use crate::unit::Unit;
 const BYTES_MAX: f64 = 9e15;
 /// A part may be more than the whole by rounding.
 const ROUNDING: f64 = 1.001;
+/// An instance that carried less than this share of the busiest one only did its own business.
+const TOOK_PART: f64 = 0.01;
 const SHOWN: usize = 60;
 
 /// What a table of counters says of its runs.
@@ -44,11 +46,11 @@ struct Columns {
 
 const NAMES: [(&str, &[&str]); 6] = [
     ("run", &["run", "run_name"]),
-    ("time", &["time", "sample_time", "snap_time"]),
-    ("instance", &["instance", "inst_id", "instance_number"]),
-    ("statistic", &["statistic", "statistic_name", "stat_name", "name"]),
+    ("time", &["time", "sample_time", "snap_time", "timestamp"]),
+    ("instance", &["instance", "inst_id", "instance_number", "instance_id"]),
+    ("statistic", &["statistic", "statistic_name", "stat_name", "name", "statname"]),
     ("value", &["value"]),
-    ("unit", &["unit"]),
+    ("unit", &["unit", "units"]),
 ];
 
 impl Columns {
@@ -294,13 +296,13 @@ fn ledger(run: &str, snapshots: &[(Time, Snapshot)]) -> Result<Ledger, CountersE
     let ((begin, first), (end, last)) = (&snapshots[0], &snapshots[snapshots.len() - 1]);
     let wire = normal(WIRE);
     let mut totals: BTreeMap<String, f64> = BTreeMap::new();
-    let mut hosts = 0;
+    let mut carried: Vec<f64> = Vec::new();
     for (instance, counters) in &first.instances {
         for (statistic, from) in counters {
             let to = last.instances.get(instance).and_then(|it| it.get(statistic));
             let grown = to.map_or(0.0, |to| to.value - from.value);
             *totals.entry(statistic.clone()).or_default() += grown;
-            hosts += u32::from(*statistic == wire && grown > 0.0);
+            carried.extend(Some(grown).filter(|_| *statistic == wire));
         }
     }
     let missing = [READ, ELIGIBLE, WIRE].into_iter().filter(|it| !totals.contains_key(&normal(it)));
@@ -313,7 +315,9 @@ fn ledger(run: &str, snapshots: &[(Time, Snapshot)]) -> Result<Ledger, CountersE
         ledger.ok_or_else(|| CountersError::TooLarge { run: short(run), what: READ })?;
     let is_timed = begin.is_timed && end.is_timed;
     ledger.seconds = is_timed.then_some(end.seconds - begin.seconds);
-    ledger.hosts = Some(hosts);
+    let most = carried.iter().copied().fold(0.0, f64::max);
+    let took_part = |bytes: &&f64| **bytes > 0.0 && **bytes >= TOOK_PART * most;
+    ledger.hosts = u32::try_from(carried.iter().filter(took_part).count()).ok();
     check(&ledger)?;
     Ok(ledger)
 }

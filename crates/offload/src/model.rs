@@ -65,7 +65,7 @@ pub struct Shared {
 /// Where one part hands over to another as hosts are added.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Crossing {
-    /// With the rate of a host among so many.
+    /// With the rate that one of this many hosts has.
     pub measured_with: u32,
     /// At which the hosts could take as much as the part gives.
     pub hosts: f64,
@@ -89,7 +89,7 @@ pub struct Gain {
 }
 
 impl Machine {
-    /// What one of so many hosts consumes: between two numbers that are known, linear; beyond them,
+    /// What one of `hosts` hosts consumes: between two numbers that are known, linear; beyond them,
     /// the nearest.
     pub fn consume_rate(&self, hosts: f64) -> Option<f64> {
         let first = self.consume.first()?;
@@ -103,7 +103,7 @@ impl Machine {
         Some(below.bytes_per_s + part * (above.bytes_per_s - below.bytes_per_s))
     }
 
-    /// What each part allows with so many hosts, if the fraction `returned` of what is read crosses
+    /// What each part allows with `hosts` hosts, if the fraction `returned` of what is read crosses
     /// the wire.
     pub fn limits(&self, hosts: f64, returned: f64) -> Vec<Bound> {
         let cells = f64::from(self.cells);

@@ -114,6 +114,14 @@ fn instances_that_changed_places_are_assigned_by_selectivity() {
 }
 
 #[test]
+fn instances_that_only_did_their_own_business_are_no_hosts() {
+    let before = [[0.0; 3], [0.0; 3], [0.0; 3]];
+    let after = [[1000.0, 1000.0, 900.0], [9.0, 0.0, 8.0], [1000.0, 1000.0, 910.0]];
+    let read = counters::read(&listed(&before, &after), Unit::Bytes).unwrap();
+    assert_eq!(read.ledgers[0].hosts, Some(2));
+}
+
+#[test]
 fn a_restart_is_not_taken_for_another_order() {
     // Whatever row continues it, a counter falls.
     let before = [[100.0, 100.0, 50.0], [100.0, 100.0, 50.0]];

@@ -212,6 +212,13 @@ pub fn remarks(ledgers: &[Ledger]) -> Vec<String> {
             ),
             Copies::Unknown(why) => format!("copies of writes are unknown: {why}"),
         });
+        if ledger.eligible_bytes.is_none() {
+            remark(
+                "eligible bytes are not counted: what was saved is unknown; reports as text cut \
+                 the names of such counters, HTML has them"
+                    .to_owned(),
+            );
+        }
         if ledger.is_returned_all_wire {
             remark(
                 "bytes returned are not counted by themselves; all bytes of the wire take their \

@@ -13,7 +13,7 @@ use super::words::{digits, gib};
 
 const SECOND_NS: f64 = 1e9;
 const GB: f64 = 1e9;
-/// Above so many runs each is compared with the slowest only.
+/// Where there are more runs, each is compared with the slowest only.
 const PAIRS_OF_RUNS_MAX: usize = 6;
 /// Runs whose bytes are this near did the same.
 const ALIKE: f64 = 0.05;
@@ -21,7 +21,7 @@ const ALIKE: f64 = 0.05;
 const LEDGER: &[Heading] = &[
     text("run", "run", "The run."),
     text("line", "bytes", "What the bytes are, from the plan to the client."),
-    bytes("bytes", "", "As many."),
+    bytes("bytes", "", "Their number."),
     share("share", "of the first", "Share of the first line of the run."),
 ];
 

@@ -24,14 +24,14 @@ const SCREEN_ROWS: usize = 24;
 
 const PARTS: &[Heading] = &[
     text("part", "part", "A part that may bind."),
-    level("count", "count", Measure::Count, "As many there are."),
+    level("count", "count", Measure::Count, "Their number."),
     flow("each_bytes_per_s", "each", "What one of them does."),
     flow("read_bytes_per_s", "read/s", "What all of them allow, in bytes that the storage reads."),
     text("exact", "exact", "What one of them does, with five digits."),
 ];
 
 const POINTS: &[Heading] = &[
-    count("hosts", "hosts", "As many hosts."),
+    count("hosts", "hosts", "Number of hosts."),
     flow("throughput_bytes_per_s", "read/s", "Bytes that the storage reads."),
     flow("wire_bytes_per_s", "wire/s", "Those of them that cross the wire."),
     text("binding", "binds", "The part that allows no more."),
@@ -39,7 +39,7 @@ const POINTS: &[Heading] = &[
 ];
 
 const CROSSINGS: &[Heading] = &[
-    count("measured_with", "rate of", "With the rate of a host among so many."),
+    count("measured_with", "rate of", "With the rate that one of this many hosts has."),
     text("hosts", "crossing", "Hosts that could take what the storage gives."),
     count("hosts_whole", "hosts", "The next whole number."),
     text("binding", "then binds", "The part that binds from there on."),
@@ -98,7 +98,7 @@ struct PointKeys {
 
 #[derive(Serialize, JsonSchema)]
 struct CrossingKeys {
-    /// With the rate of a host among so many.
+    /// With the rate that one of this many hosts has.
     measured_with: u32,
     hosts: f64,
     /// The part that binds from there on.
