@@ -9,7 +9,7 @@ use crate::error::TestkitError;
 use crate::file::ScratchDir;
 use crate::postgres_server::free_port;
 
-const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
+const ANSWERS_WITHIN: Duration = Duration::from_mins(1);
 /// A port that was free may have been given to another program before the server asks for it.
 const PORTS_TRIED: u32 = 5;
 

@@ -19,6 +19,7 @@ Examples:
   blockstone subset --from postgres://me@host/shop sample        write it into a directory
   blockstone subset load sample --into postgres://me@localhost/test
   blockstone subset --from postgres://me@host/shop --percent 5 --into postgres://me@localhost/test
+  blockstone subset --from mysql://me@host/shop --into mysql://me@localhost/test
   blockstone subset --from … --whole countries --where 'orders=placed > date ''2026-01-01''' sample
   blockstone subset --from … --mask customer.id=hash --mask email=fake sample
   blockstone subset --from … --stratify --cap 100 sample         children follow their parents
@@ -27,7 +28,8 @@ Examples:
 pub struct SubsetArgs {
     #[command(subcommand)]
     pub verb: Option<SubsetVerb>,
-    /// The database to take rows from, which is only read: `postgres://user@host/db`
+    /// The database to take rows from, which is only read: `postgres://user@host/db` or
+    /// `mysql://user@host/db`
     #[arg(long, value_name = "ADDRESS", required = true)]
     pub from: Option<String>,
     /// The directory to write, new or empty
@@ -42,7 +44,7 @@ pub struct SubsetArgs {
     pub choice: ChoiceArgs,
     #[command(flatten)]
     pub mask: MaskArgs,
-    /// Connections that read the rows of the subset at once
+    /// Connections that read the rows of the subset at once; one with MariaDB
     #[arg(long, value_name = "N", default_value_t = 4)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=64))]
     pub readers: u16,

@@ -207,9 +207,9 @@ fn read_unique(known: &Known, catalogue: &mut Catalogue) {
 fn read_keys(server: &Server, known: &Known, catalogue: &mut Catalogue) -> Result<(), SqlError> {
     for table in 0..known.tables.len() {
         for key in &known.tables[table].parsed.keys {
-            let references = parent(server, known, table, key)?;
+            let other = parent(server, known, table, key)?;
             let columns = positions(&catalogue.tables[table], &key.columns);
-            let sides = columns.zip(positions(&catalogue.tables[references], &key.referenced));
+            let sides = columns.zip(positions(&catalogue.tables[other], &key.referenced));
             let Some((columns, referenced)) = sides else {
                 return Err(SqlError::unsuitable(
                     &server.address.name,
@@ -221,7 +221,7 @@ fn read_keys(server: &Server, known: &Known, catalogue: &mut Catalogue) -> Resul
                 name: key.name.clone(),
                 table,
                 columns,
-                references,
+                references: other,
                 referenced,
                 is_virtual: false,
                 // Who sets foreign_key_checks to 0 may have written anything.

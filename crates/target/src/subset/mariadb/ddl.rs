@@ -65,7 +65,7 @@ fn pieces(text: &str) -> impl Iterator<Item = (usize, &str)> {
 /// Reads words and names.
 struct Reader<'a>(&'a str);
 
-impl<'a> Reader<'a> {
+impl Reader<'_> {
     fn space(&mut self) {
         self.0 = self.0.trim_start();
     }

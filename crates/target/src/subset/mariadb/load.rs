@@ -23,6 +23,8 @@ use crate::subset::source::{KeyProof, Loaded, Step, Tell};
 const ORPHANS: &str = include_str!("../../../sql/subset/mariadb/orphans.sql");
 const SCHEMA_MAX: u64 = 1 << 30;
 const BUFFER_BYTES: usize = 1 << 16;
+const CLEAN_UP_AFTER: [Duration; 3] =
+    [Duration::ZERO, Duration::from_millis(500), Duration::from_secs(3)];
 const LOOK: Duration = Duration::from_millis(20);
 /// Rows are those of the source, in any order, whatever rules hold for new ones; but a value that
 /// does not fit is an error.
@@ -55,13 +57,25 @@ pub fn load(
         Err(error) => {
             // Its connection may be in the middle of a file.
             drop(loading.server);
-            let removed = Server::open(address).and_then(|mut it| staging::remove(&mut it));
-            Err(match removed {
+            Err(match clean_up(address) {
                 Ok(()) => error,
                 Err(left) => left_over(&error, &left),
             })
         }
     }
+}
+
+/// Removes what was loaded. A server whose disk is full frees some space first.
+fn clean_up(address: &str) -> Result<(), SqlError> {
+    let mut removed = Ok(());
+    for wait in CLEAN_UP_AFTER {
+        thread::sleep(wait);
+        removed = Server::open(address).and_then(|mut it| staging::remove(&mut it));
+        if removed.is_ok() {
+            break;
+        }
+    }
+    removed
 }
 
 /// An error after which what was loaded could not be removed.

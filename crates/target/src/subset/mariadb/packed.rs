@@ -38,7 +38,8 @@ impl Field {
 pub struct Packed(Vec<Field>);
 
 impl Packed {
-    /// For these columns, by name, kind and type; none where they are no whole numbers, or too large.
+    /// For these columns, by name, kind and type; none where they are no whole numbers, or too
+    /// large.
     pub fn find(
         server: &mut Server,
         table: &str,

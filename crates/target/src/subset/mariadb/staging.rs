@@ -27,9 +27,9 @@ pub fn name(database: &str) -> String {
         return format!("{PREFIX}{database}");
     }
     let hash = Sha256::digest(database.as_bytes());
-    let hash: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let hash = hash.iter().take(8).fold(0_u64, |sum, &byte| sum << 8 | u64::from(byte));
     let begin: String = database.chars().take(room - 17).collect();
-    format!("{PREFIX}{begin}_{hash}")
+    format!("{PREFIX}{begin}_{hash:016x}")
 }
 
 /// What this user needs for a load.

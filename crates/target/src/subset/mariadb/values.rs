@@ -96,8 +96,9 @@ impl Kind {
             },
             Self::Bit => format!("({column} + 0)"),
             Self::Decimal { .. } => match own {
-                Self::Integer => format!("({column} + 0)"),
-                Self::Decimal { has_fraction: false } => format!("({column} + 0)"),
+                Self::Integer | Self::Decimal { has_fraction: false } => {
+                    format!("({column} + 0)")
+                }
                 Self::Decimal { has_fraction: true } => decimal(&format!("({column} + 0)")),
                 _ => decimal(&format!("CAST({column} AS DECIMAL(65,30))")),
             },
