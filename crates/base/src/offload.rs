@@ -14,6 +14,8 @@ pub struct OffloadRun {
     /// Eligible, but sent unfiltered because the storage was short of processor time.
     pub balanced_bytes: Option<u64>,
     pub wire_bytes: Option<u64>,
+    /// The same as counted by an interface that nothing else crosses.
+    pub interface_bytes: Option<u64>,
     /// What the link of one host carries.
     pub link_bytes_per_s: Option<f64>,
 }

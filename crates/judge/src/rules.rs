@@ -67,6 +67,7 @@ mod unaccounted_time;
 mod unsafe_commits;
 mod unsteady;
 mod unwritten;
+mod wire_disagrees;
 mod work_unit;
 mod writers_wait;
 mod wrong_unit;

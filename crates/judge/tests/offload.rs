@@ -67,6 +67,17 @@ fn rows_sent_back_by_busy_cells_are_warned_of() {
 }
 
 #[test]
+fn sockets_that_count_other_bytes_than_their_interface_condemn_a_run() {
+    let rule = "wire-disagrees";
+    let over =
+        |interface: u64| OffloadRun { interface_bytes: Some(interface), ..run("a", 1000, 1) };
+    assert_eq!(judged(rule, vec![over(GIB), over(GIB * 1004 / 1000)]).outcome, Outcome::Pass);
+    let failed = judged(rule, vec![over(GIB), over(GIB * 1006 / 1000)]);
+    assert!(failed.condemns() && failed.concerns == ["a"], "{failed:?}");
+    assert_eq!(judged(rule, vec![run("a", 1000, 1)]).outcome, Outcome::Inconclusive);
+}
+
+#[test]
 fn a_run_that_uses_little_of_its_link_waits_for_its_host() {
     let rule = "bound-by-host";
     let filtered = || timed("filtered", 1, 2, 100.0);

@@ -1,4 +1,4 @@
-//! One table in one Parquet file. The only module that knows the Parquet library.
+//! One table of a recording in one Parquet file. Only this module and `plain` know the library.
 //!
 //! Numbers are delta-encoded, texts dictionary-encoded, nothing is compressed: counters that grow
 //! by little each tick need a byte or two that way, and every reader of Parquet understands it.
@@ -422,7 +422,7 @@ fn shielded<T>(decode: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Pa
 }
 
 /// An error of the library, or the operating system's error inside it.
-fn wrap(verb: &'static str, path: &Path, error: ParquetError) -> RecordError {
+pub(crate) fn wrap(verb: &'static str, path: &Path, error: ParquetError) -> RecordError {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {
             Ok(source) => RecordError::Io { verb, path: path.to_owned(), source: *source },

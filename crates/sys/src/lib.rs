@@ -40,6 +40,7 @@ pub mod held;
 pub mod mapped;
 pub mod memory;
 mod mounts;
+pub mod netns;
 pub mod nvme;
 pub mod page_cache;
 pub mod peer;
@@ -55,6 +56,7 @@ pub mod slab;
 #[cfg(feature = "sqlite")]
 pub mod sqlite_vfs;
 pub mod survey;
+pub mod tcp;
 #[cfg(test)]
 mod tree;
 pub mod usage;

@@ -26,6 +26,7 @@
 //! # Ok::<(), blockstone_target::TargetError>(())
 //! ```
 
+pub mod cells;
 pub mod family;
 mod instance;
 pub mod live;

@@ -5,7 +5,7 @@
 //! not as pages lie.
 
 pub mod address;
-mod cluster;
+pub mod cluster;
 mod counters;
 mod session;
 mod tls;

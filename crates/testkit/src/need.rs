@@ -80,6 +80,9 @@ needs! {
     Postgres "postgres" ["postgresql-15"]
     /// Those of other versions: [`crate::POSTGRES_VERSIONS`].
     PostgresVersions "postgres-versions" ["curl", "libarchive-tools"]
+    /// A Python with DuckDB and its extension httpfs, from PyPI: python3, or what the variable
+    /// `BLOCKSTONE_DUCKDB` names.
+    Duckdb "duckdb" []
     /// The programs of a MariaDB server, without the package that starts one.
     Mariadb "mariadb" ["mariadb-server-core", "mariadb-client-core"]
     /// The tool that makes certificates.
@@ -148,6 +151,14 @@ impl Need {
                 from(missing.map_or(Ok(()), |version| {
                     Err(format!("no PostgreSQL {} is installed below /var/tmp", version.major))
                 }))
+            }
+            Self::Duckdb => {
+                let named = std::env::var("BLOCKSTONE_DUCKDB");
+                let python = named.unwrap_or_else(|_| "python3".to_owned());
+                let modules = "import duckdb, duckdb_extension_httpfs";
+                let asked = std::process::Command::new(&python).args(["-c", modules]).output();
+                let has = asked.is_ok_and(|output| output.status.success());
+                given(has, "no Python with duckdb and duckdb-extension-httpfs from PyPI")
             }
             Self::Mariadb => {
                 from(programs(&["mariadbd", "mariadb-install-db", "my_print_defaults"]))

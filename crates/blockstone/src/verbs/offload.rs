@@ -3,6 +3,8 @@
 mod account;
 mod args;
 mod charts;
+mod engines;
+mod generate;
 mod input;
 mod model;
 mod tables;
@@ -31,6 +33,15 @@ pub const VERB: Verb = Verb {
             "offload-model",
             "Throughput against hosts and the part that binds",
         ),
+        Document::of::<engines::report::EnginesDocument>(
+            "offload-run",
+            "What engines read, sent and computed with and without a filter at the storage",
+        ),
+        Document::of::<engines::avoided::AvoidedDocument>(
+            "offload-parquet",
+            "What a reader of Parquet over HTTP fetched and avoided",
+        ),
+        Document::of::<generate::GenerateDocument>("offload-generate", "A table that was written"),
     ],
     ..Verb::PLAIN
 };
@@ -39,5 +50,7 @@ fn run(args: &OffloadArgs, context: &Context) -> Result<Exit> {
     match &args.verb {
         OffloadVerb::Account(args) => account::run(args, context),
         OffloadVerb::Model(args) => model::run(args, context),
+        OffloadVerb::Run(args) => engines::run(args, context),
+        OffloadVerb::Generate(args) => generate::run(args, context),
     }
 }

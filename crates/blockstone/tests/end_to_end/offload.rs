@@ -1,5 +1,6 @@
 //! `blockstone offload`: ledgers of counters and reports, and the balance of a machine.
 
+mod engines;
 mod examples;
 
 use std::fmt::Write as _;

@@ -67,5 +67,6 @@ pub const ALL: &[Rule] = &[
     super::ratio_misleading::RULE,
     super::not_offloaded::RULE,
     super::sent_back::RULE,
+    super::wire_disagrees::RULE,
     super::bound_by_host::RULE,
 ];

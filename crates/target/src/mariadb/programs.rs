@@ -98,7 +98,7 @@ impl Recipe for Programs {
         home.start(command, "a private MariaDB server")
     }
 
-    fn address(home: &Home) -> Address {
+    fn address(&self, home: &Home) -> Address {
         let socket = format!("{}/{SOCKET}", home.short());
         let opts = OptsBuilder::new().user(Some("root")).pass(Some(home.password()));
         Address::private(format!("mariadb:{SCRATCH}"), socket, opts)

@@ -27,6 +27,8 @@ const MORE_CONNECTIONS: u32 = 20;
 pub struct Cluster {
     initdb: PathBuf,
     postgres: PathBuf,
+    /// Where a setting names one: it is part of the socket's name too.
+    port: Option<u16>,
 }
 
 /// The version from which on a cluster can pass by the page cache.
@@ -72,7 +74,9 @@ impl Recipe for Cluster {
     fn find(spec: &TargetSpec) -> Result<Self, SqlError> {
         let programs = spec.programs.as_deref();
         let find = |name| scratch::find(name, programs, &PROGRAMS);
-        Ok(Self { initdb: find("initdb")?, postgres: find("postgres")? })
+        let port = spec.settings.iter().rfind(|(name, _)| name == "port");
+        let port = port.and_then(|(_, value)| value.parse().ok());
+        Ok(Self { initdb: find("initdb")?, postgres: find("postgres")?, port })
     }
 
     fn program(&self) -> &Path {
@@ -103,11 +107,14 @@ impl Recipe for Cluster {
         home.start(command, "a private cluster")
     }
 
-    fn address(home: &Home) -> Address {
+    fn address(&self, home: &Home) -> Address {
         let mut config = Config::new();
         config.host_path(home.short()).user(NAME).password(home.password());
         config.dbname("postgres").application_name("blockstone");
         config.ssl_mode(SslMode::Disable);
+        if let Some(port) = self.port {
+            config.port(port);
+        }
         let name = format!("postgres:{SCRATCH}");
         let tls = Connector(None);
         Address { name, config, local: true, tls, plain_will_do: false, unread: None }

@@ -38,7 +38,7 @@ pub trait Recipe: Sized {
     /// Makes what it needs in its home, and starts it.
     fn start(&self, spec: &TargetSpec, home: &Home) -> Result<Server, SqlError>;
 
-    fn address(home: &Home) -> Self::Address;
+    fn address(&self, home: &Home) -> Self::Address;
 }
 
 impl<A: ServerAddress> PrivateServer<A> {
@@ -51,7 +51,7 @@ impl<A: ServerAddress> PrivateServer<A> {
         let started = recipe.start(spec, &home).and_then(|mut server| {
             let join = |pid| page_cache.as_ref().map_or(Ok(()), |bound| bound.add(pid));
             join(server.pid())?;
-            let address = R::address(&home);
+            let address = recipe.address(&home);
             server.wait_for(|| Ok(address.connect().ok().map(drop)))?;
             // It may have been faster.
             for child in account::children(Path::new("/"), server.pid()) {
@@ -71,6 +71,11 @@ impl<A: ServerAddress> PrivateServer<A> {
 
     pub fn pid(&self) -> u32 {
         self.server.pid()
+    }
+
+    /// Whether it has not ended yet.
+    pub fn is_running(&mut self) -> bool {
+        self.server.is_running()
     }
 
     pub fn explained(&self, error: SqlError) -> SqlError {

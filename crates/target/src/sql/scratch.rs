@@ -154,6 +154,10 @@ impl Server {
         self.child.id()
     }
 
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
     /// Waits until `ready` gives something. Fails when the server ends or takes too long, with what
     /// its log says.
     pub fn wait_for<T>(

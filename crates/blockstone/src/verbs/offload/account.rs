@@ -77,6 +77,7 @@ pub fn findings(ledgers: &[Ledger], link_bytes_per_s: Option<f64>) -> OffloadFin
         balanced_bytes: ledger.balanced_bytes,
         wire_bytes: ledger.wire_bytes,
         link_bytes_per_s,
+        ..OffloadRun::default()
     };
     OffloadFindings { runs: ledgers.iter().map(run).collect() }
 }

@@ -6,6 +6,9 @@ use std::str::FromStr;
 use blockstone_offload::Unit;
 use clap::{Args, Subcommand, ValueHint};
 
+pub use super::engines::args::RunArgs;
+pub use super::generate::GenerateArgs;
+
 use crate::choice::{Choice, one_of};
 
 /// Arguments of `offload`.
@@ -15,6 +18,7 @@ Examples:
   blockstone offload account awr.html                 from a report of a database
   blockstone offload account counters.csv --unit GiB  from counters before and after runs
   blockstone offload model --fit counters.csv --unit GiB --cells 6
+  blockstone offload run --cells 1,2,4 /data          PostgreSQL cells, started for this
   blockstone offload model --cells 6 --scan-rate 1GB --consume-rate 350MB --returned 94%")]
 pub struct OffloadArgs {
     /// What to do
@@ -29,6 +33,10 @@ pub enum OffloadVerb {
     Account(AccountArgs),
     /// Show which part binds, against the number of hosts and against what the storage returns
     Model(Box<ModelArgs>),
+    /// Measure it: start engines, ask them with and without a filter at the storage, and count
+    Run(Box<RunArgs>),
+    /// Write the table of card transactions that `run` measures
+    Generate(GenerateArgs),
 }
 
 /// Arguments of `offload account`.

@@ -1,0 +1,50 @@
+//! Runs of cells, as ledgers.
+
+use blockstone_offload::Ledger;
+use blockstone_pushdown::cells::{Query, Ran};
+
+pub const BLOCK: u64 = 8192;
+pub const SECOND_NS: f64 = 1e9;
+
+pub fn name(ran: &Ran) -> String {
+    let cells = if ran.cells == 1 { "1 cell".to_owned() } else { format!("{} cells", ran.cells) };
+    format!("{}, {cells}", asked(ran))
+}
+
+pub fn asked(ran: &Ran) -> String {
+    match (ran.query, ran.pushdown) {
+        (query, true) => query.name().to_owned(),
+        (query, false) => format!("{} without pushdown", query.name()),
+    }
+}
+
+/// Blocks of the table that the cells looked at, from their shared buffers or not.
+pub fn asked_bytes(ran: &Ran) -> u64 {
+    (ran.moved.buffer_reads + ran.moved.buffer_hits) * BLOCK
+}
+
+/// Whether the cells really got the condition, or all rows were wanted.
+pub fn is_left_to_cells(ran: &Ran) -> bool {
+    ran.pushdown && (ran.query == Query::Full || ran.remote.contains("WHERE"))
+}
+
+pub fn ledger(ran: &Ran) -> Ledger {
+    let moved = &ran.moved;
+    let read = asked_bytes(ran);
+    let (eligible, returned) =
+        if is_left_to_cells(ran) { (read, moved.received_bytes) } else { (0, 0) };
+    let seconds = |ns: Option<u64>| ns.map(|ns| ns as f64 / SECOND_NS);
+    Ledger {
+        name: name(ran),
+        seconds: Some(moved.seconds),
+        hosts: Some(1),
+        cells: Some(ran.cells),
+        read_bytes: read,
+        eligible_bytes: Some(eligible),
+        returned_bytes: Some(returned),
+        wire_bytes: Some(moved.wire_bytes),
+        host_cpu_s: seconds(moved.host_cpu_ns),
+        cell_cpu_s: seconds(moved.cell_cpu_ns),
+        ..Ledger::default()
+    }
+}

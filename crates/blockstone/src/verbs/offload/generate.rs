@@ -1,0 +1,265 @@
+//! `blockstone offload generate`: the table of card transactions, at any scale.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use blockstone_base::row;
+use blockstone_base::table::{Heading, Table, text};
+use blockstone_base::units::Bytes;
+use blockstone_pushdown::cards::{COLUMNS, Cards, OWN, OWN_SHARE, ROW_BYTES, TABLE};
+use blockstone_report::render::json;
+use blockstone_report::{Headline, Report, Section};
+use blockstone_sys::survey;
+use clap::{Args, ValueHint};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::choice::{Choice, one_of};
+use crate::exit::Exit;
+use crate::finish::{create_named, finish};
+use crate::progress::Progress;
+use crate::verb::Context;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+const CHUNK: usize = 1 << 20;
+/// The longest line of a row.
+const LINE_BYTES: u64 = 120;
+
+/// Arguments of `offload generate`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  blockstone offload generate --scale 1G cards.csv
+  blockstone offload generate --format copy - | psql -c 'COPY all_card_trans FROM stdin'
+  blockstone offload generate --schema                the statement that makes the table")]
+pub struct GenerateArgs {
+    /// The file to write, new or empty; `-` is standard output
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(required_unless_present = "schema")]
+    pub file: Option<PathBuf>,
+    #[command(flatten)]
+    pub cards: CardsArgs,
+    /// How rows are written
+    #[arg(long, value_parser = one_of(FORMATS), default_value = "csv")]
+    pub format: Format,
+    /// Only print the statement that makes the table
+    #[arg(long, conflicts_with = "file")]
+    pub schema: bool,
+}
+
+/// The table of card transactions.
+#[derive(Args, Debug)]
+pub struct CardsArgs {
+    /// Size of the table as Oracle stores it, at 83.4 bytes a row
+    #[arg(long, value_name = "SIZE", default_value = "128M")]
+    pub scale: Bytes,
+    /// The same seed gives the same rows
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Csv,
+    Copy,
+}
+
+const FORMATS: [Choice<Format>; 2] = [
+    ("csv", "with a first line of column names", Format::Csv),
+    ("copy", "as PostgreSQL's COPY takes it, tabs between columns", Format::Copy),
+];
+
+/// Keys of the JSON document.
+#[derive(Serialize, JsonSchema)]
+pub struct GenerateDocument {
+    tool_version: &'static str,
+    file: String,
+    rows: u64,
+    /// Rows with an own card, which the filter of `offload run` takes.
+    own_rows: u64,
+    bytes: u64,
+    seed: u64,
+}
+
+impl CardsArgs {
+    /// Refuses a table without rows, or with more than positions are counted for.
+    pub fn cards(&self) -> Result<Cards> {
+        let least = ROW_BYTES as u64 + 1;
+        if !(least..1 << 50).contains(&self.scale.get()) {
+            bail!(
+                "make a table of {}: it must have a row, and less than 1 PiB\nhint: --scale 128M",
+                self.scale
+            );
+        }
+        Ok(Cards::of_bytes(self.scale.get(), self.seed))
+    }
+}
+
+/// The statement that makes the table, in PostgreSQL's types.
+fn schema() -> String {
+    let column = |column: &blockstone_pushdown::cards::Column| {
+        format!("    {:<15} {:<13} NOT NULL", column.name, column.sql)
+    };
+    let columns: Vec<String> = COLUMNS.iter().map(column).collect();
+    format!("CREATE TABLE {TABLE} (\n{}\n);\n", columns.join(",\n"))
+}
+
+pub fn run(args: &GenerateArgs, context: &Context) -> Result<Exit> {
+    let Some(file) = &args.file else {
+        if let Some(option) = context.global.asks_for_report() {
+            bail!("print the schema: {option} has no effect\nhint: omit it");
+        }
+        context.printer.answer(&schema())?;
+        return Ok(Exit::Done);
+    };
+    let cards = args.cards.cards()?;
+    let piped = file == Path::new("-");
+    if let Some(option) = context.global.asks_for_report().filter(|_| piped) {
+        bail!("write rows to standard output: {option} writes there too\nhint: name a file");
+    }
+    let mut bar = Progress::start(context.printer)?;
+    let written = if piped {
+        write(&mut io::stdout().lock(), &cards, args.format, &mut bar)
+    } else {
+        refuse_full(file, &cards)?;
+        to_file(file, &cards, args.format, &mut bar)
+    };
+    bar.finish();
+    let Some(bytes) = written? else {
+        context.printer.note("interrupted: the file is incomplete and was removed");
+        return Ok(Exit::Interrupted);
+    };
+    if piped { Ok(Exit::Done) } else { finish(&report(file, &cards, bytes, args), context) }
+}
+
+/// The file must be new or empty, and its file system must have room.
+fn refuse_full(file: &Path, cards: &Cards) -> Result<()> {
+    if std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.len() > 0) {
+        bail!("write {}: it is not empty\nhint: name a new file", file.display());
+    }
+    let dir = match file.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
+        _ => Path::new("."),
+    };
+    let found = survey::target(Path::new("/"), dir)?;
+    let asked = cards.rows().saturating_mul(LINE_BYTES);
+    if found.free_bytes < asked && !file.exists() {
+        bail!(
+            "write {}: up to {} are needed, and {} are free\nhint: a smaller --scale, or another \
+             file system",
+            file.display(),
+            Bytes(asked),
+            Bytes(found.free_bytes)
+        );
+    }
+    Ok(())
+}
+
+fn to_file(file: &Path, cards: &Cards, format: Format, bar: &mut Progress) -> Result<Option<u64>> {
+    let named = || format!("write {}", file.display());
+    let hint = "\nhint: free some space, or name another file";
+    let mut out: BufWriter<File> =
+        BufWriter::new(create_named(file).with_context(|| format!("{}{hint}", named()))?);
+    let written = write(&mut out, cards, format, bar);
+    let flushed = out.flush();
+    match (written, flushed) {
+        (Ok(Some(bytes)), Ok(())) => Ok(Some(bytes)),
+        (Ok(None), _) => {
+            remove(file);
+            Ok(None)
+        }
+        (written, flushed) => {
+            remove(file);
+            let error = written.err().or(flushed.err().map(Into::into));
+            Err(error.unwrap_or_else(|| anyhow::anyhow!("it ended early")))
+                .with_context(|| format!("{}{hint}", named()))
+        }
+    }
+}
+
+/// What is incomplete must not be taken for the table. A pipe stays.
+fn remove(file: &Path) {
+    if file.is_file() {
+        let _ = std::fs::remove_file(file);
+    }
+}
+
+/// All rows; none when a signal asked for the end.
+fn write(
+    out: &mut dyn io::Write,
+    cards: &Cards,
+    format: Format,
+    bar: &mut Progress,
+) -> Result<Option<u64>> {
+    let mut chunk = Vec::with_capacity(CHUNK + LINE_BYTES as usize);
+    let mut bytes = 0;
+    let separator = match format {
+        Format::Csv => {
+            let names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
+            chunk.extend(format!("{}\n", names.join(",")).bytes());
+            ','
+        }
+        Format::Copy => '\t',
+    };
+    let mut next = 0;
+    while next < cards.rows() {
+        while chunk.len() < CHUNK && next < cards.rows() {
+            cards.row(next).write(separator, &mut chunk);
+            next += 1;
+        }
+        match out.write_all(&chunk) {
+            // Whoever reads has enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Some(bytes)),
+            written => written?,
+        }
+        bytes += chunk.len() as u64;
+        chunk.clear();
+        if !bar.step(next as f64 / cards.rows() as f64, "rows") {
+            return Ok(None);
+        }
+    }
+    out.flush()?;
+    Ok(Some(bytes))
+}
+
+const COLUMNS_OF_TABLE: &[Heading] = &[
+    text("column", "column", "Its name."),
+    text("oracle", "in the published table", "Its type there."),
+    text("sql", "type", "The type that holds the same here."),
+];
+
+fn report(file: &Path, cards: &Cards, bytes: u64, args: &GenerateArgs) -> Report {
+    let columns = COLUMNS.iter().map(|column| row![column.name, column.oracle, column.sql]);
+    let table = Table::new("columns", "Columns", COLUMNS_OF_TABLE).with(columns);
+    let file = file.display().to_string();
+    let text = format!("{} rows, {}", cards.rows(), Bytes(bytes));
+    let own = format!(
+        "{} rows ({:.5} %) have a card that begins with {}",
+        cards.own(),
+        cards.own() as f64 / cards.rows() as f64 * 100.0,
+        OWN.join(" or ")
+    );
+    let seed = args.cards.seed;
+    Report {
+        verb: "offload-generate".into(),
+        version: 1,
+        tool_version: VERSION.to_owned(),
+        headline: Headline { subject: file.clone(), text, ..Headline::default() },
+        identity: vec![
+            own,
+            format!("seed {seed} · {:.5} % in the published table", OWN_SHARE * 1e2),
+        ],
+        sections: vec![Section::of("columns", table)],
+        document: json::keys(GenerateDocument {
+            tool_version: VERSION,
+            file,
+            rows: cards.rows(),
+            own_rows: cards.own(),
+            bytes,
+            seed,
+        }),
+        ..Report::default()
+    }
+}

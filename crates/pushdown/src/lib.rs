@@ -1,0 +1,20 @@
+//! Storage that filters rows, measured on real engines: what each side reads, sends and computes.
+//!
+//! [`cards`] is the data set: transactions of payment cards, made of seed and position alone.
+//! [`cells`] asks it of PostgreSQL servers that each hold a part. [`parquet`] writes it to files,
+//! [`range`] serves these over HTTP and counts, and [`duckdb`] reads them there: that is avoidance
+//! by the reader, not a filter at the storage.
+//!
+//! ```
+//! use blockstone_pushdown::cards::Cards;
+//!
+//! let cards = Cards::of_bytes(1 << 20, 7);
+//! let own = (0..cards.rows()).filter(|at| cards.row(*at).is_own()).count() as u64;
+//! assert_eq!(own, cards.own());
+//! ```
+
+pub mod cards;
+pub mod cells;
+pub mod duckdb;
+pub mod parquet;
+pub mod range;

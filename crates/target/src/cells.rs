@@ -1,0 +1,405 @@
+//! PostgreSQL servers that each hold a part of a table, the cells, and one that joins them with
+//! `postgres_fdw`, the host: all private, started for a measurement and gone with it.
+//!
+//! A statement is sent to the host, whose backend asks those of the cells over TCP. What each of
+//! these processes and connections took for it is read before and after, while all are idle: the
+//! connections stay open in between.
+
+mod counted;
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use blockstone_base::units::Bytes;
+use blockstone_sys::{netns, process, tcp};
+use postgres::{Client, SimpleQueryMessage};
+
+pub use counted::{Counted, Ends, Moved};
+
+use crate::postgres::address::Address;
+use crate::postgres::cluster::Cluster;
+use crate::postgres::views::value;
+use crate::spec::{Place, TargetSpec};
+use crate::sql::error::{During, SqlError};
+use crate::sql::host::ServerAddress;
+use crate::sql::private::PrivateServer;
+
+/// Rows that the host asks a cell for at a time; the server's own default is 100.
+const FETCH: u32 = 10_000;
+/// The first port, where no other program can have it.
+const PORT: u16 = 54_321;
+/// A backend reports what it counted at most once in a second.
+const STATISTICS: Duration = Duration::from_millis(1_100);
+const LOOK: Duration = Duration::from_millis(10);
+/// The release whose foreign scans can run at the same time.
+const ASYNC_SINCE: u32 = 14;
+
+/// The same for cells and host: one process a session, and nothing that works by itself.
+const SETTINGS: &[(&str, &str)] = &[
+    ("fsync", "off"),
+    ("full_page_writes", "off"),
+    ("wal_level", "minimal"),
+    ("max_wal_senders", "0"),
+    ("max_wal_size", "1GB"),
+    ("checkpoint_timeout", "1h"),
+    ("autovacuum", "off"),
+    ("jit", "off"),
+    ("max_parallel_workers_per_gather", "0"),
+    ("synchronize_seqscans", "off"),
+];
+
+/// These servers have no users but this program.
+const NAMES: &str = "SET search_path = public; SET client_min_messages = error";
+
+#[derive(Clone, Debug)]
+pub struct CellsSpec {
+    /// A directory that does not exist yet, of the host and of each cell.
+    pub places: Vec<PathBuf>,
+    /// Where the programs are; none looks in the usual places.
+    pub programs: Option<PathBuf>,
+    /// Settings of all servers, after those that this module needs.
+    pub settings: Vec<(String, String)>,
+    /// Shared buffers of each server.
+    pub cache: Bytes,
+    /// Whether the calling thread is in a network namespace of its own.
+    pub apart: bool,
+}
+
+/// A host and its cells. Dropping it ends them and removes their directories.
+#[derive(Debug)]
+pub struct Cells {
+    cells: Vec<Server>,
+    host: Server,
+    version: u32,
+    release: String,
+    apart: bool,
+}
+
+struct Server {
+    link: Client,
+    server: PrivateServer<Address>,
+    port: u16,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("port", &self.port).finish_non_exhaustive()
+    }
+}
+
+/// A session of the host that has a connection to each of its cells.
+pub struct Session<'a> {
+    cells: &'a mut [Server],
+    host: &'a mut Server,
+    link: Client,
+    /// Processes: of the host, then of each cell.
+    backends: Vec<u32>,
+    apart: bool,
+}
+
+/// What is to be asked before each longer step; false ends the work.
+pub type GoOn<'a> = dyn FnMut(&str) -> bool + 'a;
+
+/// Rows of a cell as COPY takes them; each call fills the buffer, and breaks after the last.
+pub type Rows<'a> = dyn FnMut(&mut Vec<u8>) -> ControlFlow<bool> + 'a;
+
+impl Cells {
+    /// Starts them all. Fails when a program is missing, or `go_on` says no; then nothing is left.
+    pub fn start(spec: &CellsSpec, go_on: &mut GoOn<'_>) -> Result<Self, SqlError> {
+        let mut servers = Vec::new();
+        for (at, place) in spec.places.iter().enumerate() {
+            if !go_on(&format!("server {} of {}", at + 1, spec.places.len())) {
+                return Err(SqlError::Interrupted);
+            }
+            servers.push(Server::start(spec, place, at)?);
+        }
+        let mut host = servers.remove(0);
+        const ASK: &str = "SELECT current_setting('server_version_num')::int / 10000, \
+                           current_setting('server_version')";
+        let row = host.link.query_one(ASK, &[]).during("query its version")?;
+        let version = u32::try_from(value::<i32>(&row, 0)?).unwrap_or(0);
+        let release = value(&row, 1)?;
+        host.link.batch_execute("CREATE EXTENSION postgres_fdw").map_err(|error| {
+            let why = crate::sql::error::DriverError::said(&error);
+            let hint = "install PostgreSQL's contrib modules, or name other programs with --pg-bin";
+            SqlError::unsuitable("the host", why, hint)
+        })?;
+        for (at, cell) in servers.iter().enumerate() {
+            let text = cell.foreign_server(at + 1, version);
+            host.link.batch_execute(&text).during(&format!("name cell {} to the host", at + 1))?;
+        }
+        Ok(Self { cells: servers, host, version, release, apart: spec.apart })
+    }
+
+    /// As the server names it: `15.14 (Debian 15.14-0+deb12u1)`.
+    pub fn release(&self) -> &str {
+        &self.release
+    }
+
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// The process of each cell's server, whose death ends it.
+    pub fn pids(&self) -> Vec<u32> {
+        self.cells.iter().map(|cell| cell.server.pid()).collect()
+    }
+
+    /// Has statements done on cell `at`, counted from zero.
+    pub fn on_cell(&mut self, at: usize, text: &str) -> Result<(), SqlError> {
+        self.cells[at].link.batch_execute(text).during(&format!("prepare cell {}", at + 1))
+    }
+
+    pub fn on_host(&mut self, text: &str) -> Result<(), SqlError> {
+        self.host.link.batch_execute(text).during("prepare the host")
+    }
+
+    /// Makes a table of cell `at` anew and fills it, without a log of its own; gives its rows and
+    /// the bytes of its file. `create` is the statement without what follows the table's name.
+    pub fn fill(
+        &mut self,
+        at: usize,
+        (table, columns): (&str, &str),
+        rows: &mut Rows<'_>,
+    ) -> Result<(u64, u64), SqlError> {
+        let cell = &mut self.cells[at];
+        let what = format!("load cell {}", at + 1);
+        let failed = |error: postgres::Error| SqlError::statement(&what, &error);
+        let make = format!("DROP TABLE IF EXISTS {table}; CHECKPOINT");
+        cell.link.batch_execute(&make).map_err(failed)?;
+        let mut load = cell.link.transaction().map_err(failed)?;
+        load.batch_execute(&format!("CREATE TABLE {table} ({columns})")).map_err(failed)?;
+        let loaded = {
+            use std::io::Write as _;
+            let mut writer = load.copy_in(&format!("COPY {table} FROM STDIN")).map_err(failed)?;
+            let mut chunk = Vec::new();
+            loop {
+                chunk.clear();
+                let flow = rows(&mut chunk);
+                writer.write_all(&chunk).map_err(|error| SqlError::Statement {
+                    what: what.clone(),
+                    why: error.to_string(),
+                    hint: crate::sql::error::FREE_SPACE.to_owned(),
+                })?;
+                match flow {
+                    ControlFlow::Continue(()) => {}
+                    ControlFlow::Break(true) => break writer.finish().map_err(failed)?,
+                    ControlFlow::Break(false) => return Err(SqlError::Interrupted),
+                }
+            }
+        };
+        load.commit().map_err(failed)?;
+        let settle = format!("VACUUM (FREEZE, ANALYZE) {table}; CHECKPOINT");
+        for statement in settle.split("; ") {
+            cell.link.batch_execute(statement).map_err(failed)?;
+        }
+        let ask = "SELECT pg_relation_size($1::text::regclass)";
+        let row = cell.link.query_one(ask, &[&table]).map_err(failed)?;
+        Ok((loaded, value::<i64>(&row, 0)? as u64))
+    }
+
+    /// A session of the host with connections to its first `cells` cells, each of which has the
+    /// foreign table `cell_1` and so on.
+    pub fn session(&mut self, cells: usize) -> Result<Session<'_>, SqlError> {
+        let mut link = self.host.server.address.connect()?;
+        let mut backends = vec![backend(&mut link)?];
+        link.batch_execute(NAMES).during("set up the session")?;
+        let taken = &mut self.cells[..cells];
+        for (at, cell) in taken.iter_mut().enumerate() {
+            let what = format!("connect the host to cell {}", at + 1);
+            let open = format!("SELECT 1 FROM cell_{} LIMIT 1", at + 1);
+            link.query_opt(&open, &[]).during(&what)?;
+            const ASK: &str = "SELECT pid FROM pg_stat_activity WHERE backend_type = \
+                               'client backend' AND pid <> pg_backend_pid() AND \
+                               application_name = 'postgres_fdw' ORDER BY backend_start DESC";
+            let row = cell.link.query(ASK, &[]).during(&what)?;
+            let row = row.first().ok_or_else(|| {
+                SqlError::unsuitable("a cell", "it shows no session of the host", "try again")
+            })?;
+            backends.push(value::<i32>(row, 0)? as u32);
+        }
+        let apart = self.apart;
+        Ok(Session { cells: taken, host: &mut self.host, link, backends, apart })
+    }
+}
+
+impl Server {
+    fn start(spec: &CellsSpec, place: &std::path::Path, at: usize) -> Result<Self, SqlError> {
+        let port = if spec.apart { PORT + at as u16 } else { free_port()? };
+        let setting = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        let mut settings: Vec<(String, String)> = SETTINGS.iter().copied().map(setting).collect();
+        settings.extend(spec.settings.iter().cloned());
+        settings.push(setting(("listen_addresses", "127.0.0.1")));
+        settings.push(setting(("port", &port.to_string())));
+        let name = place.display().to_string();
+        let places = vec![Place { path: place.to_owned(), name, failure_group: None }];
+        let spec = TargetSpec {
+            places,
+            settings,
+            programs: spec.programs.clone(),
+            cache: spec.cache,
+            ..TargetSpec::default()
+        };
+        let server = PrivateServer::make::<Cluster>(&spec)?;
+        let mut link = server.address.connect()?;
+        link.batch_execute(NAMES).during("set up the session")?;
+        Ok(Self { link, server, port })
+    }
+
+    /// What makes it known to the host as `cell_N`.
+    fn foreign_server(&self, number: usize, version: u32) -> String {
+        let password = self.server.address.config.get_password().unwrap_or_default();
+        let password = String::from_utf8_lossy(password);
+        let at_once = if version < ASYNC_SINCE { "" } else { ", async_capable 'true'" };
+        format!(
+            "CREATE SERVER cell_{number} FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host \
+             '127.0.0.1', port '{}', dbname 'postgres', sslmode 'disable', gssencmode 'disable', \
+             fetch_size '{FETCH}'{at_once}); CREATE USER MAPPING FOR CURRENT_USER SERVER \
+             cell_{number} OPTIONS (user 'blockstone', password '{password}')",
+            self.port
+        )
+    }
+}
+
+impl Session<'_> {
+    /// The first value of each column that the host answers.
+    pub fn ask(&mut self, text: &str, go_on: &mut dyn FnMut() -> bool) -> Result<Moved, SqlError> {
+        thread::sleep(STATISTICS);
+        let before = self.look()?;
+        let (answer, seconds) = self.answer(text, go_on)?;
+        let after = self.look()?;
+        Ok(Moved::between(&before, &after, (answer, seconds)))
+    }
+
+    /// How the host executes a statement: one line a step, with what it sends to the cells.
+    pub fn plan(&mut self, text: &str) -> Result<Vec<String>, SqlError> {
+        let explain = format!("EXPLAIN (VERBOSE, COSTS OFF) {text}");
+        let said = self.link.simple_query(&explain).during("explain the statement")?;
+        let line = |message: &SimpleQueryMessage| match message {
+            SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+            _ => None,
+        };
+        Ok(said.iter().filter_map(line).collect())
+    }
+
+    fn answer(
+        &mut self,
+        text: &str,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<(Vec<String>, f64), SqlError> {
+        let (cancel, tls) = (self.link.cancel_token(), self.host.server.address.tls.clone());
+        let link = &mut self.link;
+        let asked = thread::scope(|scope| {
+            let asking = scope.spawn(move || {
+                let began = Instant::now();
+                let said = link.simple_query(text);
+                (said, began.elapsed().as_secs_f64())
+            });
+            let mut stopped = false;
+            while !asking.is_finished() {
+                if !stopped && !go_on() {
+                    stopped = true;
+                    // A server that is gone has ended the statement too.
+                    let _ = cancel.cancel_query(tls.clone());
+                }
+                thread::sleep(LOOK);
+            }
+            (asking.join(), stopped)
+        });
+        let (Ok((said, seconds)), stopped) = asked else { return Err(SqlError::Interrupted) };
+        if stopped {
+            return Err(SqlError::Interrupted);
+        }
+        self.check_alive()?;
+        let said = said.during("query the cells")?;
+        let values = said.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => {
+                Some((0..row.len()).map(|at| row.get(at).unwrap_or_default().to_owned()).collect())
+            }
+            _ => None,
+        });
+        Ok((values.unwrap_or_default(), seconds))
+    }
+
+    /// Names the server that has ended.
+    fn check_alive(&mut self) -> Result<(), SqlError> {
+        let count = self.cells.len();
+        let mut servers = self.cells.iter_mut().enumerate();
+        let ended = servers.find_map(|(at, cell)| {
+            (!cell.server.is_running()).then(|| format!("cell {} of {count}", at + 1))
+        });
+        let ended = ended.or((!self.host.server.is_running()).then(|| "the host".to_owned()));
+        let Some(server) = ended else { return Ok(()) };
+        Err(SqlError::Program {
+            what: "query the cells".to_owned(),
+            why: format!("the server of {server} ended while it was read"),
+            hint: "the log of the kernel may say why: dmesg".to_owned(),
+        })
+    }
+
+    fn look(&mut self) -> Result<Counted, SqlError> {
+        let failed = |what: &'static str| {
+            move |error: std::io::Error| SqlError::Program {
+                what: what.to_owned(),
+                why: error.to_string(),
+                hint: "Linux 4.19 and later count what is needed".to_owned(),
+            }
+        };
+        let counters = "read the counters of connections";
+        let interface = if self.apart {
+            let bytes = || netns::loopback().map(|traffic| traffic.received_bytes);
+            Some(tcp::quiet(bytes).map_err(failed("read the counters of the interface"))?)
+        } else {
+            None
+        };
+        let ports: Vec<u16> = self.cells.iter().map(|cell| cell.port).collect();
+        let to_cells = |socket: &tcp::Socket| ports.contains(&socket.remote.port());
+        let from_cells = |socket: &tcp::Socket| ports.contains(&socket.local.port());
+        if !self.apart {
+            let sum = || {
+                let sockets = tcp::sockets()?;
+                Ok(sockets.iter().filter(|it| to_cells(it)).map(|it| it.received_bytes).sum())
+            };
+            tcp::quiet(sum).map_err(failed(counters))?;
+        }
+        let sockets = tcp::sockets().map_err(failed(counters))?;
+        let (host, others): (Vec<_>, Vec<_>) = sockets.into_iter().partition(to_cells);
+        let ends = Ends { host, cells: others.into_iter().filter(from_cells).collect() };
+        let (mut buffer_reads, mut buffer_hits) = (0, 0);
+        for cell in self.cells.iter_mut() {
+            const ASK: &str = "SELECT coalesce(sum(heap_blks_read), 0)::bigint, \
+                               coalesce(sum(heap_blks_hit), 0)::bigint FROM pg_statio_user_tables";
+            let row = cell.link.query_one(ASK, &[]).during("read the counters of a cell")?;
+            buffer_reads += value::<i64>(&row, 0)? as u64;
+            buffer_hits += value::<i64>(&row, 1)? as u64;
+        }
+        let cpu = |pid: &u32| process::cpu_ns(*pid).ok();
+        Ok(Counted {
+            interface_bytes: interface,
+            ends,
+            buffer_reads,
+            buffer_hits,
+            cpu_ns: self.backends.iter().map(cpu).collect(),
+            io: self.backends[1..].iter().map(|pid| counted::io_of(*pid)).collect(),
+        })
+    }
+}
+
+fn backend(link: &mut Client) -> Result<u32, SqlError> {
+    let row = link.query_one("SELECT pg_backend_pid()", &[]).during("query its process")?;
+    Ok(value::<i32>(&row, 0)? as u32)
+}
+
+/// A port that no program has now.
+fn free_port() -> Result<u16, SqlError> {
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let port = TcpListener::bind(any).and_then(|listener| Ok(listener.local_addr()?.port()));
+    port.map_err(|error| SqlError::Program {
+        what: "find a free port of the loopback interface".to_owned(),
+        why: error.to_string(),
+        hint: "check that the interface lo is up".to_owned(),
+    })
+}

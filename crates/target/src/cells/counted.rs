@@ -1,0 +1,171 @@
+//! What processes and connections had counted at one moment, and how far that moved.
+
+use std::path::Path;
+
+use blockstone_sys::account;
+use blockstone_sys::tcp::Socket;
+
+/// All cumulative, at one moment.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// Of the interface of the namespace; none outside of one.
+    pub interface_bytes: Option<u64>,
+    pub ends: Ends,
+    /// Blocks of tables that were not in the shared buffers of the cells, as these say.
+    pub buffer_reads: u64,
+    /// Those that were.
+    pub buffer_hits: u64,
+    /// Processor time of the backends: of the host, then of each cell.
+    pub cpu_ns: Vec<Option<u64>>,
+    /// Of the backends of the cells: bytes that reading system calls returned, and those that came
+    /// from storage.
+    pub io: Vec<Option<(u64, u64)>>,
+}
+
+/// Both ends of the connections between host and cells.
+#[derive(Clone, Debug, Default)]
+pub struct Ends {
+    pub host: Vec<Socket>,
+    pub cells: Vec<Socket>,
+}
+
+/// What one statement took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moved {
+    /// The first row of the answer.
+    pub answer: Vec<String>,
+    pub seconds: f64,
+    /// Blocks of the table that the cells read into their shared buffers.
+    pub buffer_reads: u64,
+    /// Those that were there.
+    pub buffer_hits: u64,
+    /// Bytes that the cells' reading system calls returned, as the kernel counts.
+    pub file_bytes: Option<u64>,
+    /// Those of them that came from storage and not from the page cache.
+    pub storage_bytes: Option<u64>,
+    /// Payload from the cells to the host, and back.
+    pub received_bytes: u64,
+    pub sent_bytes: u64,
+    /// Payload that either end sent again.
+    pub resent_bytes: u64,
+    /// Payload, also what was sent again, and headers, both ways.
+    pub wire_bytes: u64,
+    /// The same as the interface counted it; none outside of a network namespace.
+    pub interface_bytes: Option<u64>,
+    pub host_cpu_ns: Option<u64>,
+    pub cell_cpu_ns: Option<u64>,
+}
+
+impl Moved {
+    pub fn between(
+        before: &Counted,
+        after: &Counted,
+        (answer, seconds): (Vec<String>, f64),
+    ) -> Self {
+        let mut moved = Self {
+            answer,
+            seconds,
+            buffer_reads: after.buffer_reads.saturating_sub(before.buffer_reads),
+            buffer_hits: after.buffer_hits.saturating_sub(before.buffer_hits),
+            file_bytes: None,
+            storage_bytes: None,
+            received_bytes: 0,
+            sent_bytes: 0,
+            resent_bytes: 0,
+            wire_bytes: 0,
+            interface_bytes: after
+                .interface_bytes
+                .zip(before.interface_bytes)
+                .map(|(after, before)| after.saturating_sub(before)),
+            host_cpu_ns: None,
+            cell_cpu_ns: None,
+        };
+        let before_ends = before.ends.host.iter().chain(&before.ends.cells);
+        let before_ends: Vec<&Socket> = before_ends.collect();
+        let after_ends = after.ends.host.iter().map(|it| (it, true));
+        for (socket, host) in after_ends.chain(after.ends.cells.iter().map(|it| (it, false))) {
+            let was = before_ends.iter().find(|it| it.cookie == socket.cookie).copied();
+            let since = |of: fn(&Socket) -> u64| of(socket) - was.map_or(0, of);
+            let sent = since(|it| it.sent_bytes);
+            if host {
+                moved.received_bytes += since(|it| it.received_bytes);
+                moved.sent_bytes += sent - since(|it| it.resent_bytes);
+            }
+            moved.resent_bytes += since(|it| it.resent_bytes);
+            // Segments wrap at 2³².
+            let segments = socket.sent_segments.wrapping_sub(was.map_or(0, |it| it.sent_segments));
+            moved.wire_bytes += sent + u64::from(segments) * u64::from(socket.header_bytes);
+        }
+        let cpu: Vec<Option<u64>> = after
+            .cpu_ns
+            .iter()
+            .zip(&before.cpu_ns)
+            .map(|(after, before)| Some((*after)? - (*before)?))
+            .collect();
+        moved.host_cpu_ns = cpu.first().copied().flatten();
+        moved.cell_cpu_ns = cpu.iter().skip(1).copied().sum();
+        let io = after.io.iter().zip(&before.io);
+        let io: Option<Vec<(u64, u64)>> = io
+            .map(|(after, before)| {
+                let (after, before) = (after.as_ref()?, before.as_ref()?);
+                Some((after.0 - before.0, after.1 - before.1))
+            })
+            .collect();
+        moved.file_bytes = io.as_ref().map(|io| io.iter().map(|it| it.0).sum());
+        moved.storage_bytes = io.map(|io| io.iter().map(|it| it.1).sum());
+        moved
+    }
+}
+
+/// Bytes that reading system calls of a process returned, and those that came from storage; none
+/// where this user may not know.
+pub fn io_of(pid: u32) -> Option<(u64, u64)> {
+    let io = account::account(Path::new("/"), pid, None)?.io?;
+    Some((io.requested_read_bytes, io.read_bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn socket(cookie: u64, bytes: u64, segments: u32) -> Socket {
+        let any = "127.0.0.1:1".parse().unwrap();
+        Socket {
+            local: any,
+            remote: any,
+            cookie,
+            sent_bytes: bytes / 10,
+            received_bytes: bytes,
+            resent_bytes: 0,
+            sent_segments: segments,
+            received_segments: segments,
+            header_bytes: 52,
+        }
+    }
+
+    #[test]
+    fn a_statement_is_charged_with_what_moved() {
+        let counted = |host: Vec<Socket>, cells: Vec<Socket>, cpu: u64| Counted {
+            interface_bytes: Some(cpu * 10),
+            ends: Ends { host, cells },
+            buffer_reads: cpu,
+            buffer_hits: 0,
+            cpu_ns: vec![Some(cpu), Some(cpu * 2), Some(cpu * 3)],
+            io: vec![Some((cpu, 0)), Some((cpu, 1))],
+        };
+        let before = counted(vec![socket(1, 1000, u32::MAX)], vec![socket(9, 1000, 5)], 5);
+        // One wrapped, and one was connected in between.
+        let host = vec![socket(1, 3000, 1), socket(2, 100, 3)];
+        let after = counted(host, vec![socket(9, 21_000, 9)], 8);
+        let moved = Moved::between(&before, &after, (Vec::new(), 1.0));
+        assert_eq!((moved.received_bytes, moved.sent_bytes), (2100, 210));
+        assert_eq!(moved.wire_bytes, 210 + 2000 + (2 + 3 + 4) * 52);
+        assert_eq!(moved.interface_bytes, Some(30));
+        assert_eq!((moved.host_cpu_ns, moved.cell_cpu_ns), (Some(3), Some(15)));
+        assert_eq!((moved.file_bytes, moved.storage_bytes), (Some(6), Some(0)));
+        let unseen =
+            Counted { cpu_ns: vec![Some(9), None, Some(9)], io: vec![None, None], ..after };
+        let moved = Moved::between(&before, &unseen, (Vec::new(), 1.0));
+        assert_eq!((moved.cell_cpu_ns, moved.file_bytes), (None, None), "unmeasured is not zero");
+    }
+}
