@@ -137,7 +137,10 @@ impl Ledger {
 
     /// (wire − (read − eligible + returned)) ÷ written.
     pub fn copies(&self) -> Copies {
-        let (Some(wire), Some(written)) = (self.wire_bytes, self.written_bytes) else {
+        let Some(wire) = self.wire_bytes else {
+            return Copies::Unknown("bytes of the wire are not counted");
+        };
+        let Some(written) = self.written_bytes else {
             return Copies::Unknown("writes are not counted");
         };
         if self.is_returned_all_wire {

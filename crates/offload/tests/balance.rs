@@ -28,7 +28,10 @@ fn copies_are_named_only_where_the_arithmetic_allows() {
     assert_eq!(ledger(600, 30).copies(), Copies::Unknown("writes are 5 % of the wire at most"));
     let less = Copies::Unknown("reads alone are more than the wire carried");
     assert_eq!(ledger(499, 200).copies(), less);
-    assert_eq!(Ledger::default().copies(), Copies::Unknown("writes are not counted"));
+    let unknown = Copies::Unknown("bytes of the wire are not counted");
+    assert_eq!(Ledger::default().copies(), unknown);
+    let unwritten = Ledger { written_bytes: None, ..ledger(1100, 200) };
+    assert_eq!(unwritten.copies(), Copies::Unknown("writes are not counted"));
     let all_wire = Ledger { is_returned_all_wire: true, ..ledger(1100, 200) };
     assert!(all_wire.copies().measured().is_none());
     assert_eq!(ledger(1100, 200).writes_and_rest(), Some((600, 0)));

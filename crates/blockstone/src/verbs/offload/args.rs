@@ -153,7 +153,8 @@ impl FromStr for Rate {
         let number = number.trim().parse::<f64>().ok();
         let rate = number.zip(unit).map(|(number, unit)| number * unit.bytes());
         let rate = rate.filter(|it| *it > 0.0 && *it < 1e18);
-        rate.map(Self).ok_or_else(|| "write bytes a second, as 1.6GB or 333.6MiB/s".to_owned())
+        rate.map(Self)
+            .ok_or_else(|| "write bytes, or bytes a second, as 1.6GB or 333.6MiB/s".to_owned())
     }
 }
 
