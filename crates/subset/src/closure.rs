@@ -1,15 +1,15 @@
 //! The closure: seeds, and whatever they reference.
 
-use std::collections::HashSet;
-
 use crate::catalogue::Catalogue;
 use crate::graph::components;
-use crate::hash::{Lot, value};
+use crate::hash::Lot;
+use crate::numbers::Locators;
 use crate::plan::{KeyPlan, Plan, Rows, TablePlan};
 use crate::seeds::{self, Seeds};
 use crate::settings::{Chosen, Settings};
-use crate::shape::{Referenced, Shape, ValueMap, referenced};
+use crate::shape::{Referenced, Shape, referenced};
 use crate::source::{Row, Source};
+use crate::wanted::WantedValues;
 
 /// Values that are asked for by key; for more, the whole table is read.
 const FRONTIER: usize = 250_000;
@@ -35,20 +35,12 @@ pub fn close<S: Source>(source: &mut S, settings: &Settings) -> Result<Plan, S::
     Ok(closure.plan())
 }
 
-/// A value that a taken row references.
-#[derive(Clone, Copy, Debug)]
-struct Want {
-    /// The key that wanted it first, in the catalogue's order.
-    by: u32,
-    found: bool,
-}
-
 /// Values of one referenced key.
 #[derive(Default)]
 struct Wanted {
-    values: ValueMap<Want>,
+    values: WantedValues,
     /// Those whose row may have been passed already, while their table's component is read.
-    pending: Vec<(u128, Box<[u8]>)>,
+    pending: Vec<Box<[u8]>>,
     pending_bytes: usize,
     /// There are more than `pending` holds.
     overflowed: bool,
@@ -83,13 +75,7 @@ impl Wanted {
     }
 
     fn want(&mut self, bytes: &[u8], by: usize) {
-        let (value, by) = (value(bytes), by as u32);
-        if let Some(known) = self.values.get_mut(&value) {
-            known.by = known.by.min(by);
-            return;
-        }
-        self.values.insert(value, Want { by, found: false });
-        if self.overflowed {
+        if !self.values.want(bytes, by as u32) || self.overflowed {
             return;
         }
         if self.pending.len() >= FRONTIER || self.pending_bytes >= FRONTIER_BYTES {
@@ -98,14 +84,14 @@ impl Wanted {
             return;
         }
         self.pending_bytes += bytes.len();
-        self.pending.push((value, bytes.into()));
+        self.pending.push(bytes.into());
     }
 }
 
 #[derive(Default)]
 struct Taken {
     source_rows: u64,
-    rows: HashSet<u64>,
+    rows: Locators,
     /// Its rows are those that win this lot, and `rows` does not have them.
     winning: Option<Lot>,
     seeds: u64,
@@ -211,10 +197,8 @@ impl<'a> Closure<'a> {
             wanted.pending_bytes = 0;
             let values = &wanted.values;
             let repeats = wanted.repeats;
-            let is_open =
-                |value: &u128| values.get(value).is_some_and(|want| repeats || !want.found);
-            let open = pending.into_iter().filter(|(value, _)| is_open(value));
-            let mut open: Vec<Box<[u8]>> = open.map(|(_, bytes)| bytes).collect();
+            let open = pending.into_iter().filter(|value| repeats || !values.is_found(value));
+            let mut open: Vec<Box<[u8]>> = open.collect();
             // Neighbours in an index lie on the same pages of it.
             open.sort_unstable();
             for batch in open.chunks(BATCH) {
@@ -231,9 +215,8 @@ impl<'a> Closure<'a> {
             let wanted = &mut self.wanted[at].values;
             let key = row.keys.get(position).copied().flatten();
             let Some(key) = key.filter(|_| !wanted.is_empty()) else { continue };
-            if let Some(want) = wanted.get_mut(&value(key)) {
-                want.found = true;
-                by = Some(by.map_or(want.by, |known| known.min(want.by)));
+            if let Some(wanted_by) = wanted.find(key) {
+                by = Some(by.map_or(wanted_by, |known| known.min(wanted_by)));
             }
         }
         let is_seed = self.is_seed(shape, row);
@@ -268,8 +251,7 @@ impl<'a> Closure<'a> {
     }
 
     fn plan(self) -> Plan {
-        let missing = |wanted: &Wanted| wanted.values.values().filter(|it| !it.found).count();
-        let missing: Vec<u64> = self.wanted.iter().map(|it| missing(it) as u64).collect();
+        let missing: Vec<u64> = self.wanted.iter().map(|it| it.values.missing()).collect();
         let key = |(at, key): (usize, &crate::ForeignKey)| {
             let like = (key.references, key.referenced.clone());
             let names = self.all.iter().position(|known| *known == like);
@@ -289,12 +271,10 @@ fn table(taken: Taken) -> TablePlan {
     needed.sort_by_key(|&(key, rows)| (std::cmp::Reverse(rows), key));
     let rows = if let Some(lot) = taken.winning {
         Rows::Winning(taken.seeds, lot)
-    } else if taken.rows.len() as u64 == taken.source_rows {
+    } else if taken.rows.len() == taken.source_rows {
         Rows::All
     } else {
-        let mut rows: Vec<u64> = taken.rows.into_iter().collect();
-        rows.sort_unstable();
-        Rows::At(rows)
+        Rows::At(taken.rows.into_sorted())
     };
     TablePlan { source_rows: taken.source_rows, seeds: taken.seeds, needed, rows }
 }

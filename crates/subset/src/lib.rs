@@ -31,6 +31,7 @@ mod hash;
 mod line;
 pub mod mask;
 mod naive;
+mod numbers;
 pub mod oracle;
 pub mod personal;
 mod plan;
@@ -39,6 +40,7 @@ mod settings;
 mod shape;
 mod source;
 pub mod virtual_keys;
+mod wanted;
 
 pub use catalogue::{Catalogue, CatalogueError, Column, ForeignKey, Table, When};
 pub use closure::close;

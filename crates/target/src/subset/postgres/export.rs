@@ -11,7 +11,7 @@ use blockstone_subset::{Plan, Rows, Transform};
 use parking_lot::Mutex;
 use postgres::Client;
 
-use super::rows::{io_error, wins};
+use super::rows::{self, PART_BITS, ctid, io_error, wins};
 use super::{BEGIN, PostgresSource, SETTINGS, qualified, quoted};
 use crate::postgres::address::Address;
 use crate::postgres::views::value;
@@ -99,8 +99,9 @@ impl PostgresSource<'_> {
                     Rows::All => Wanted::All,
                     Rows::Winning(_, lot) => Wanted::Where(wins(self, table, *lot)),
                     Rows::At(rows) => {
-                        let place =
-                            |part: usize| rows.partition_point(|row| row >> 48 < part as u64);
+                        let place = |part: usize| {
+                            rows.partition_point(|row| row >> PART_BITS < part as u64)
+                        };
                         let own = &rows[place(at)..place(at + 1)];
                         let all = plan.tables[table].source_rows as f64;
                         let is_few = (rows.len() as f64) < all * SHARE_BY_PLACE;
@@ -250,8 +251,10 @@ fn write(link: &mut Client, job: &Job<'_>, shared: &Shared<'_>) -> Result<DataFi
         }
         Wanted::Few(rows) => {
             for batch in rows.chunks(BATCH) {
-                let place =
-                    |row: &u64| format!("\"({},{})\"", row >> 16 & 0xffff_ffff, row & 0xffff);
+                let place = |row: &u64| {
+                    let (block, place) = ctid(*row);
+                    format!("\"({block},{place})\"")
+                };
                 let places = batch.iter().map(place).collect::<Vec<_>>().join(",");
                 let condition = format!("t.ctid = ANY ('{{{places}}}'::tid[])");
                 written.copy(link, &format!("COPY ({select} WHERE {condition}) TO STDOUT"))?;
@@ -266,14 +269,14 @@ fn split_place(line: &[u8]) -> Option<(u64, &[u8])> {
     let end = line.iter().position(|&byte| byte == b')')?;
     let text = std::str::from_utf8(line.get(1..end)?).ok()?;
     let (block, place) = text.split_once(',')?;
-    let place = block.parse::<u64>().ok()? << 16 | place.parse::<u64>().ok()?;
+    let place = rows::place(block.parse().ok()?, place.parse().ok()?);
     let rest = &line[end + 1..];
     Some((place, rest.strip_prefix(b"\t").unwrap_or(rest)))
 }
 
 /// Whether a row of this part is among those of a part.
 fn is_among(places: &[u64], place: u64) -> bool {
-    const OF_PART: u64 = (1 << 48) - 1;
+    const OF_PART: u64 = (1 << PART_BITS) - 1;
     places.binary_search_by_key(&place, |known| known & OF_PART).is_ok()
 }
 

@@ -183,12 +183,27 @@ pub fn scan_text(
     format!("COPY (SELECT {columns} FROM {from}{only}) TO STDOUT (FORMAT binary)")
 }
 
+/// Bits of a row's place in its block, and of that in its part. Rows that lie side by side have
+/// numbers next to each other.
+const PLACE_BITS: u32 = 14;
+pub const PART_BITS: u32 = 32 + PLACE_BITS;
+
+/// Where a row lies in its part.
+pub fn place(block: u64, place: u64) -> u64 {
+    block << PLACE_BITS | place
+}
+
+/// Block and place in it.
+pub fn ctid(locator: u64) -> (u64, u64) {
+    (locator >> PLACE_BITS & 0xffff_ffff, locator & ((1 << PLACE_BITS) - 1))
+}
+
 /// Where a row lies: partition, block, and place in the block.
 fn locator(part: usize, ctid: Option<&[u8]>) -> Option<u64> {
     let ctid: [u8; 6] = ctid?.try_into().ok()?;
-    // Block and place lie one after the other.
-    let place = ctid.iter().fold(0, |place, &byte| place << 8 | u64::from(byte));
-    Some((part as u64) << 48 | place)
+    let number = |bytes: &[u8]| bytes.iter().fold(0, |all, &byte| all << 8 | u64::from(byte));
+    let (block, offset) = (number(&ctid[..4]), number(&ctid[4..]));
+    (offset >> PLACE_BITS == 0).then(|| (part as u64) << PART_BITS | place(block, offset))
 }
 
 /// The values of keys, put together of fields.

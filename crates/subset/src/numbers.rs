@@ -1,0 +1,66 @@
+//! Sets of numbers that take little memory where the numbers lie close to each other.
+
+use std::collections::HashSet;
+
+use roaring::RoaringTreemap;
+
+/// Whole numbers up to here are taken for those of a sequence. Above are times, hashes and text.
+const SEQUENCE_END: u64 = 1 << 40;
+/// Locators up to here are places of rows, which lie side by side. Above are hashes.
+const PLACES_END: u64 = 1 << 61;
+
+/// Where rows lie.
+#[derive(Clone, Debug, Default)]
+pub struct Locators {
+    near: RoaringTreemap,
+    others: HashSet<u64>,
+}
+
+impl Locators {
+    /// False where it was there.
+    pub fn insert(&mut self, locator: u64) -> bool {
+        if locator < PLACES_END { self.near.insert(locator) } else { self.others.insert(locator) }
+    }
+
+    pub fn len(&self) -> u64 {
+        self.near.len() + self.others.len() as u64
+    }
+
+    /// In order.
+    pub fn into_sorted(self) -> Vec<u64> {
+        let mut others: Vec<u64> = self.others.into_iter().collect();
+        others.sort_unstable();
+        self.near.into_iter().chain(others).collect()
+    }
+}
+
+/// The number that the value of a key is: one field of eight bytes, and not a large one.
+pub fn number(value: &[u8]) -> Option<u64> {
+    let number = value.strip_prefix(&8_u32.to_be_bytes()[..])?.try_into().ok()?;
+    Some(u64::from_be_bytes(number)).filter(|number| *number < SEQUENCE_END)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_a_number_only_if_it_is_one_small_field_of_eight_bytes() {
+        let value = |field: &[u8]| [&(field.len() as u32).to_be_bytes()[..], field].concat();
+        assert_eq!(number(&value(&17_i64.to_be_bytes())), Some(17));
+        assert_eq!(number(&value(&(-1_i64).to_be_bytes())), None);
+        assert_eq!(number(&value(b"eight by")), None);
+        assert_eq!(number(&value(b"17")), None);
+        assert_eq!(number(&[value(&[0; 8]), value(&[0; 8])].concat()), None);
+    }
+
+    #[test]
+    fn locators_are_in_order_wherever_they_lie() {
+        let mut all = Locators::default();
+        for locator in [PLACES_END + 5, 7, u64::MAX, 3] {
+            assert!(all.insert(locator) && !all.insert(locator));
+        }
+        assert_eq!(all.len(), 4);
+        assert_eq!(all.into_sorted(), [3, 7, PLACES_END + 5, u64::MAX]);
+    }
+}
