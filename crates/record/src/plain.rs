@@ -8,6 +8,7 @@ use std::sync::Arc;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type as SchemaType;
@@ -91,7 +92,7 @@ impl<W: Write + Send> PlainWriter<W> {
         let metadata = self.inner.finish().map_err(|error| wrap("write", &self.path, error))?;
         let group = |group: &parquet::file::metadata::RowGroupMetaData| {
             let ranges: Vec<(u64, u64)> =
-                group.columns().iter().map(|column| column.byte_range()).collect();
+                group.columns().iter().map(ColumnChunkMetaData::byte_range).collect();
             Group {
                 start: ranges.iter().map(|(start, _)| *start).min().unwrap_or(0),
                 end: ranges.iter().map(|(start, len)| start + len).max().unwrap_or(0),

@@ -23,7 +23,7 @@ pub struct Socket {
     pub sent_bytes: u64,
     /// Of the payload, each byte once.
     pub received_bytes: u64,
-    /// Of `sent_bytes`, what was sent again.
+    /// Of [`Socket::sent_bytes`], what was sent again.
     pub resent_bytes: u64,
     pub sent_segments: u32,
     pub received_segments: u32,
@@ -39,7 +39,7 @@ impl Socket {
     }
 }
 
-/// From linux/sock_diag.h, linux/netlink.h and linux/inet_diag.h.
+/// From the headers of Linux: `sock_diag.h`, `netlink.h` and `inet_diag.h`.
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const NLM_F_REQUEST_DUMP: u16 = 0x301;
 const NLMSG_ERROR: u16 = 2;

@@ -71,29 +71,29 @@ pub struct CellsSpec {
 /// A host and its cells. Dropping it ends them and removes their directories.
 #[derive(Debug)]
 pub struct Cells {
-    cells: Vec<Server>,
-    host: Server,
+    nodes: Vec<Node>,
+    host: Node,
     version: u32,
     release: String,
     apart: bool,
 }
 
-struct Server {
+struct Node {
     link: Client,
     server: PrivateServer<Address>,
     port: u16,
 }
 
-impl std::fmt::Debug for Server {
+impl std::fmt::Debug for Node {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Server").field("port", &self.port).finish_non_exhaustive()
+        f.debug_struct("Node").field("port", &self.port).finish_non_exhaustive()
     }
 }
 
 /// A session of the host that has a connection to each of its cells.
 pub struct Session<'a> {
-    cells: &'a mut [Server],
-    host: &'a mut Server,
+    cells: &'a mut [Node],
+    host: &'a mut Node,
     link: Client,
     /// Processes: of the host, then of each cell.
     backends: Vec<u32>,
@@ -109,16 +109,16 @@ pub type Rows<'a> = dyn FnMut(&mut Vec<u8>) -> ControlFlow<bool> + 'a;
 impl Cells {
     /// Starts them all. Fails when a program is missing, or `go_on` says no; then nothing is left.
     pub fn start(spec: &CellsSpec, go_on: &mut GoOn<'_>) -> Result<Self, SqlError> {
+        const ASK: &str = "SELECT current_setting('server_version_num')::int / 10000, \
+                           current_setting('server_version')";
         let mut servers = Vec::new();
         for (at, place) in spec.places.iter().enumerate() {
             if !go_on(&format!("server {} of {}", at + 1, spec.places.len())) {
                 return Err(SqlError::Interrupted);
             }
-            servers.push(Server::start(spec, place, at)?);
+            servers.push(Node::start(spec, place, at)?);
         }
         let mut host = servers.remove(0);
-        const ASK: &str = "SELECT current_setting('server_version_num')::int / 10000, \
-                           current_setting('server_version')";
         let row = host.link.query_one(ASK, &[]).during("query its version")?;
         let version = u32::try_from(value::<i32>(&row, 0)?).unwrap_or(0);
         let release = value(&row, 1)?;
@@ -131,7 +131,7 @@ impl Cells {
             let text = cell.foreign_server(at + 1, version);
             host.link.batch_execute(&text).during(&format!("name cell {} to the host", at + 1))?;
         }
-        Ok(Self { cells: servers, host, version, release, apart: spec.apart })
+        Ok(Self { nodes: servers, host, version, release, apart: spec.apart })
     }
 
     /// As the server names it: `15.14 (Debian 15.14-0+deb12u1)`.
@@ -143,14 +143,9 @@ impl Cells {
         self.version
     }
 
-    /// The process of each cell's server, whose death ends it.
-    pub fn pids(&self) -> Vec<u32> {
-        self.cells.iter().map(|cell| cell.server.pid()).collect()
-    }
-
     /// Has statements done on cell `at`, counted from zero.
     pub fn on_cell(&mut self, at: usize, text: &str) -> Result<(), SqlError> {
-        self.cells[at].link.batch_execute(text).during(&format!("prepare cell {}", at + 1))
+        self.nodes[at].link.batch_execute(text).during(&format!("prepare cell {}", at + 1))
     }
 
     pub fn on_host(&mut self, text: &str) -> Result<(), SqlError> {
@@ -165,7 +160,7 @@ impl Cells {
         (table, columns): (&str, &str),
         rows: &mut Rows<'_>,
     ) -> Result<(u64, u64), SqlError> {
-        let cell = &mut self.cells[at];
+        let cell = &mut self.nodes[at];
         let what = format!("load cell {}", at + 1);
         let failed = |error: postgres::Error| SqlError::statement(&what, &error);
         let make = format!("DROP TABLE IF EXISTS {table}; CHECKPOINT");
@@ -204,17 +199,17 @@ impl Cells {
     /// A session of the host with connections to its first `cells` cells, each of which has the
     /// foreign table `cell_1` and so on.
     pub fn session(&mut self, cells: usize) -> Result<Session<'_>, SqlError> {
+        const ASK: &str = "SELECT pid FROM pg_stat_activity WHERE backend_type = \
+                           'client backend' AND pid <> pg_backend_pid() AND \
+                           application_name = 'postgres_fdw' ORDER BY backend_start DESC";
         let mut link = self.host.server.address.connect()?;
         let mut backends = vec![backend(&mut link)?];
         link.batch_execute(NAMES).during("set up the session")?;
-        let taken = &mut self.cells[..cells];
+        let taken = &mut self.nodes[..cells];
         for (at, cell) in taken.iter_mut().enumerate() {
             let what = format!("connect the host to cell {}", at + 1);
             let open = format!("SELECT 1 FROM cell_{} LIMIT 1", at + 1);
             link.query_opt(&open, &[]).during(&what)?;
-            const ASK: &str = "SELECT pid FROM pg_stat_activity WHERE backend_type = \
-                               'client backend' AND pid <> pg_backend_pid() AND \
-                               application_name = 'postgres_fdw' ORDER BY backend_start DESC";
             let row = cell.link.query(ASK, &[]).during(&what)?;
             let row = row.first().ok_or_else(|| {
                 SqlError::unsuitable("a cell", "it shows no session of the host", "try again")
@@ -226,7 +221,7 @@ impl Cells {
     }
 }
 
-impl Server {
+impl Node {
     fn start(spec: &CellsSpec, place: &std::path::Path, at: usize) -> Result<Self, SqlError> {
         let port = if spec.apart { PORT + at as u16 } else { free_port()? };
         let setting = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());

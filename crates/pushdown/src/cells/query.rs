@@ -1,6 +1,8 @@
 //! The queries: all rows taken in, the own ones taken in, the own ones counted; each with and
 //! without what the cells can do for it.
 
+use std::fmt::Write as _;
+
 use crate::cards::{COLUMNS, OWN, SPAN_S, TABLE, sql_columns};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +87,8 @@ pub fn host_tables(cells: u32) -> String {
     };
     for cell in 1..=cells {
         let (from, to) = (bound(cell - 1), bound(cell));
-        text += &format!(
+        let _ = write!(
+            text,
             "; CREATE FOREIGN TABLE cell_{cell} PARTITION OF {TABLE} FOR VALUES FROM ({from}) TO \
              ({to}) SERVER cell_{cell} OPTIONS (table_name '{TABLE}')"
         );

@@ -234,7 +234,6 @@ fn runs_table(runs: &[Ran]) -> Table {
             ran.answer.seconds * SECOND_NS,
             ran.answer.cpu_ns as f64
         ]
-        .into()
     };
     Table::new("avoided", "Avoided", RUNS).with(runs.iter().map(row))
 }
@@ -249,7 +248,6 @@ fn evidence(runs: &[Ran]) -> Table {
             server as f64 - socket as f64,
             ran.sent.connections as f64
         ]
-        .into()
     };
     Table::new("evidence", "Bytes counted twice", EVIDENCE).with(runs.iter().map(row))
 }

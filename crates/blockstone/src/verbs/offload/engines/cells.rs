@@ -24,20 +24,20 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
     bar.finish();
     let signal = bar.signal();
     match measured {
-        Ok(measured) if measured.runs.is_empty() && signal.is_some() => interrupted(context),
+        Ok(measured) if measured.runs.is_empty() && signal.is_some() => Ok(interrupted(context)),
         Ok(measured) => {
             let style = context.printer.style();
             finish(&report::report(&settings, &measured, signal, &style), context)
         }
-        Err(CellsError::Sql(SqlError::Interrupted)) => interrupted(context),
-        Err(_) if signal.is_some() => interrupted(context),
+        Err(CellsError::Sql(SqlError::Interrupted)) => Ok(interrupted(context)),
+        Err(_) if signal.is_some() => Ok(interrupted(context)),
         Err(error) => Err(error.into()),
     }
 }
 
-fn interrupted(context: &Context) -> Result<Exit> {
+fn interrupted(context: &Context) -> Exit {
     context.printer.note("interrupted: nothing was measured, and the servers are removed");
-    Ok(Exit::Interrupted)
+    Exit::Interrupted
 }
 
 fn settings(args: &RunArgs) -> Result<Settings> {

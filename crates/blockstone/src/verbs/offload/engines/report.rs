@@ -278,7 +278,6 @@ fn runs_table(runs: &[Ran]) -> Table {
             happened(moved.host_cpu_ns.map(|ns| ns as f64)),
             happened(moved.cell_cpu_ns.map(|ns| ns as f64))
         ]
-        .into()
     };
     Table::new("engines", "Runs", RUNS).with(runs.iter().map(row))
 }
@@ -302,7 +301,6 @@ fn evidence(runs: &[Ran]) -> Table {
             number(moved.file_bytes),
             number(moved.storage_bytes)
         ]
-        .into()
     };
     Table::new("evidence", "The same, counted in other ways", EVIDENCE).with(runs.iter().map(row))
 }
@@ -322,7 +320,6 @@ fn compared(runs: &[Ran]) -> Table {
             happened(quotient(*cells, Query::Count, |ran| ran.moved.seconds)),
             happened(quotient(*cells, Query::Filtered, |ran| ran.moved.received_bytes as f64))
         ]
-        .into()
     };
     Table::new("pushdown", "What the filter at the cells brings", COMPARED)
         .with(counts.iter().map(row))
@@ -339,14 +336,13 @@ fn predicted(predictions: &[Prediction]) -> Table {
             format!("{:+.1} %", it.error * 100.0),
             it.binding
         ]
-        .into()
     };
     Table::new("predicted", "The model against the run with the most cells", PREDICTED)
         .with(predictions.iter().map(row))
 }
 
 fn plans(runs: &[Ran]) -> Table {
-    let row = |ran: &Ran| -> Row { row![name(ran), ran.remote.clone()].into() };
+    let row = |ran: &Ran| -> Row { row![name(ran), ran.remote.clone()] };
     Table::new("plans", "", PLANS).with(runs.iter().map(row))
 }
 
