@@ -42,8 +42,8 @@ fn cells_send_what_passes_the_filter_and_sockets_count_what_the_interface_does()
     let runs = document["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 10, "{document:#}");
     for run in runs {
-        // Every block of the table is looked at once; the first look of a session at one of them may
-        // be reported late.
+        // Every block of the table is looked at once; what opens a session looks at one, and may
+        // be counted late.
         let more = (number(run, "disk_bytes") - number(run, "table_bytes")) / 8192.0;
         assert!((0.0..=2.0).contains(&(more / number(run, "cells"))), "{run:#}");
         assert!(number(run, "host_cpu_s") > 0.0 && number(run, "cell_cpu_s") > 0.0, "{run:#}");
