@@ -4,6 +4,7 @@ use crate::catalogue::Catalogue;
 use crate::graph::components;
 use crate::hash::Lot;
 use crate::numbers::Locators;
+use crate::pending::Pending;
 use crate::plan::{KeyPlan, Plan, Rows, TablePlan};
 use crate::seeds::{self, Seeds};
 use crate::settings::{Chosen, Settings};
@@ -11,15 +12,14 @@ use crate::shape::{Referenced, Shape, referenced};
 use crate::source::{Row, Source};
 use crate::wanted::WantedValues;
 
-/// Values that are asked for by key; for more, the whole table is read.
-const FRONTIER: usize = 250_000;
+/// Whole numbers that are asked for by key, at least.
+const FRONTIER: u64 = 50_000;
 /// A row that is asked for by key takes as long as this many that are read one after the other.
 const ROWS_OF_FETCH: u64 = 8;
 /// A smaller share is read faster by the places of its rows than by the lot.
 const PERCENT_OF_WINNING: f64 = 5.0;
 /// A smaller table is read in one statement.
 const ROWS_OF_SMALL: u64 = 10_000;
-const FRONTIER_BYTES: usize = 8 << 20;
 /// Values that are asked for at once.
 const BATCH: usize = 25_000;
 
@@ -40,10 +40,8 @@ pub fn close<S: Source>(source: &mut S, settings: &Settings) -> Result<Plan, S::
 struct Wanted {
     values: WantedValues,
     /// Those whose row may have been passed already, while their table's component is read.
-    pending: Vec<Box<[u8]>>,
-    pending_bytes: usize,
-    /// There are more than `pending` holds.
-    overflowed: bool,
+    pending: Pending,
+    numbers_max: u64,
     /// Several rows may have one value: a key that only the user declares.
     repeats: bool,
 }
@@ -54,37 +52,21 @@ impl Wanted {
         let is_same =
             |key: &Vec<usize>| !key.is_empty() && key.iter().all(|column| columns.contains(column));
         let is_unique = is_same(&table.identity) || table.unique.iter().any(is_same);
-        Self { repeats: !is_unique, ..Self::default() }
-    }
-
-    fn clear_pending(&mut self) {
-        self.pending.clear();
-        self.pending_bytes = 0;
-        self.overflowed = false;
-    }
-
-    fn is_pending(&self) -> bool {
-        self.overflowed || !self.pending.is_empty()
+        let numbers_max = table.estimated_rows.unwrap_or(0) / ROWS_OF_FETCH;
+        Self { repeats: !is_unique, numbers_max: numbers_max.max(FRONTIER), ..Self::default() }
     }
 
     /// Whether asking for what is wanted is faster than reading a table of so many rows.
     fn is_fetched(&self, rows: Option<u64>) -> bool {
-        let fetched = self.pending.len() as u64 * ROWS_OF_FETCH;
-        self.values.is_empty()
-            || !self.overflowed && !self.repeats && rows.is_some_and(|rows| fetched < rows)
+        let fetched = self.pending.len() * ROWS_OF_FETCH;
+        let is_known = !self.pending.has_overflowed() && !self.repeats;
+        self.values.is_empty() || is_known && rows.is_some_and(|rows| fetched < rows)
     }
 
     fn want(&mut self, bytes: &[u8], by: usize) {
-        if !self.values.want(bytes, by as u32) || self.overflowed {
-            return;
+        if self.values.want(bytes, by as u32) {
+            self.pending.push(bytes, self.numbers_max);
         }
-        if self.pending.len() >= FRONTIER || self.pending_bytes >= FRONTIER_BYTES {
-            self.clear_pending();
-            self.overflowed = true;
-            return;
-        }
-        self.pending_bytes += bytes.len();
-        self.pending.push(bytes.into());
     }
 }
 
@@ -141,7 +123,8 @@ impl<'a> Closure<'a> {
             }
         }
         while let Some(shape) = shapes.iter().find(|shape| self.is_pending(shape)) {
-            let overflowed = shape.referenced.iter().any(|&(at, _)| self.wanted[at].overflowed);
+            let overflowed =
+                shape.referenced.iter().any(|&(at, _)| self.wanted[at].pending.has_overflowed());
             if overflowed {
                 self.scan(source, shape)?;
             } else {
@@ -152,7 +135,7 @@ impl<'a> Closure<'a> {
     }
 
     fn is_pending(&self, shape: &Shape) -> bool {
-        shape.referenced.iter().any(|&(at, _)| self.wanted[at].is_pending())
+        shape.referenced.iter().any(|&(at, _)| !self.wanted[at].pending.is_empty())
     }
 
     /// Whether the rows that are wanted are asked for by key, or none is wanted.
@@ -179,7 +162,7 @@ impl<'a> Closure<'a> {
 
     fn scan<S: Source>(&mut self, source: &mut S, shape: &Shape) -> Result<(), S::Error> {
         for &(at, _) in &shape.referenced {
-            self.wanted[at].clear_pending();
+            self.wanted[at].pending.clear();
         }
         let mut rows = 0;
         source.scan(&shape.scan, &mut |row| {
@@ -192,17 +175,17 @@ impl<'a> Closure<'a> {
 
     fn fetch<S: Source>(&mut self, source: &mut S, shape: &Shape) -> Result<(), S::Error> {
         for &(at, position) in &shape.referenced {
-            let wanted = &mut self.wanted[at];
-            let pending = std::mem::take(&mut wanted.pending);
-            wanted.pending_bytes = 0;
-            let values = &wanted.values;
-            let repeats = wanted.repeats;
-            let open = pending.into_iter().filter(|value| repeats || !values.is_found(value));
-            let mut open: Vec<Box<[u8]>> = open.collect();
-            // Neighbours in an index lie on the same pages of it.
-            open.sort_unstable();
-            for batch in open.chunks(BATCH) {
-                source.fetch(&shape.scan, position, batch, &mut |row| self.row(shape, row))?;
+            let pending = std::mem::take(&mut self.wanted[at].pending);
+            let repeats = self.wanted[at].repeats;
+            let mut values = pending.into_values();
+            loop {
+                let wanted = &self.wanted[at].values;
+                let open = values.by_ref().filter(|it| repeats || !wanted.is_found(it));
+                let batch: Vec<_> = open.take(BATCH).collect();
+                if batch.is_empty() {
+                    break;
+                }
+                source.fetch(&shape.scan, position, &batch, &mut |row| self.row(shape, row))?;
             }
         }
         Ok(())

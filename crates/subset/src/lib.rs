@@ -33,6 +33,7 @@ pub mod mask;
 mod naive;
 mod numbers;
 pub mod oracle;
+mod pending;
 pub mod personal;
 mod plan;
 mod seeds;

@@ -40,6 +40,11 @@ pub fn number(value: &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(number)).filter(|number| *number < SEQUENCE_END)
 }
 
+/// The value of a key that is this number.
+pub fn value_of(number: u64) -> Box<[u8]> {
+    [8_u32.to_be_bytes().as_slice(), &number.to_be_bytes()].concat().into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,6 +53,7 @@ mod tests {
     fn a_value_is_a_number_only_if_it_is_one_small_field_of_eight_bytes() {
         let value = |field: &[u8]| [&(field.len() as u32).to_be_bytes()[..], field].concat();
         assert_eq!(number(&value(&17_i64.to_be_bytes())), Some(17));
+        assert_eq!(*value_of(17), *value(&17_i64.to_be_bytes()));
         assert_eq!(number(&value(&(-1_i64).to_be_bytes())), None);
         assert_eq!(number(&value(b"eight by")), None);
         assert_eq!(number(&value(b"17")), None);
