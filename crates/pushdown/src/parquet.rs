@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn cards_are_sorted_as_their_text_is() {
-        let mut cards = [4777_0000_0000_0000_u64, 34_0000_0000_00000, 4776_9999_9999_9999, 3333];
+        let mut cards = [4777_0000_0000_0000_u64, 340_0000_0000_0000, 4776_9999_9999_9999, 3333];
         cards.sort_by_key(|card| sort_key(*card));
         let texts = cards.map(|card| card.to_string());
         assert!(texts.is_sorted(), "{texts:?}");

@@ -140,7 +140,8 @@ impl<'a> PostgresSource<'a> {
         let part = |part: &catalogue::Part| {
             format!("(SELECT count(*) FROM ONLY {})", qualified(&part.schema, &part.name))
         };
-        format!("SELECT 0{}", parts.map(|it| format!(" + {}", part(it))).collect::<String>())
+        let counts: Vec<String> = ["0".to_owned()].into_iter().chain(parts.map(part)).collect();
+        format!("SELECT {}", counts.join(" + "))
     }
 
     fn told(&mut self, text: &str, rows: u64) -> Result<(), SqlError> {

@@ -73,10 +73,8 @@ fn command(
     let work =
         if blocks > 1.0 { format!(" --update-work-unit {blocks:.0}") } else { String::new() };
     // An update reads its blocks first.
-    let more = match visits_of_updates > visits {
-        true => " (it reads a block for each that it changes)",
-        false => "",
-    };
+    let is_more = visits_of_updates > visits;
+    let more = if is_more { " (it reads a block for each that it changes)" } else { "" };
     Some(format!(
         "blockstone run --rate {:.0} --work-unit 1{work} --update-pct {percent:.0} --cache 16M \
          --run-time {seconds:.0}s{redundancy} PATH{more}",
