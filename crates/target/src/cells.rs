@@ -100,6 +100,9 @@ pub struct Session<'a> {
     apart: bool,
 }
 
+/// In which a server ends after its connections.
+const ENDING: Duration = Duration::from_millis(500);
+
 /// What is to be asked before each longer step; false ends the work.
 pub type GoOn<'a> = dyn FnMut(&str) -> bool + 'a;
 
@@ -202,20 +205,26 @@ impl Cells {
         const ASK: &str = "SELECT pid FROM pg_stat_activity WHERE backend_type = \
                            'client backend' AND pid <> pg_backend_pid() AND \
                            application_name = 'postgres_fdw' ORDER BY backend_start DESC";
-        let mut link = self.host.server.address.connect()?;
-        let mut backends = vec![backend(&mut link)?];
-        link.batch_execute(NAMES).during("set up the session")?;
+        let mut connect = || {
+            let mut link = self.host.server.address.connect()?;
+            let mut backends = vec![backend(&mut link)?];
+            link.batch_execute(NAMES).during("set up the session")?;
+            for (at, cell) in self.nodes[..cells].iter_mut().enumerate() {
+                let what = format!("connect the host to cell {}", at + 1);
+                let open = format!("SELECT 1 FROM cell_{} LIMIT 1", at + 1);
+                link.query_opt(&open, &[]).during(&what)?;
+                let row = cell.link.query(ASK, &[]).during(&what)?;
+                let row = row.first().ok_or_else(|| {
+                    SqlError::unsuitable("a cell", "it shows no session of the host", "try again")
+                })?;
+                backends.push(value::<i32>(row, 0)? as u32);
+            }
+            Ok((link, backends))
+        };
+        let connected = connect();
         let taken = &mut self.nodes[..cells];
-        for (at, cell) in taken.iter_mut().enumerate() {
-            let what = format!("connect the host to cell {}", at + 1);
-            let open = format!("SELECT 1 FROM cell_{} LIMIT 1", at + 1);
-            link.query_opt(&open, &[]).during(&what)?;
-            let row = cell.link.query(ASK, &[]).during(&what)?;
-            let row = row.first().ok_or_else(|| {
-                SqlError::unsuitable("a cell", "it shows no session of the host", "try again")
-            })?;
-            backends.push(value::<i32>(row, 0)? as u32);
-        }
+        let (link, backends) =
+            connected.map_err(|error| explained(error, taken, &mut self.host))?;
         let apart = self.apart;
         Ok(Session { cells: taken, host: &mut self.host, link, backends, apart })
     }
@@ -262,6 +271,11 @@ impl Node {
 impl Session<'_> {
     /// The first value of each column that the host answers.
     pub fn ask(&mut self, text: &str, go_on: &mut dyn FnMut() -> bool) -> Result<Moved, SqlError> {
+        let moved = self.watched(text, go_on);
+        moved.map_err(|error| explained(error, self.cells, self.host))
+    }
+
+    fn watched(&mut self, text: &str, go_on: &mut dyn FnMut() -> bool) -> Result<Moved, SqlError> {
         thread::sleep(STATISTICS);
         let before = self.look()?;
         let (answer, seconds) = self.answer(text, go_on)?;
@@ -308,7 +322,6 @@ impl Session<'_> {
         if stopped {
             return Err(SqlError::Interrupted);
         }
-        self.check_alive()?;
         let said = said.during("query the cells")?;
         let values = said.iter().find_map(|message| match message {
             SimpleQueryMessage::Row(row) => {
@@ -317,22 +330,6 @@ impl Session<'_> {
             _ => None,
         });
         Ok((values.unwrap_or_default(), seconds))
-    }
-
-    /// Names the server that has ended.
-    fn check_alive(&mut self) -> Result<(), SqlError> {
-        let count = self.cells.len();
-        let mut servers = self.cells.iter_mut().enumerate();
-        let ended = servers.find_map(|(at, cell)| {
-            (!cell.server.is_running()).then(|| format!("cell {} of {count}", at + 1))
-        });
-        let ended = ended.or((!self.host.server.is_running()).then(|| "the host".to_owned()));
-        let Some(server) = ended else { return Ok(()) };
-        Err(SqlError::Program {
-            what: "query the cells".to_owned(),
-            why: format!("the server of {server} ended while it was read"),
-            hint: "the log of the kernel may say why: dmesg".to_owned(),
-        })
     }
 
     fn look(&mut self) -> Result<Counted, SqlError> {
@@ -380,6 +377,33 @@ impl Session<'_> {
             cpu_ns: self.backends.iter().map(cpu).collect(),
             io: self.backends[1..].iter().map(|pid| counted::io_of(*pid)).collect(),
         })
+    }
+}
+
+/// What fails because a server has ended names that server.
+fn explained(error: SqlError, cells: &mut [Node], host: &mut Node) -> SqlError {
+    if matches!(error, SqlError::Interrupted) {
+        return error;
+    }
+    let count = cells.len();
+    let mut ended = || {
+        let gone = cells.iter_mut().position(|cell| !cell.server.is_running());
+        let gone = gone.map(|at| format!("cell {} of {count}", at + 1));
+        gone.or((!host.server.is_running()).then(|| "the host".to_owned()))
+    };
+    // Connections may close before their server is gone.
+    let until = Instant::now() + ENDING;
+    let server = loop {
+        match ended() {
+            Some(server) => break server,
+            None if Instant::now() > until => return error,
+            None => thread::sleep(LOOK),
+        }
+    };
+    SqlError::Program {
+        what: "query the cells".to_owned(),
+        why: format!("the server of {server} ended while it was read"),
+        hint: "the log of the kernel may say why: dmesg".to_owned(),
     }
 }
 

@@ -306,6 +306,7 @@ impl Database for Postgres {
             description.plans.push((kind, plan(&mut link, kind, text, self.content.changed())?));
         }
         description.notes.clone_from(&self.server.notes);
+        description.notes.extend(sample(&mut link)?);
         if self.server.address.local {
             let tables = (0..self.content.schemas()).map(|schema| table_name(schema, Table::Rows));
             description.files = counters::files(&mut link, tables);
@@ -321,6 +322,16 @@ impl Database for Postgres {
     fn tear_down(&self) -> Result<(), SqlError> {
         self.server.tear_down()
     }
+}
+
+/// Whether the database holds a subset of another: figures of it are those of a sample.
+fn sample(link: &mut Client) -> Result<Option<String>, SqlError> {
+    const ASK: &str = "SELECT shobj_description(oid, 'pg_database') FROM pg_database \
+        WHERE datname = current_database()";
+    let row = link.query_one(ASK, &[]).during("query the comment on the database")?;
+    let comment: Option<String> = value(&row, 0)?;
+    let words = comment.as_deref().and_then(|it| it.strip_prefix(views::SAMPLE));
+    Ok(words.map(|words| format!("the database is a sample: {words}")))
 }
 
 /// Whether this server can be used, and its major version.

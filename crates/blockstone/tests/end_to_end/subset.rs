@@ -282,6 +282,15 @@ const LARGE: &str = "
         FROM generate_series(1, 60000) g;
     ANALYZE";
 
+fn a_run_says_that_the_database_is_a_sample(loaded: &str, place: &Place) {
+    let mut command = Command::new(blockstone_binary());
+    command.args(["run", "--target", loaded, "--run-time", "1s", "--scale", "1M"]);
+    command.args(["--schemas", "1", "--threads", "1", "--runs-dir"]).arg(place.file("sample-runs"));
+    let ran = run(&mut command);
+    let says = "the database is a sample: 6 % of";
+    assert!(format!("{}{}", ran.stdout, ran.stderr).contains(says), "{ran:#?}");
+}
+
 fn seeds_are_drawn_by_the_server(server: &PostgresServer, place: &Place) {
     ask(server, "postgres", "CREATE DATABASE large");
     ask(server, "large", LARGE);
@@ -308,6 +317,7 @@ fn seeds_are_drawn_by_the_server(server: &PostgresServer, place: &Place) {
     let into = address(server, "large_loaded");
     let loaded = json(&["load", place.file("large_six").to_str().unwrap(), "--into", &into]);
     assert_eq!(whole_orphans(&loaded), 0);
+    a_run_says_that_the_database_is_a_sample(&into, place);
     let naive = json(&["--from", &from, "--naive", "--percent", "10"]);
     assert_eq!(naive["tables"][2]["source_rows"].as_u64(), Some(60_000));
 }

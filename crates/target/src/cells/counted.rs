@@ -100,7 +100,7 @@ impl Moved {
             .cpu_ns
             .iter()
             .zip(&before.cpu_ns)
-            .map(|(after, before)| Some((*after)? - (*before)?))
+            .map(|(after, before)| (*after)?.checked_sub((*before)?))
             .collect();
         moved.host_cpu_ns = cpu.first().copied().flatten();
         moved.cell_cpu_ns = cpu.iter().skip(1).copied().sum();
@@ -108,7 +108,7 @@ impl Moved {
         let io: Option<Vec<(u64, u64)>> = io
             .map(|(after, before)| {
                 let (after, before) = (after.as_ref()?, before.as_ref()?);
-                Some((after.0 - before.0, after.1 - before.1))
+                Some((after.0.checked_sub(before.0)?, after.1.checked_sub(before.1)?))
             })
             .collect();
         moved.file_bytes = io.as_ref().map(|io| io.iter().map(|it| it.0).sum());

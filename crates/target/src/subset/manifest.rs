@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use blockstone_base::units::thousands;
 use serde::{Deserialize, Serialize};
 
 use super::engine::Engine;
@@ -114,6 +115,16 @@ impl Manifest {
             sequences: Vec::new(),
             notes: Vec::new(),
         }
+    }
+
+    /// As in `1 % of postgres://host/shop, seed 0: 2,820 of 105,000 rows`.
+    pub fn words(&self) -> String {
+        let sum = |rows: fn(&TableEntry) -> u64| {
+            let all = self.tables.iter().map(rows).fold(0, u64::saturating_add);
+            thousands(i64::try_from(all).unwrap_or(i64::MAX))
+        };
+        let (rows, of) = (sum(|it| it.rows), sum(|it| it.source_rows));
+        format!("{} % of {}, seed {}: {rows} of {of} rows", self.percent, self.source, self.seed)
     }
 
     /// Reads that of `dir`, and checks that what it names is there.

@@ -9,9 +9,9 @@ use std::time::Instant;
 use postgres::Client;
 use postgres::error::SqlState;
 
-use super::rows::{condition, io_error};
+use super::rows::{condition, io_error, literal};
 use super::{connect, parse, qualified, quoted};
-use crate::postgres::views::value;
+use crate::postgres::views::{SAMPLE, value};
 use crate::sql::error::{During, SqlError};
 use crate::sql::with;
 use crate::subset::manifest::{
@@ -49,6 +49,7 @@ pub fn load(
     ended(Step::Keys);
     let (keys, rows) = loading.prove()?;
     ended(Step::Proof);
+    loading.mark()?;
     loading.link.batch_execute("COMMIT").during("commit the subset")?;
     ended(Step::Commit);
     Ok(Loaded {
@@ -106,6 +107,22 @@ impl Loading<'_, '_> {
             hint: "name a directory that `blockstone subset --from … DIR` wrote",
         })?;
         self.link.batch_execute(&text).map_err(|error| statement(&format!("run {file}"), &error))
+    }
+
+    /// Says of the database, in its comment, that it is a sample. A comment that it has stays, and
+    /// so does a database of somebody else.
+    fn mark(&mut self) -> Result<(), SqlError> {
+        const ASK: &str = "SELECT current_database()::text, \
+            pg_has_role(datdba, 'USAGE') AND shobj_description(oid, 'pg_database') IS NULL \
+            FROM pg_database WHERE datname = current_database()";
+        let row = self.link.query_one(ASK, &[]).during("query who owns the database")?;
+        if value::<bool>(&row, 1)? {
+            let database = quoted(&value::<String>(&row, 0)?);
+            let comment = literal(&format!("{SAMPLE}{}", self.manifest.words()));
+            let text = format!("COMMENT ON DATABASE {database} IS {comment}");
+            self.link.batch_execute(&text).during("comment on the database")?;
+        }
+        Ok(())
     }
 
     fn rows(&mut self) -> Result<(), SqlError> {

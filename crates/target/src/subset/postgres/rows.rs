@@ -74,7 +74,7 @@ pub fn condition(column: &str, is: &str) -> String {
 }
 
 /// Text in SQL, whatever the server's settings.
-fn literal(text: &str) -> String {
+pub fn literal(text: &str) -> String {
     format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }
 
