@@ -56,7 +56,7 @@ impl Wanted {
         Self { repeats: !is_unique, numbers_max: numbers_max.max(FRONTIER), ..Self::default() }
     }
 
-    /// Whether asking for what is wanted is faster than reading a table of so many rows.
+    /// Whether fetching the wanted rows by key is faster than scanning a table of this size.
     fn is_fetched(&self, rows: Option<u64>) -> bool {
         let fetched = self.pending.len() * ROWS_OF_FETCH;
         let is_known = !self.pending.has_overflowed() && !self.repeats;

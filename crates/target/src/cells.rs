@@ -155,8 +155,9 @@ impl Cells {
         self.host.link.batch_execute(text).during("prepare the host")
     }
 
-    /// Makes a table of cell `at` anew and fills it, without a log of its own; gives its rows and
-    /// the bytes of its file. `create` is the statement without what follows the table's name.
+    /// Recreates a table of cell `at`, unlogged, and fills it. Returns the number of its rows and
+    /// the size of its file in bytes. `create` is the statement without what follows the table's
+    /// name.
     pub fn fill(
         &mut self,
         at: usize,

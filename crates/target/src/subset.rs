@@ -1,6 +1,7 @@
 //! Sources and destinations of subsets.
 
 pub mod engine;
+mod key_values;
 pub mod manifest;
 pub mod mariadb;
 pub mod postgres;

@@ -34,7 +34,7 @@ impl Query {
         }
     }
 
-    /// The statement for the host of so many cells. Its first column is a number of rows.
+    /// The statement that a host with this number of cells executes. Its first column counts rows.
     pub fn sql(self, pushdown: bool, cells: u32) -> String {
         let filter = filter(pushdown);
         match (self, pushdown) {

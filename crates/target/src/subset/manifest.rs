@@ -1,5 +1,6 @@
 //! What a directory with a subset holds: `subset.json`, from which it is loaded.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use blockstone_base::units::thousands;
@@ -16,8 +17,9 @@ pub const AFTER: &str = "schema-after.sql";
 pub const CODE: &str = "schema-code.sql";
 pub const DATA: &str = "data";
 const VERSION: u32 = 1;
-/// Largest manifest that is read: the directory may come from elsewhere.
+/// Largest manifest and largest schema that are read: the directory may come from elsewhere.
 const BYTES_MAX: u64 = 64 << 20;
+const SCHEMA_MAX: u64 = 1 << 30;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -97,6 +99,27 @@ pub struct Sequence {
     pub name: String,
     pub last_value: i64,
     pub is_called: bool,
+}
+
+/// The statements in a file of the directory `dir`, as `parse` finds them in its text.
+pub fn read_schema<T>(
+    dir: &Path,
+    file: &str,
+    parse: impl FnOnce(String) -> io::Result<T>,
+) -> Result<T, SqlError> {
+    let path = dir.join(file);
+    let read = || {
+        if std::fs::metadata(&path)?.len() > SCHEMA_MAX {
+            return Err(io::Error::other("it is larger than 1 GiB"));
+        }
+        parse(std::fs::read_to_string(&path)?)
+    };
+    read().map_err(|source| SqlError::File {
+        what: "read",
+        path: path.clone(),
+        source,
+        hint: "name a directory that `blockstone subset --from … DIR` wrote",
+    })
 }
 
 impl Manifest {

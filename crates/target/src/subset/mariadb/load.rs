@@ -17,11 +17,12 @@ use super::{Server, failed, quoted, staging, statements, values};
 use crate::mariadb::answer;
 use crate::sql::error::{During, SqlError};
 use crate::sql::with;
-use crate::subset::manifest::{AFTER, BEFORE, CODE, DATA, DataFile, KeyEntry, Manifest, SCRIPT};
+use crate::subset::manifest::{
+    AFTER, BEFORE, CODE, DATA, DataFile, KeyEntry, Manifest, SCRIPT, read_schema,
+};
 use crate::subset::source::{KeyProof, Loaded, Step, Tell};
 
 const ORPHANS: &str = include_str!("../../../sql/subset/mariadb/orphans.sql");
-const SCHEMA_MAX: u64 = 1 << 30;
 const BUFFER_BYTES: usize = 1 << 16;
 const CLEAN_UP_AFTER: [Duration; 3] =
     [Duration::ZERO, Duration::from_millis(500), Duration::from_secs(3)];
@@ -136,19 +137,8 @@ impl Loading<'_, '_> {
 
     /// The statements of a file.
     fn statements(&self, file: &str) -> Result<Vec<String>, SqlError> {
-        let path = self.dir.join(file);
-        let read = || {
-            if std::fs::metadata(&path)?.len() > SCHEMA_MAX {
-                return Err(io::Error::other("it is larger than 1 GiB"));
-            }
-            let text = std::fs::read_to_string(&path)?;
+        read_schema(self.dir, file, |text| {
             statements::split(&text).ok_or_else(|| io::Error::other("it has no statements"))
-        };
-        read().map_err(|source| SqlError::File {
-            what: "read",
-            path: path.clone(),
-            source,
-            hint: "name a directory that `blockstone subset --from … DIR` wrote",
         })
     }
 

@@ -11,6 +11,7 @@ use super::packed::Packed;
 use super::values::{Kind, condition};
 use super::{MariadbSource, failed, quoted};
 use crate::sql::error::SqlError;
+use crate::subset::key_values::{KeyValues, fields};
 
 /// Rows after which the work says how far it is.
 const TELL_ROWS: u64 = 1 << 16;
@@ -170,45 +171,6 @@ pub fn field(answer: &mysql::Row, at: usize) -> Option<&[u8]> {
     }
 }
 
-/// The values of keys, put together of fields.
-#[derive(Default)]
-struct Keys {
-    bytes: Vec<u8>,
-    places: Vec<Option<(usize, usize)>>,
-}
-
-impl Keys {
-    fn hand_over(
-        &mut self,
-        layout: &Layout,
-        locator: u64,
-        answer: &mysql::Row,
-        each: &mut dyn FnMut(Row<'_>),
-    ) {
-        self.bytes.clear();
-        self.places.clear();
-        for key in &layout.keys {
-            let begin = self.bytes.len();
-            let mut is_whole = true;
-            for &at in key {
-                match field(answer, at) {
-                    Some(value) => {
-                        self.bytes.extend((value.len() as u32).to_be_bytes());
-                        self.bytes.extend(value);
-                    }
-                    None => is_whole = false,
-                }
-            }
-            self.places.push(is_whole.then_some((begin, self.bytes.len())));
-        }
-        let condition = layout.condition.and_then(|at| field(answer, at));
-        let matches = condition == Some(b"1");
-        let keys: Vec<Option<&[u8]>> =
-            self.places.iter().map(|place| place.map(|(from, to)| &self.bytes[from..to])).collect();
-        each(Row { locator, keys: &keys, drawn: None, matches });
-    }
-}
-
 /// Has each row of an answer looked at; the number tells how many came before.
 pub fn each_row(
     source: &mut MariadbSource<'_>,
@@ -257,10 +219,12 @@ fn read(
     each: &mut dyn FnMut(Row<'_>),
 ) -> Result<(), SqlError> {
     let what = format!("read the keys of {}", source.catalogue.tables[scan.table].name);
-    let mut keys = Keys::default();
+    let mut keys = KeyValues::default();
     let done = each_row(source, query, (&what, text), &mut |answer, ordinal| {
         if let Some(locator) = layout.locator(|at| field(&answer, at), ordinal) {
-            keys.hand_over(layout, locator, &answer, each);
+            let matches = layout.condition.and_then(|at| field(&answer, at)) == Some(b"1");
+            let keys = keys.of(&layout.keys, |at| field(&answer, at));
+            each(Row { locator, keys: &keys, drawn: None, matches });
         }
         Ok(())
     });
@@ -276,16 +240,10 @@ fn read(
 }
 
 /// The fields of a key's value, in SQL; none where one cannot be had.
-fn literals(mut value: &[u8], kinds: &[&Kind]) -> Option<Vec<String>> {
-    let mut all = Vec::new();
-    for kind in kinds {
-        let (length, rest) = value.split_at_checked(4)?;
-        let length = u32::from_be_bytes(length.try_into().ok()?) as usize;
-        let (field, rest) = rest.split_at_checked(length)?;
-        value = rest;
-        all.push(kind.literal(field)?);
-    }
-    Some(all)
+fn literals(value: &[u8], kinds: &[&Kind]) -> Option<Vec<String>> {
+    let literals = fields(value).zip(kinds).map(|(field, kind)| kind.literal(field?));
+    let all: Vec<String> = literals.collect::<Option<_>>()?;
+    (all.len() == kinds.len()).then_some(all)
 }
 
 /// The condition that columns have one of these values.

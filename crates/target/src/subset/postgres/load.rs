@@ -15,12 +15,11 @@ use crate::postgres::views::{SAMPLE, value};
 use crate::sql::error::{During, SqlError};
 use crate::sql::with;
 use crate::subset::manifest::{
-    AFTER, BEFORE, DATA, DataFile, KeyEntry, Manifest, SCRIPT, TableEntry,
+    AFTER, BEFORE, DATA, DataFile, KeyEntry, Manifest, SCRIPT, TableEntry, read_schema,
 };
 use crate::subset::source::{KeyProof, Loaded, Step, Tell};
 
 const ORPHANS: &str = include_str!("../../../sql/subset/postgres/orphans.sql");
-const SCHEMA_MAX: u64 = 1 << 30;
 const BUFFER_BYTES: usize = 1 << 18;
 
 /// Loads the subset in `dir` into the database at `address`.
@@ -93,24 +92,12 @@ impl Loading<'_, '_> {
 
     /// Has the statements of a file done.
     fn run(&mut self, file: &str) -> Result<(), SqlError> {
-        let path = self.dir.join(file);
-        let read = || {
-            if std::fs::metadata(&path)?.len() > SCHEMA_MAX {
-                return Err(std::io::Error::other("it is larger than 1 GiB"));
-            }
-            std::fs::read_to_string(&path)
-        };
-        let text = read().map_err(|source| SqlError::File {
-            what: "read",
-            path: path.clone(),
-            source,
-            hint: "name a directory that `blockstone subset --from … DIR` wrote",
-        })?;
+        let text = read_schema(self.dir, file, Ok)?;
         self.link.batch_execute(&text).map_err(|error| statement(&format!("run {file}"), &error))
     }
 
-    /// Says of the database, in its comment, that it is a sample. A comment that it has stays, and
-    /// so does a database of somebody else.
+    /// Marks the database as a sample in its comment. An existing comment is kept, and a database
+    /// that this user does not own is left as it is.
     fn mark(&mut self) -> Result<(), SqlError> {
         const ASK: &str = "SELECT current_database()::text, \
             pg_has_role(datdba, 'USAGE') AND shobj_description(oid, 'pg_database') IS NULL \

@@ -10,6 +10,7 @@ use postgres::{Client, Row as Answer};
 use super::copied::Tuples;
 use super::{PostgresSource, qualified, quoted};
 use crate::sql::error::{During, SqlError};
+use crate::subset::key_values::{KeyValues, fields};
 
 /// Estimates of a join with a list do not know that its values are few and sorted.
 const BY_INDEX: &str = "SET enable_hashjoin = off; SET enable_mergejoin = off";
@@ -206,46 +207,18 @@ fn locator(part: usize, ctid: Option<&[u8]>) -> Option<u64> {
     (offset >> PLACE_BITS == 0).then(|| (part as u64) << PART_BITS | place(block, offset))
 }
 
-/// The values of keys, put together of fields.
-#[derive(Default)]
-struct Keys {
-    bytes: Vec<u8>,
-    places: Vec<Option<(usize, usize)>>,
-}
-
-impl Keys {
-    /// Hands over a row whose fields `field` has; the first is its place.
-    fn hand_over<'f>(
-        &mut self,
-        layout: &Layout,
-        locator: u64,
-        field: impl Fn(usize) -> Option<&'f [u8]>,
-        each: &mut dyn FnMut(Row<'_>),
-    ) {
-        self.bytes.clear();
-        self.places.clear();
-        for key in &layout.keys {
-            let begin = self.bytes.len();
-            let mut is_whole = true;
-            for &at in key {
-                match field(at) {
-                    Some(value) => {
-                        self.bytes.extend((value.len() as u32).to_be_bytes());
-                        self.bytes.extend(value);
-                    }
-                    None => is_whole = false,
-                }
-            }
-            self.places.push(is_whole.then_some((begin, self.bytes.len())));
-        }
-        let condition = layout.condition.and_then(&field);
-        let matches = condition.is_some_and(|value| value == [1]);
-        let keys: Vec<Option<&[u8]>> =
-            self.places.iter().map(|place| place.map(|(from, to)| &self.bytes[from..to])).collect();
-        let drawn = layout.drawn.and_then(&field).and_then(|it| it.try_into().ok());
-        let drawn = drawn.map(|drawn| u64::from_be_bytes(drawn) ^ SIGN);
-        each(Row { locator, keys: &keys, drawn, matches });
-    }
+/// Hands over a row whose fields `field` has; the first is its place.
+fn hand_over<'f>(
+    values: &mut KeyValues,
+    layout: &Layout,
+    locator: u64,
+    field: impl Fn(usize) -> Option<&'f [u8]>,
+    each: &mut dyn FnMut(Row<'_>),
+) {
+    let matches = layout.condition.and_then(&field).is_some_and(|value| value == [1]);
+    let drawn = layout.drawn.and_then(&field).and_then(|it| it.try_into().ok());
+    let drawn = drawn.map(|drawn| u64::from_be_bytes(drawn) ^ SIGN);
+    each(Row { locator, keys: &values.of(&layout.keys, field), drawn, matches });
 }
 
 pub fn io_error(what: &str, error: &std::io::Error) -> SqlError {
@@ -288,11 +261,11 @@ pub fn scan(
     let reader =
         link.copy_out(query).map_err(|error| refused(&what, layout.condition.is_some(), &error))?;
     let mut tuples = Tuples::new(BufReader::with_capacity(BUFFER_BYTES, reader)).map_err(failed)?;
-    let mut keys = Keys::default();
+    let mut keys = KeyValues::default();
     let mut untold = 0;
     while tuples.next().map_err(failed)? {
         let Some(locator) = locator(part, tuples.field(0)) else { continue };
-        keys.hand_over(layout, locator, |at| tuples.field(at), each);
+        hand_over(&mut keys, layout, locator, |at| tuples.field(at), each);
         untold += 1;
         if untold == TELL_ROWS {
             if !tell(untold) {
@@ -323,23 +296,14 @@ fn raw(answer: &Answer, at: usize) -> Option<&[u8]> {
 }
 
 /// The fields of a key's value, as text.
-fn fields(mut value: &[u8], kinds: &[Kind]) -> Option<Vec<String>> {
-    let mut all = Vec::new();
-    for kind in kinds {
-        let (length, rest) = value.split_at_checked(4)?;
-        let length = u32::from_be_bytes(length.try_into().ok()?) as usize;
-        let (field, rest) = rest.split_at_checked(length)?;
-        value = rest;
-        all.push(match kind {
-            Kind::Integer => i64::from_be_bytes(field.try_into().ok()?).to_string(),
-            Kind::Uuid => {
-                let value = u128::from_be_bytes(field.try_into().ok()?);
-                format!("{value:032x}")
-            }
-            _ => String::from_utf8(field.to_vec()).ok()?,
-        });
-    }
-    Some(all)
+fn texts(value: &[u8], kinds: &[Kind]) -> Option<Vec<String>> {
+    let text = |(field, kind): (Option<&[u8]>, &Kind)| match kind {
+        Kind::Integer => Some(i64::from_be_bytes(field?.try_into().ok()?).to_string()),
+        Kind::Uuid => Some(format!("{:032x}", u128::from_be_bytes(field?.try_into().ok()?))),
+        _ => String::from_utf8(field?.to_vec()).ok(),
+    };
+    let all: Vec<String> = fields(value).zip(kinds).map(text).collect::<Option<_>>()?;
+    (all.len() == kinds.len()).then_some(all)
 }
 
 /// The rows of one part of a table whose key has one of `values`.
@@ -357,7 +321,7 @@ pub fn fetch(
     let likes: Vec<&str> = likes.collect();
     let kinds: Vec<Kind> = likes.iter().map(|like| kind(like)).collect();
     let mut lists: Vec<Vec<String>> = vec![Vec::new(); kinds.len()];
-    for fields in values.iter().filter_map(|value| fields(value, &kinds)) {
+    for fields in values.iter().filter_map(|value| texts(value, &kinds)) {
         for (list, field) in lists.iter_mut().zip(fields) {
             list.push(field);
         }
@@ -382,7 +346,7 @@ pub fn fetch(
     let what = format!("read rows of {} by key", table.name);
     let parameters: Vec<&(dyn ToSql + Sync)> =
         lists.iter().map(|list| list as &(dyn ToSql + Sync)).collect();
-    let mut keys = Keys::default();
+    let mut keys = KeyValues::default();
     if has_index {
         source.link.batch_execute(BY_INDEX).during(&what)?;
     }
@@ -390,7 +354,7 @@ pub fn fetch(
     source.link.batch_execute(AS_BEFORE).during(&what)?;
     for answer in answers {
         let Some(locator) = locator(part, raw(&answer, 0)) else { continue };
-        keys.hand_over(&layout, locator, |at| raw(&answer, at), each);
+        hand_over(&mut keys, &layout, locator, |at| raw(&answer, at), each);
     }
     Ok(())
 }

@@ -1,0 +1,75 @@
+//! Values of keys as bytes: each field after its length, so that equal values have equal bytes.
+
+/// The values of the keys of one row. It is used again for the next.
+#[derive(Default)]
+pub struct KeyValues {
+    bytes: Vec<u8>,
+    places: Vec<Option<(usize, usize)>>,
+}
+
+impl KeyValues {
+    /// The value of each key, whose fields lie at these positions of the row; none where one of
+    /// them is NULL.
+    pub fn of<'f>(
+        &mut self,
+        keys: &[Vec<usize>],
+        field: impl Fn(usize) -> Option<&'f [u8]>,
+    ) -> Vec<Option<&[u8]>> {
+        self.bytes.clear();
+        self.places.clear();
+        for key in keys {
+            let begin = self.bytes.len();
+            let mut is_whole = true;
+            for &at in key {
+                match field(at) {
+                    Some(value) => {
+                        self.bytes.extend((value.len() as u32).to_be_bytes());
+                        self.bytes.extend(value);
+                    }
+                    None => is_whole = false,
+                }
+            }
+            self.places.push(is_whole.then_some((begin, self.bytes.len())));
+        }
+        self.places.iter().map(|place| place.map(|(from, to)| &self.bytes[from..to])).collect()
+    }
+}
+
+/// The fields of a value; what is cut off ends it with none.
+pub fn fields(mut value: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
+    std::iter::from_fn(move || {
+        if value.is_empty() {
+            return None;
+        }
+        let mut take = || {
+            let (length, rest) = value.split_at_checked(4)?;
+            let length = u32::from_be_bytes(length.try_into().ok()?) as usize;
+            let (field, rest) = rest.split_at_checked(length)?;
+            value = rest;
+            Some(field)
+        };
+        let taken = take();
+        if taken.is_none() {
+            value = &[];
+        }
+        Some(taken)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_come_back_and_a_null_makes_no_value() {
+        let row: [Option<&[u8]>; 3] = [Some(b"a"), None, Some(b"")];
+        let mut values = KeyValues::default();
+        let keys = [vec![0, 2], vec![0, 1], vec![]];
+        let found = values.of(&keys, |at| row[at]);
+        assert_eq!((found[1], found[2]), (None, Some(&[][..])));
+        let value = found[0].unwrap();
+        assert_eq!(fields(value).collect::<Vec<_>>(), [Some(&b"a"[..]), Some(b"")]);
+        assert_eq!(fields(&value[..value.len() - 1]).last(), Some(None), "it was cut off");
+        assert_eq!(fields(&[]).count(), 0);
+    }
+}
