@@ -238,7 +238,7 @@ fn programs_that_live_shorter_than_a_look_are_found_by_name() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut probe = watch(&[]);
     let short = "dd if=/dev/zero of=/dev/null bs=1M count=200";
-    let script = format!("i=0; while [ $i -lt 120 ]; do {short}; i=$((i+1)); done; sleep 30");
+    let script = format!("i=0; while [ $i -lt 400 ]; do {short}; i=$((i+1)); done; sleep 30");
     let shell = Burner::start("sh", &["-c", &script]);
     // What ended and was waited for, in ticks of 10 ms each: user and system.
     let children_ns = || -> f64 {
