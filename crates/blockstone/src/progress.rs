@@ -48,6 +48,15 @@ impl Progress {
         self.interrupt.signal().is_none()
     }
 
+    /// A part of work whose whole is not known, with the share of it that is done; false when a
+    /// signal asks for the end.
+    pub fn part(&mut self, done: Option<f64>, text: &str) -> bool {
+        self.bar.set_length(1_000);
+        self.bar.set_position((done.unwrap_or(0.0).min(1.0) * 1_000.0) as u64);
+        self.show(text);
+        self.interrupt.signal().is_none()
+    }
+
     /// Removes the bar.
     pub fn finish(&self) {
         self.bar.finish_and_clear();

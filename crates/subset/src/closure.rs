@@ -3,6 +3,7 @@
 use crate::catalogue::Catalogue;
 use crate::graph::components;
 use crate::hash::Lot;
+use crate::memory::{Limit, MemoryError};
 use crate::numbers::Locators;
 use crate::pending::Pending;
 use crate::plan::{KeyPlan, Plan, Rows, TablePlan};
@@ -89,6 +90,7 @@ struct Closure<'a> {
     wanted: Vec<Wanted>,
     taken: Vec<Taken>,
     references: Vec<u64>,
+    limit: Limit,
 }
 
 impl<'a> Closure<'a> {
@@ -107,6 +109,7 @@ impl<'a> Closure<'a> {
             wanted: all.iter().map(|key| Wanted::new(catalogue, key)).collect(),
             taken: catalogue.tables.iter().map(|_| taken()).collect(),
             references: vec![0; catalogue.keys.len()],
+            limit: Limit::new(settings.memory),
         }
     }
 
@@ -156,6 +159,7 @@ impl<'a> Closure<'a> {
             self.taken[table].winning = shape.scan.lot;
         }
         source.scan(&shape.seeds_only(), &mut |row| self.row(shape, row))?;
+        self.check(shape)?;
         self.taken[table].source_rows = source.count(table)?;
         Ok(())
     }
@@ -169,6 +173,7 @@ impl<'a> Closure<'a> {
             rows += 1;
             self.row(shape, row);
         })?;
+        self.check(shape)?;
         self.taken[shape.scan.table].source_rows = rows;
         Ok(())
     }
@@ -186,12 +191,26 @@ impl<'a> Closure<'a> {
                     break;
                 }
                 source.fetch(&shape.scan, position, &batch, &mut |row| self.row(shape, row))?;
+                self.check(shape)?;
             }
         }
         Ok(())
     }
 
+    fn check(&self, shape: &Shape) -> Result<(), MemoryError> {
+        self.limit.check(&self.catalogue.tables[shape.scan.table].name)
+    }
+
+    /// Memory that keys and places take.
+    fn bytes(&self) -> u64 {
+        let wanted: u64 = self.wanted.iter().map(|it| it.values.bytes()).sum();
+        wanted + self.taken.iter().map(|it| it.rows.bytes()).sum::<u64>()
+    }
+
     fn row(&mut self, shape: &Shape, row: Row<'_>) {
+        if self.limit.is_exceeded() {
+            return;
+        }
         let table = shape.scan.table;
         let mut by: Option<u32> = None;
         for &(at, position) in &shape.referenced {
@@ -209,6 +228,9 @@ impl<'a> Closure<'a> {
         if self.taken[table].winning.is_none() && !self.taken[table].rows.insert(row.locator) {
             return;
         }
+        if self.limit.is_due() {
+            self.limit.take(self.bytes());
+        }
         match by {
             _ if is_seed => self.taken[table].seeds += 1,
             Some(by) => self.taken[table].needed[by as usize] += 1,
@@ -224,7 +246,7 @@ impl<'a> Closure<'a> {
 
     fn is_seed(&self, shape: &Shape, row: Row<'_>) -> bool {
         if let Some(chosen) = self.seeds.of(shape.scan.table) {
-            return chosen.contains(&row.locator);
+            return chosen.contains(row.locator);
         }
         match self.settings.chosen(shape.scan.table) {
             Chosen::All => true,
@@ -257,7 +279,7 @@ fn table(taken: Taken) -> TablePlan {
     } else if taken.rows.len() == taken.source_rows {
         Rows::All
     } else {
-        Rows::At(taken.rows.into_sorted())
+        Rows::At(taken.rows)
     };
     TablePlan { source_rows: taken.source_rows, seeds: taken.seeds, needed, rows }
 }

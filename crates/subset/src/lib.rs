@@ -3,7 +3,7 @@
 //! Seeds are chosen by a keyed hash of the primary key, so the same seed chooses the same rows, and
 //! a larger percentage only adds to them. Then tables are read from those that reference to those
 //! that are referenced, and each row that a taken row references is taken as well. What is kept in
-//! memory grows with the rows that are taken, not with those of the source.
+//! memory grows with the rows that are taken, not with those of the source, up to a limit.
 //!
 //! A [`Source`] hands over the columns of keys; this crate does no I/O. [`Mask`]
 //! replaces values of its rows so that the keys hold still.
@@ -28,8 +28,10 @@ mod closure;
 pub mod expected;
 mod graph;
 mod hash;
+mod hashes;
 mod line;
 pub mod mask;
+mod memory;
 mod naive;
 mod numbers;
 pub mod oracle;
@@ -48,7 +50,9 @@ pub use closure::close;
 pub use graph::components;
 pub use hash::Lot;
 pub use mask::{Mask, MaskError, Transform};
+pub use memory::MemoryError;
 pub use naive::{NaiveKey, NaiveTable, Sampled, sample};
+pub use numbers::Locators;
 pub use plan::{KeyPlan, Plan, Rows, TablePlan};
 pub use seeds::driver;
 pub use settings::{Chosen, Settings};

@@ -1,6 +1,7 @@
 //! Sets of numbers that take little memory where the numbers lie close to each other.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
+use std::ops::Range;
 
 use roaring::RoaringTreemap;
 
@@ -8,12 +9,14 @@ use roaring::RoaringTreemap;
 const SEQUENCE_END: u64 = 1 << 40;
 /// Locators up to here are places of rows, which lie side by side. Above are hashes.
 const PLACES_END: u64 = 1 << 61;
+/// Of an entry of a tree that is filled in any order.
+const TREE_BYTES: u64 = 14;
 
-/// Where rows lie.
-#[derive(Clone, Debug, Default)]
+/// Where rows lie, in order.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Locators {
     near: RoaringTreemap,
-    others: HashSet<u64>,
+    others: BTreeSet<u64>,
 }
 
 impl Locators {
@@ -22,16 +25,38 @@ impl Locators {
         if locator < PLACES_END { self.near.insert(locator) } else { self.others.insert(locator) }
     }
 
+    pub fn contains(&self, locator: u64) -> bool {
+        self.near.contains(locator) || self.others.contains(&locator)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     pub fn len(&self) -> u64 {
         self.near.len() + self.others.len() as u64
     }
 
-    /// In order.
-    pub fn into_sorted(self) -> Vec<u64> {
-        let mut others: Vec<u64> = self.others.into_iter().collect();
-        others.sort_unstable();
-        self.near.into_iter().chain(others).collect()
+    pub fn iter(&self) -> impl Iterator<Item = u64> {
+        self.range(0..u64::MAX).chain(self.others.last().copied().filter(|last| *last == u64::MAX))
     }
+
+    pub fn range(&self, range: Range<u64>) -> impl Iterator<Item = u64> {
+        let mut near = self.near.iter();
+        near.advance_to(range.start);
+        let near = near.take_while(move |locator| *locator < range.end);
+        near.chain(self.others.range(range).copied())
+    }
+
+    /// Memory that they take.
+    pub fn bytes(&self) -> u64 {
+        bytes_of(&self.near) + self.others.len() as u64 * TREE_BYTES
+    }
+}
+
+/// Memory that a set takes.
+pub fn bytes_of(numbers: &RoaringTreemap) -> u64 {
+    numbers.serialized_size() as u64
 }
 
 /// The number that the value of a key is: one field of eight bytes, and not a large one.
@@ -67,6 +92,8 @@ mod tests {
             assert!(all.insert(locator) && !all.insert(locator));
         }
         assert_eq!(all.len(), 4);
-        assert_eq!(all.into_sorted(), [3, 7, PLACES_END + 5, u64::MAX]);
+        assert_eq!(all.iter().collect::<Vec<_>>(), [3, 7, PLACES_END + 5, u64::MAX]);
+        assert_eq!(all.range(4..PLACES_END + 6).collect::<Vec<_>>(), [7, PLACES_END + 5]);
+        assert!(all.contains(u64::MAX) && !all.contains(4));
     }
 }

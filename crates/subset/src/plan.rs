@@ -1,8 +1,9 @@
 //! The rows that make the sample.
 
 use crate::hash::Lot;
+use crate::numbers::Locators;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// By table of the catalogue.
     pub tables: Vec<TablePlan>,
@@ -10,7 +11,7 @@ pub struct Plan {
     pub keys: Vec<KeyPlan>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TablePlan {
     pub source_rows: u64,
     /// Rows that were chosen.
@@ -20,18 +21,17 @@ pub struct TablePlan {
     pub rows: Rows,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Rows {
     All,
     /// As many, and these are the rows that [win](crate::Lot::wins).
     Winning(u64, Lot),
-    /// Their locators, in order.
-    At(Vec<u64>),
+    At(Locators),
 }
 
 impl Default for Rows {
     fn default() -> Self {
-        Self::At(Vec::new())
+        Self::At(Locators::default())
     }
 }
 
@@ -44,12 +44,19 @@ pub struct KeyPlan {
     pub missing: u64,
 }
 
+impl Plan {
+    /// Of all tables.
+    pub fn rows(&self) -> u64 {
+        self.tables.iter().map(TablePlan::rows).sum()
+    }
+}
+
 impl TablePlan {
     pub fn rows(&self) -> u64 {
         match &self.rows {
             Rows::All => self.source_rows,
             Rows::Winning(rows, _) => *rows,
-            Rows::At(rows) => rows.len() as u64,
+            Rows::At(rows) => rows.len(),
         }
     }
 }

@@ -1,20 +1,26 @@
 //! Seeds that are not chosen row by row: by their parent, or no more than some of each parent.
 
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::{BinaryHeap, HashMap};
 
 use crate::catalogue::Catalogue;
 use crate::graph::components;
 use crate::hash::value;
+use crate::memory::Limit;
+use crate::numbers::Locators;
 use crate::settings::{Chosen, Settings};
 use crate::shape::{Referenced, Shape, ValueMap, ValueSet};
 use crate::source::{Row, Source};
 
+/// Of a value in a set, and of a child with its parent.
+const SET_BYTES: usize = 20;
+const CHILD_BYTES: usize = 64;
+
 /// The seeds of tables that were read for that.
 #[derive(Debug, Default)]
-pub struct Seeds(HashMap<usize, HashSet<u64>>);
+pub struct Seeds(HashMap<usize, Locators>);
 
 impl Seeds {
-    pub fn of(&self, table: usize) -> Option<&HashSet<u64>> {
+    pub fn of(&self, table: usize) -> Option<&Locators> {
         self.0.get(&table)
     }
 }
@@ -69,10 +75,14 @@ pub fn choose<S: Source>(
         let by = drivers[table]
             .and_then(|driver| shape.foreign.iter().find(|(key, ..)| *key == driver))
             .map(|&(_, position, names)| (position, names));
-        let mut choice = Choice::new(&shape, settings);
+        let kept = |set: &ValueSet| (set.capacity() * SET_BYTES) as u64;
+        let kept = parents.values().map(kept).sum::<u64>()
+            + seeds.0.values().map(Locators::bytes).sum::<u64>();
+        let mut choice = Choice::new(&shape, settings, kept);
         let empty = ValueSet::default();
         let follow = by.map(|(at, names)| (at, parents.get(&names).unwrap_or(&empty)));
         source.scan(&shape.scan, &mut |row| choice.row(row, follow, &leads))?;
+        choice.limit.check(&catalogue.tables[table].name)?;
         let (rows, keys) = choice.finish(leads.len());
         for ((names, _), keys) in leads.iter().zip(keys) {
             parents.entry(*names).or_default().extend(keys);
@@ -98,12 +108,26 @@ struct Choice<'a> {
     candidates: Vec<Candidate>,
     /// By foreign key and parent: what its children drew, the largest on top.
     children: Vec<ValueMap<BinaryHeap<(u64, u64)>>>,
+    /// Memory that other tables take.
+    kept: u64,
+    limit: Limit,
 }
 
 impl<'a> Choice<'a> {
-    fn new(shape: &'a Shape, settings: &'a Settings) -> Self {
+    fn new(shape: &'a Shape, settings: &'a Settings, kept: u64) -> Self {
         let children = shape.foreign.iter().map(|_| ValueMap::default()).collect();
-        Self { shape, settings, candidates: Vec::new(), children }
+        let limit = Limit::new(settings.memory);
+        Self { shape, settings, candidates: Vec::new(), children, kept, limit }
+    }
+
+    /// Memory that candidates take.
+    fn bytes(&self) -> u64 {
+        let each = self.candidates.last().map_or(0, |candidate| {
+            size_of::<Candidate>()
+                + size_of_val(&*candidate.keys)
+                + candidate.parents.len() * (size_of::<u128>() + CHILD_BYTES)
+        });
+        self.kept + (self.candidates.len() * each) as u64
     }
 
     fn row(&mut self, row: Row<'_>, follow: Option<(usize, &ValueSet)>, leads: &[(usize, usize)]) {
@@ -115,8 +139,11 @@ impl<'a> Choice<'a> {
             (_, Some(followed)) => followed,
             (_, None) => self.shape.lot.wins(drawn),
         };
-        if !is_seed {
+        if !is_seed || self.limit.is_exceeded() {
             return;
+        }
+        if self.limit.is_due() {
+            self.limit.take(self.bytes());
         }
         let mut parents = Vec::new();
         if let Some(cap) = self.settings.cap {
@@ -138,8 +165,8 @@ impl<'a> Choice<'a> {
     }
 
     /// The seeds, and their values of each key that others follow.
-    fn finish(self, leads: usize) -> (HashSet<u64>, Vec<Vec<u128>>) {
-        let (mut rows, mut keys) = (HashSet::new(), vec![Vec::new(); leads]);
+    fn finish(self, leads: usize) -> (Locators, Vec<Vec<u128>>) {
+        let (mut rows, mut keys) = (Locators::default(), vec![Vec::new(); leads]);
         for candidate in self.candidates {
             let own = (candidate.drawn, candidate.locator);
             let mut places = candidate.parents.iter().zip(&self.children);

@@ -22,11 +22,20 @@ pub struct Settings {
     pub cap: Option<u32>,
     /// Whether rows are seeds where their parent is one.
     pub stratified: bool,
+    /// Bytes of memory that keys and places of rows may take; none: any.
+    pub memory: Option<u64>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { percent: 1.0, seed: 0, chosen: Vec::new(), cap: None, stratified: false }
+        Self {
+            percent: 1.0,
+            seed: 0,
+            chosen: Vec::new(),
+            cap: None,
+            stratified: false,
+            memory: None,
+        }
     }
 }
 

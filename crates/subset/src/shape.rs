@@ -104,6 +104,10 @@ impl Hasher for AsIs {
         }
     }
 
+    fn write_u64(&mut self, value: u64) {
+        self.0 = value;
+    }
+
     fn write_u128(&mut self, value: u128) {
         self.0 = value as u64;
     }

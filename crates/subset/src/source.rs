@@ -2,6 +2,7 @@
 
 use crate::catalogue::{Catalogue, When};
 use crate::hash::Lot;
+use crate::memory::MemoryError;
 
 /// What is read of each row of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,7 +44,7 @@ pub struct Row<'a> {
 }
 
 pub trait Source {
-    type Error;
+    type Error: From<MemoryError>;
 
     fn catalogue(&self) -> &Catalogue;
 

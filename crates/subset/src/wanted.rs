@@ -3,83 +3,107 @@
 use roaring::RoaringTreemap;
 
 use crate::hash::value;
-use crate::numbers::number;
-use crate::shape::ValueMap;
+use crate::hashes::Hashes;
+use crate::numbers::{bytes_of, number};
 
-/// A value that a taken row references.
-#[derive(Clone, Copy, Debug)]
-struct Want {
-    /// The key that wanted it first, in the catalogue's order.
+/// Values that one key wants.
+#[derive(Debug)]
+struct Wanted {
     by: u32,
-    found: bool,
+    numbers: RoaringTreemap,
+    others: Hashes,
+}
+
+impl Wanted {
+    fn new(by: u32) -> Self {
+        Self { by, numbers: RoaringTreemap::new(), others: Hashes::default() }
+    }
 }
 
 /// Whole numbers are in sets, other values are known by a hash.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct WantedValues {
-    /// By the key that wanted them, in the catalogue's order.
-    numbers: Vec<(u32, RoaringTreemap)>,
+    /// Each value once: with the first of the keys that want it, in the catalogue's order.
+    wanted: Vec<Wanted>,
     numbers_found: RoaringTreemap,
-    others: ValueMap<Want>,
 }
 
 impl WantedValues {
     pub fn is_empty(&self) -> bool {
-        self.numbers.is_empty() && self.others.is_empty()
+        self.wanted.is_empty()
     }
 
     /// False where it was wanted before.
     pub fn want(&mut self, bytes: &[u8], by: u32) -> bool {
-        let Some(number) = number(bytes) else {
-            let known = self.others.entry(value(bytes));
-            let mut is_new = false;
-            let want = known.or_insert_with(|| {
-                is_new = true;
-                Want { by, found: false }
-            });
-            want.by = want.by.min(by);
-            return is_new;
-        };
-        let mut is_new = true;
-        for (of, numbers) in &mut self.numbers {
-            if *of <= by && numbers.contains(number) {
+        let (number, hash) = split(bytes);
+        let mut moved = None;
+        for wanted in &mut self.wanted {
+            let contains = |it: &Wanted| {
+                number.map_or_else(|| it.others.contains(hash), |it_is| it.numbers.contains(it_is))
+            };
+            if !contains(wanted) {
+                continue;
+            }
+            if wanted.by <= by {
                 return false;
             }
-            is_new &= *of <= by || !numbers.remove(number);
+            moved = Some(wanted.others.is_found(hash));
+            match number {
+                Some(number) => wanted.numbers.remove(number),
+                None => wanted.others.remove(hash),
+            };
         }
-        let at = self.numbers.partition_point(|(of, _)| *of < by);
-        if self.numbers.get(at).is_none_or(|(of, _)| *of != by) {
-            self.numbers.insert(at, (by, RoaringTreemap::new()));
+        let at = self.wanted.partition_point(|wanted| wanted.by < by);
+        if self.wanted.get(at).is_none_or(|wanted| wanted.by != by) {
+            self.wanted.insert(at, Wanted::new(by));
         }
-        self.numbers[at].1.insert(number);
-        is_new
+        let wanted = &mut self.wanted[at];
+        match number {
+            Some(number) => wanted.numbers.insert(number),
+            None => wanted.others.insert(hash),
+        };
+        if number.is_none() && moved == Some(true) {
+            wanted.others.find(hash);
+        }
+        moved.is_none()
     }
 
     /// The key that wanted a value that is found now.
     pub fn find(&mut self, bytes: &[u8]) -> Option<u32> {
-        let Some(number) = number(bytes) else {
-            let want = self.others.get_mut(&value(bytes))?;
-            want.found = true;
-            return Some(want.by);
+        let (number, hash) = split(bytes);
+        let Some(number) = number else {
+            return self.wanted.iter_mut().find_map(|it| it.others.find(hash).then_some(it.by));
         };
-        let (by, _) = self.numbers.iter().find(|(_, numbers)| numbers.contains(number))?;
+        let by = self.wanted.iter().find(|wanted| wanted.numbers.contains(number))?.by;
         self.numbers_found.insert(number);
-        Some(*by)
+        Some(by)
     }
 
     pub fn is_found(&self, bytes: &[u8]) -> bool {
-        match number(bytes) {
+        let (number, hash) = split(bytes);
+        match number {
             Some(number) => self.numbers_found.contains(number),
-            None => self.others.get(&value(bytes)).is_some_and(|want| want.found),
+            None => self.wanted.iter().any(|wanted| wanted.others.is_found(hash)),
         }
     }
 
     /// Values that were not found.
     pub fn missing(&self) -> u64 {
-        let numbers: u64 = self.numbers.iter().map(|(_, numbers)| numbers.len()).sum();
-        let others = self.others.values().filter(|want| !want.found).count();
-        numbers - self.numbers_found.len() + others as u64
+        let missing = |it: &Wanted| it.numbers.len() + it.others.len() - it.others.found();
+        self.wanted.iter().map(missing).sum::<u64>() - self.numbers_found.len()
     }
+
+    /// Memory that they take.
+    pub fn bytes(&self) -> u64 {
+        let bytes = |it: &Wanted| bytes_of(&it.numbers) + it.others.bytes();
+        self.wanted.iter().map(bytes).sum::<u64>() + bytes_of(&self.numbers_found)
+    }
+}
+
+/// The number that a value is, or a hash of one that is none.
+fn split(bytes: &[u8]) -> (Option<u64>, u128) {
+    let number = number(bytes);
+    (number, if number.is_some() { 0 } else { value(bytes) })
 }
 
 #[cfg(test)]

@@ -4,11 +4,10 @@
 #![allow(clippy::unwrap_used, reason = "this crate is tests: a panic is how they fail")]
 
 use std::collections::BTreeSet;
-use std::convert::Infallible;
 
 use blockstone_subset::{
-    Catalogue, Chosen, Column, ForeignKey, Plan, Row, Rows, Scan, Settings, Source, Table, When,
-    close, sample,
+    Catalogue, Chosen, Column, ForeignKey, MemoryError, Plan, Row, Rows, Scan, Settings, Source,
+    Table, When, close, sample,
 };
 use proptest::prelude::*;
 
@@ -56,7 +55,7 @@ impl Memory {
 }
 
 impl Source for Memory {
-    type Error = Infallible;
+    type Error = MemoryError;
 
     fn catalogue(&self) -> &Catalogue {
         &self.catalogue
@@ -66,7 +65,7 @@ impl Source for Memory {
         self.draws
     }
 
-    fn scan(&mut self, scan: &Scan, each: &mut dyn FnMut(Row<'_>)) -> Result<(), Infallible> {
+    fn scan(&mut self, scan: &Scan, each: &mut dyn FnMut(Row<'_>)) -> Result<(), MemoryError> {
         let count = self.rows[scan.table].len();
         for at in 0..count {
             self.hand_over(scan, if self.backwards { count - 1 - at } else { at }, each);
@@ -80,7 +79,7 @@ impl Source for Memory {
         by: usize,
         values: &[Box<[u8]>],
         each: &mut dyn FnMut(Row<'_>),
-    ) -> Result<(), Infallible> {
+    ) -> Result<(), MemoryError> {
         let wanted: BTreeSet<&[u8]> = values.iter().map(AsRef::as_ref).collect();
         for at in 0..self.rows[scan.table].len() {
             let mut is_wanted = false;
@@ -128,7 +127,7 @@ fn taken(plan: &Plan, table: usize) -> BTreeSet<u64> {
             assert_eq!(all.len() as u64, *rows);
             all
         }
-        Rows::At(rows) => rows.iter().copied().collect(),
+        Rows::At(rows) => rows.iter().collect(),
     }
 }
 
@@ -289,4 +288,24 @@ fn columns_that_keys_connect_are_a_group() {
     let groups: [&[(usize, usize)]; 3] =
         [&[(0, 0), (3, 1)], &[(0, 1), (1, 1), (2, 1)], &[(0, 2), (1, 2), (2, 2)]];
     assert_eq!(known.connected_columns(), groups);
+}
+
+#[test]
+fn keys_that_take_more_memory_than_is_allowed_end_the_work() {
+    // Numbers below zero are not those of a sequence: a hash stands for each.
+    let parents = (0..200_000).map(|id| vec![Some(-1 - id), None, None]).collect();
+    let mut memory = Memory {
+        catalogue: catalogue(2, &[(1, 0, false)]),
+        rows: vec![parents, rows(200_000, |id| Some(-1 - id))],
+        ..Memory::default()
+    };
+    let settings = Settings { percent: 60.0, memory: Some(1 << 20), ..Settings::default() };
+    let error = close(&mut memory, &settings).unwrap_err();
+    assert_eq!((error.table.as_str(), error.limit), ("public.t1", 1 << 20));
+    let stratified = Settings { stratified: true, ..settings.clone() };
+    let error = close(&mut memory, &stratified).unwrap_err();
+    assert_eq!(error.table, "public.t0");
+    let settings = Settings { memory: Some(4 << 20), ..settings };
+    let plan = close(&mut memory, &settings).unwrap();
+    assert!(plan.tables[0].rows() > 150_000);
 }

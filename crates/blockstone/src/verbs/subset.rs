@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Result, bail};
+use blockstone_base::units::thousands;
 use blockstone_report::render::json::schema::Document;
 use blockstone_subset::{Catalogue, Chosen, Plan, Sampled, Settings, Transform};
 use blockstone_target::subset::engine::Engine;
@@ -79,9 +80,17 @@ fn run(args: &SubsetArgs, context: &Context) -> Result<Exit> {
     }
 }
 
-/// Shows what is going on. How much there is to do is not known before.
-fn tell(bar: &mut Progress) -> impl FnMut(&str, u64) -> bool {
-    move |text, rows| bar.step(0.0, &format!("{text}  {rows} rows"))
+/// Shows what is going on.
+fn tell(bar: &mut Progress) -> impl FnMut(&str, u64, Option<u64>) -> bool {
+    move |text, rows, of| {
+        let count = |rows: u64| thousands(i64::try_from(rows).unwrap_or(i64::MAX));
+        let words = match of {
+            _ if rows == 0 => text.to_owned(),
+            Some(of) => format!("{text}  {} of {} rows", count(rows), count(of)),
+            None => format!("{text}  {} rows", count(rows)),
+        };
+        bar.part(of.map(|of| rows as f64 / of.max(1) as f64), &words)
+    }
 }
 
 fn load(args: &LoadArgs, bar: &mut Progress) -> Result<Ran> {
@@ -211,6 +220,7 @@ fn settings(args: &SubsetArgs, source: &mut impl SubsetSource) -> Result<Setting
         chosen,
         cap: choice.cap,
         stratified: choice.stratify,
+        memory: Some(choice.memory.get()),
     })
 }
 

@@ -40,6 +40,13 @@ pub enum SqlError {
     Program { what: String, why: String, hint: String },
     #[error("{what} {}: {source}\nhint: {hint}", path.display())]
     File { what: &'static str, path: PathBuf, source: std::io::Error, hint: &'static str },
+    #[error(
+        "read the keys of {}: the keys of the sample take more than {} of memory\n\
+         hint: allow more with --memory, or take less with --percent",
+        .0.table,
+        blockstone_base::units::Bytes(.0.limit)
+    )]
+    Memory(#[from] blockstone_subset::MemoryError),
     #[error("load: interrupted\nhint: what was loaded is incomplete and is not used")]
     Interrupted,
 }

@@ -1,5 +1,8 @@
 //! Values of keys as bytes: each field after its length, so that equal values have equal bytes.
 
+/// Bytes of a field's length.
+const LENGTH: usize = 4;
+
 /// The values of the keys of one row. It is used again for the next.
 #[derive(Default)]
 pub struct KeyValues {
@@ -9,11 +12,11 @@ pub struct KeyValues {
 
 impl KeyValues {
     /// The value of each key, whose fields lie at these positions of the row; none where one of
-    /// them is NULL.
-    pub fn of<'f>(
+    /// them is NULL. `append` puts a field at the end of what it is given.
+    pub fn of(
         &mut self,
         keys: &[Vec<usize>],
-        field: impl Fn(usize) -> Option<&'f [u8]>,
+        append: impl Fn(usize, &mut Vec<u8>) -> Option<()>,
     ) -> Vec<Option<&[u8]>> {
         self.bytes.clear();
         self.places.clear();
@@ -21,13 +24,11 @@ impl KeyValues {
             let begin = self.bytes.len();
             let mut is_whole = true;
             for &at in key {
-                match field(at) {
-                    Some(value) => {
-                        self.bytes.extend((value.len() as u32).to_be_bytes());
-                        self.bytes.extend(value);
-                    }
-                    None => is_whole = false,
-                }
+                let from = self.bytes.len();
+                self.bytes.extend([0; LENGTH]);
+                is_whole &= append(at, &mut self.bytes).is_some();
+                let length = self.bytes.len() - from - LENGTH;
+                self.bytes[from..from + LENGTH].copy_from_slice(&(length as u32).to_be_bytes());
             }
             self.places.push(is_whole.then_some((begin, self.bytes.len())));
         }
@@ -42,7 +43,7 @@ pub fn fields(mut value: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
             return None;
         }
         let mut take = || {
-            let (length, rest) = value.split_at_checked(4)?;
+            let (length, rest) = value.split_at_checked(LENGTH)?;
             let length = u32::from_be_bytes(length.try_into().ok()?) as usize;
             let (field, rest) = rest.split_at_checked(length)?;
             value = rest;
@@ -65,7 +66,7 @@ mod tests {
         let row: [Option<&[u8]>; 3] = [Some(b"a"), None, Some(b"")];
         let mut values = KeyValues::default();
         let keys = [vec![0, 2], vec![0, 1], vec![]];
-        let found = values.of(&keys, |at| row[at]);
+        let found = values.of(&keys, |at, out| row[at].map(|value| out.extend(value)));
         assert_eq!((found[1], found[2]), (None, Some(&[][..])));
         let value = found[0].unwrap();
         assert_eq!(fields(value).collect::<Vec<_>>(), [Some(&b"a"[..]), Some(b"")]);

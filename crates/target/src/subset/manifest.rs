@@ -140,6 +140,11 @@ impl Manifest {
         }
     }
 
+    /// Rows of the subset.
+    pub fn rows(&self) -> u64 {
+        self.tables.iter().map(|table| table.rows).fold(0, u64::saturating_add)
+    }
+
     /// As in `1 % of postgres://host/shop, seed 0: 2,820 of 105,000 rows`.
     pub fn words(&self) -> String {
         let sum = |rows: fn(&TableEntry) -> u64| {

@@ -153,7 +153,7 @@ impl<'a> MariadbSource<'a> {
     }
 
     fn told(&mut self, text: &str, rows: u64) -> Result<(), SqlError> {
-        if (self.tell)(text, rows) { Ok(()) } else { Err(SqlError::Interrupted) }
+        if (self.tell)(text, rows, None) { Ok(()) } else { Err(SqlError::Interrupted) }
     }
 }
 

@@ -145,7 +145,7 @@ impl<'a> PostgresSource<'a> {
     }
 
     fn told(&mut self, text: &str, rows: u64) -> Result<(), SqlError> {
-        if (self.tell)(text, rows) { Ok(()) } else { Err(SqlError::Interrupted) }
+        if (self.tell)(text, rows, None) { Ok(()) } else { Err(SqlError::Interrupted) }
     }
 }
 
@@ -251,12 +251,13 @@ impl Source for PostgresSource<'_> {
             self.link.batch_execute(PARALLEL).during("set up the session")?;
         }
         let mut rows = 0;
+        let of = self.catalogue.tables[scan.table].estimated_rows.filter(|_| !scan.seeds_only);
         let layout = rows::Layout::new(self, scan);
         for part in 0..self.known.tables[scan.table].parts.len() {
             let query = rows::scan_text(self, &layout, (scan.table, part));
             let mut tell = |more: u64| {
                 rows += more;
-                (self.tell)(&text, rows)
+                (self.tell)(&text, rows, of)
             };
             rows::scan(&mut self.link, &query, &name, (&layout, part), &mut tell, each)?;
         }

@@ -7,8 +7,9 @@ use blockstone_subset::{CatalogueError, Plan, Source, Transform};
 use super::manifest::{DataFile, KeyEntry, Sequence};
 use crate::sql::error::SqlError;
 
-/// What is going on: words, rows of that so far. False ends the work.
-pub type Tell<'a> = dyn FnMut(&str, u64) -> bool + 'a;
+/// What is going on: words, rows of that so far, and how many there are, as far as is known.
+/// False ends the work.
+pub type Tell<'a> = dyn FnMut(&str, u64, Option<u64>) -> bool + 'a;
 
 /// What was written.
 #[derive(Debug)]

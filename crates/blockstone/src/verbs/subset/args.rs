@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use blockstone_base::units::Bytes;
 use clap::{Args, Subcommand, ValueHint};
 
 use super::mask::MaskArgs;
@@ -79,6 +80,9 @@ pub struct ChoiceArgs {
     /// Take the children of the rows that are taken, so that each has as many as in the source
     #[arg(long)]
     pub stratify: bool,
+    /// Memory that the keys of the sample may take
+    #[arg(long, default_value = "1G", value_name = "SIZE")]
+    pub memory: Bytes,
     /// A TOML file of keys that the database does not declare
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub keys: Option<PathBuf>,

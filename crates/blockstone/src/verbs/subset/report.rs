@@ -134,7 +134,7 @@ impl Ran {
     }
 
     fn rows(&self) -> u64 {
-        self.manifest.tables.iter().map(|table| table.rows).sum()
+        self.manifest.rows()
     }
 
     fn bytes(&self) -> Option<u64> {

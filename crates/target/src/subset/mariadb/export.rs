@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use blockstone_subset::{Plan, Rows, Transform};
+use blockstone_subset::{Locators, Plan, Rows, Transform};
 
 use super::rows::{IN_ORDER, Layout, Locator, any_of, each_row, field};
 use super::values::{Form, Kind, characters};
@@ -126,14 +126,14 @@ impl Written<'_> {
         &mut self,
         source: &mut MariadbSource<'_>,
         query: &str,
-        (layout, rows): (&Layout, Option<&[u64]>),
+        (layout, rows): (&Layout, Option<&Locators>),
     ) -> Result<(), SqlError> {
         let what = format!("read the rows of {}", self.name);
         let skipped = if rows.is_some() { layout.columns.len() } else { 0 };
-        each_row(source, query, (&what, "rows"), &mut |answer, ordinal| {
+        each_row(source, query, (&what, "rows", None), &mut |answer, ordinal| {
             if let Some(rows) = rows {
                 let locator = layout.locator(|at| field(&answer, at), ordinal);
-                if locator.is_none_or(|locator| rows.binary_search(&locator).is_err()) {
+                if !locator.is_some_and(|locator| rows.contains(locator)) {
                     return Ok(());
                 }
             }
@@ -145,7 +145,7 @@ impl Written<'_> {
     fn whole(
         &mut self,
         source: &mut MariadbSource<'_>,
-        rows: Option<&[u64]>,
+        rows: Option<&Locators>,
     ) -> Result<(), SqlError> {
         let layout = Layout::of_identity(source, self.table);
         let mut columns = self.selected(source);
@@ -158,7 +158,11 @@ impl Written<'_> {
     }
 
     /// Asks for the rows by what identifies them; false where that is not possible.
-    fn by_key(&mut self, source: &mut MariadbSource<'_>, rows: &[u64]) -> Result<bool, SqlError> {
+    fn by_key(
+        &mut self,
+        source: &mut MariadbSource<'_>,
+        rows: &Locators,
+    ) -> Result<bool, SqlError> {
         let layout = Layout::of_identity(source, self.table);
         let values: Vec<Vec<String>> = match &layout.locator {
             Locator::Ordinal => return Ok(false),
@@ -166,14 +170,14 @@ impl Written<'_> {
                 let name = &source.catalogue.tables[self.table].columns;
                 let column = source.catalogue.tables[self.table].identity[0];
                 let unsigned = name[column].type_name.contains("unsigned");
-                let number = |row: &u64| {
+                let number = |row: u64| {
                     let text =
                         if unsigned { row.to_string() } else { row.cast_signed().to_string() };
                     vec![text]
                 };
                 rows.iter().map(number).collect()
             }
-            Locator::Packed(packed, _) => rows.iter().map(|&row| packed.unpack(row)).collect(),
+            Locator::Packed(packed, _) => rows.iter().map(|row| packed.unpack(row)).collect(),
             Locator::Hash(_) => match self.identities(source, &layout, rows)? {
                 Some(values) => values,
                 None => return Ok(false),
@@ -199,7 +203,7 @@ impl Written<'_> {
         &self,
         source: &mut MariadbSource<'_>,
         layout: &Layout,
-        rows: &[u64],
+        rows: &Locators,
     ) -> Result<Option<Vec<Vec<String>>>, SqlError> {
         let table = &source.catalogue.tables[self.table];
         let identity = table.identity.iter();
@@ -217,17 +221,17 @@ impl Written<'_> {
         let from = self.from(source);
         let query = format!("SELECT {} FROM {from}", select.join(", "));
         let what = format!("read the keys of {}", self.name);
-        let (mut all, mut is_known) = (Vec::with_capacity(rows.len()), true);
-        each_row(source, &query, (&what, "keys of rows"), &mut |answer, ordinal| {
+        let (mut all, mut is_known) = (Vec::with_capacity(rows.len() as usize), true);
+        each_row(source, &query, (&what, "keys of rows", None), &mut |answer, ordinal| {
             let locator = layout.locator(|at| field(&answer, at), ordinal);
-            if locator.is_none_or(|locator| rows.binary_search(&locator).is_err()) {
+            if !locator.is_some_and(|locator| rows.contains(locator)) {
                 return Ok(());
             }
             let value = |(at, (_, kind)): (usize, &(String, Kind))| {
                 let value = field(&answer, layout.columns.len() + at)?;
                 match kind {
                     Kind::Text { .. } => Some(characters(value)),
-                    kind => kind.literal(value),
+                    kind => kind.literal_of(value),
                 }
             };
             match columns.iter().enumerate().map(value).collect::<Option<Vec<String>>>() {

@@ -98,7 +98,7 @@ struct Loading<'a, 'b> {
 
 impl Loading<'_, '_> {
     fn told(&mut self, text: &str, rows: u64) -> Result<(), SqlError> {
-        if (self.tell)(text, rows) { Ok(()) } else { Err(SqlError::Interrupted) }
+        if (self.tell)(text, rows, None) { Ok(()) } else { Err(SqlError::Interrupted) }
     }
 
     fn load(&mut self) -> Result<Loaded, SqlError> {
@@ -178,6 +178,7 @@ impl Loading<'_, '_> {
             LocalInfileHandler::new(move |_: &[u8], out: &mut _| handler.send(&path, out));
         let link = &mut self.server.link;
         link.set_local_infile_handler(Some(handler));
+        let of = self.manifest.rows();
         let (text, tell) = (load_text(file, "LOAD DATA LOCAL INFILE 'rows'"), &mut self.tell);
         let sent = thread::scope(|scope| {
             let (over, ends) = mpsc::channel::<()>();
@@ -187,7 +188,8 @@ impl Loading<'_, '_> {
                 send(link, &text)
             });
             while ends.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-                if !tell("rows", before + reading.lines.load(Ordering::Relaxed)) {
+                let rows = before + reading.lines.load(Ordering::Relaxed);
+                if !tell("rows", rows, Some(of)) {
                     reading.ended.store(true, Ordering::Relaxed);
                 }
             }

@@ -34,6 +34,8 @@ pub enum Locator {
 /// Which columns are asked for, each once, and where each key has its own.
 pub struct Layout {
     pub columns: Vec<String>,
+    /// Columns that are whole numbers.
+    integers: HashSet<usize>,
     keys: Vec<Vec<usize>>,
     pub locator: Locator,
     condition: Option<usize>,
@@ -70,6 +72,7 @@ impl Layout {
     fn new(source: &MariadbSource<'_>, scan: &Scan) -> Self {
         let mut layout = Self {
             columns: Vec::new(),
+            integers: HashSet::new(),
             keys: Vec::new(),
             locator: Locator::Ordinal,
             condition: None,
@@ -110,12 +113,20 @@ impl Layout {
         let columns = key.columns.iter().zip(&key.like.1).map(|(&column, &like)| {
             let like = &source.known.tables[key.like.0].kinds[like];
             let value = compared(source, table, column, like);
-            match &when {
+            let column = match &when {
                 Some(when) => format!("CASE WHEN {when} THEN {value} END"),
                 None => value,
-            }
+            };
+            (column, *like == Kind::Integer)
         });
-        columns.map(|column| self.place(column)).collect()
+        let place = |(column, is_integer)| {
+            let place = self.place(column);
+            if is_integer {
+                self.integers.insert(place);
+            }
+            place
+        };
+        columns.map(place).collect()
     }
 
     fn place(&mut self, column: String) -> usize {
@@ -153,6 +164,16 @@ impl Layout {
         }
     }
 
+    /// A field as keys have it.
+    fn append(&self, answer: &mysql::Row, at: usize, out: &mut Vec<u8>) -> Option<()> {
+        let text = field(answer, at)?;
+        match self.integers.contains(&at).then(|| number(text)).flatten() {
+            Some(number) => out.extend(number.to_be_bytes()),
+            None => out.extend(text),
+        }
+        Some(())
+    }
+
     /// The table. Where rows are known by their order, that of the table itself.
     fn from(&self, source: &MariadbSource<'_>, table: usize) -> String {
         let order = if self.locator == Locator::Ordinal { IN_ORDER } else { "" };
@@ -162,6 +183,11 @@ impl Layout {
 
 /// Reads a table by its rows and not by an index that has all that is asked for.
 pub const IN_ORDER: &str = " USE INDEX ()";
+
+/// The number that is written so; none where it does not fit.
+fn number(text: &[u8]) -> Option<i64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
 
 /// A field of an answer; none where it is NULL.
 pub fn field(answer: &mysql::Row, at: usize) -> Option<&[u8]> {
@@ -175,7 +201,7 @@ pub fn field(answer: &mysql::Row, at: usize) -> Option<&[u8]> {
 pub fn each_row(
     source: &mut MariadbSource<'_>,
     query: &str,
-    (what, text): (&str, &str),
+    (what, text, of): (&str, &str, Option<u64>),
     each: &mut dyn FnMut(mysql::Row, u64) -> Result<(), SqlError>,
 ) -> Result<(), SqlError> {
     let grant = "GRANT SELECT on all tables of the database TO this user";
@@ -186,7 +212,7 @@ pub fn each_row(
     for answer in result {
         let mut done = each(answer.map_err(&failed)?, rows);
         rows += 1;
-        if rows % TELL_ROWS == 0 && !(source.tell)(text, rows) {
+        if rows % TELL_ROWS == 0 && !(source.tell)(text, rows, of) {
             done = Err(SqlError::Interrupted);
         }
         if done.is_err() {
@@ -220,10 +246,11 @@ fn read(
 ) -> Result<(), SqlError> {
     let what = format!("read the keys of {}", source.catalogue.tables[scan.table].name);
     let mut keys = KeyValues::default();
-    let done = each_row(source, query, (&what, text), &mut |answer, ordinal| {
+    let of = source.catalogue.tables[scan.table].estimated_rows;
+    let done = each_row(source, query, (&what, text, of), &mut |answer, ordinal| {
         if let Some(locator) = layout.locator(|at| field(&answer, at), ordinal) {
             let matches = layout.condition.and_then(|at| field(&answer, at)) == Some(b"1");
-            let keys = keys.of(&layout.keys, |at| field(&answer, at));
+            let keys = keys.of(&layout.keys, |at, out| layout.append(&answer, at, out));
             each(Row { locator, keys: &keys, drawn: None, matches });
         }
         Ok(())

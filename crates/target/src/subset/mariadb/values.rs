@@ -116,8 +116,19 @@ impl Kind {
         }
     }
 
-    /// A value, as it is compared, in SQL; none where it cannot be had back from that.
+    /// A field of a key, as it is compared, in SQL; none where it cannot be had back from that.
     pub fn literal(&self, value: &[u8]) -> Option<String> {
+        match self {
+            // Larger ones are text, which is longer.
+            Self::Integer if value.len() == size_of::<i64>() => {
+                Some(i64::from_be_bytes(value.try_into().ok()?).to_string())
+            }
+            _ => self.literal_of(value),
+        }
+    }
+
+    /// What the server answered for a field of a key, in SQL.
+    pub fn literal_of(&self, value: &[u8]) -> Option<String> {
         match self {
             Self::Integer | Self::Decimal { .. } | Self::Float | Self::Bit => {
                 let text = std::str::from_utf8(value).ok()?;
@@ -193,7 +204,9 @@ mod tests {
     #[test]
     fn a_value_cannot_leave_its_literal() {
         assert_eq!(kind("int").literal(b"1 OR 1"), None);
-        assert_eq!(kind("int").literal(b"-17").as_deref(), Some("-17"));
+        assert_eq!(kind("int").literal(&(-17_i64).to_be_bytes()).as_deref(), Some("-17"));
+        let large = b"18446744073709551615";
+        assert_eq!(kind("bigint").literal(large).as_deref(), Some("18446744073709551615"));
         assert_eq!(kind("varchar").literal(b"a'").as_deref(), Some("_utf8mb4 X'6127'"));
         assert_eq!(kind("binary").literal(b"\0\xff").as_deref(), Some("X'00FF'"));
         let folded = Kind::Text { charset: "latin1".into(), collation: "latin1_swedish_ci".into() };

@@ -2,12 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use blockstone_subset::{Plan, Rows, Transform};
+use blockstone_subset::{Locators, Plan, Rows, Transform};
 use parking_lot::Mutex;
 use postgres::Client;
 
@@ -40,9 +41,10 @@ enum Wanted<'a> {
     All,
     /// For which this holds.
     Where(String),
-    /// By their places, in order.
-    Few(&'a [u64]),
-    Many(&'a [u64]),
+    /// Those of a part by their places, one by one.
+    Few(&'a Locators, usize),
+    /// Those of a part, among all that are read.
+    Many(&'a Locators, usize),
 }
 
 /// What the readers share.
@@ -99,13 +101,14 @@ impl PostgresSource<'_> {
                     Rows::All => Wanted::All,
                     Rows::Winning(_, lot) => Wanted::Where(wins(self, table, *lot)),
                     Rows::At(rows) => {
-                        let place = |part: usize| {
-                            rows.partition_point(|row| row >> PART_BITS < part as u64)
-                        };
-                        let own = &rows[place(at)..place(at + 1)];
                         let all = plan.tables[table].source_rows as f64;
                         let is_few = (rows.len() as f64) < all * SHARE_BY_PLACE;
-                        if is_few { Wanted::Few(own) } else { Wanted::Many(own) }
+                        let has_none = rows.range(places(at)).next().is_none();
+                        if is_few || has_none {
+                            Wanted::Few(rows, at)
+                        } else {
+                            Wanted::Many(rows, at)
+                        }
                     }
                 };
                 let is_plain = |it: char| it.is_ascii_alphanumeric() || "_.-".contains(it);
@@ -163,7 +166,7 @@ impl PostgresSource<'_> {
             let own = scope.spawn(|| shared.keep(shared.work(link)));
             while !own.is_finished() || others.iter().any(|other| !other.is_finished()) {
                 thread::sleep(LOOK);
-                if !tell("rows", shared.rows.load(Ordering::Relaxed)) {
+                if !tell("rows", shared.rows.load(Ordering::Relaxed), Some(plan.rows())) {
                     shared.keep(Err(SqlError::Interrupted));
                 }
             }
@@ -243,19 +246,23 @@ fn write(link: &mut Client, job: &Job<'_>, shared: &Shared<'_>) -> Result<DataFi
         Wanted::Where(condition) => {
             written.copy(link, &format!("COPY ({select} WHERE {condition}) TO STDOUT"))?;
         }
-        Wanted::Many([]) => {}
-        Wanted::Many(_) => {
+        Wanted::Many(..) => {
             let comma = if columns.is_empty() { "" } else { ", " };
             let select = format!("SELECT t.ctid{comma}{columns} FROM ONLY {} t", job.relation);
             written.copy(link, &format!("COPY ({select}) TO STDOUT"))?;
         }
-        Wanted::Few(rows) => {
-            for batch in rows.chunks(BATCH) {
-                let place = |row: &u64| {
-                    let (block, place) = ctid(*row);
-                    format!("\"({block},{place})\"")
-                };
-                let places = batch.iter().map(place).collect::<Vec<_>>().join(",");
+        Wanted::Few(rows, part) => {
+            let place = |row: u64| {
+                let (block, place) = ctid(row);
+                format!("\"({block},{place})\"")
+            };
+            let mut all = rows.range(places(*part)).map(place);
+            loop {
+                let batch: Vec<String> = all.by_ref().take(BATCH).collect();
+                if batch.is_empty() {
+                    break;
+                }
+                let places = batch.join(",");
                 let condition = format!("t.ctid = ANY ('{{{places}}}'::tid[])");
                 written.copy(link, &format!("COPY ({select} WHERE {condition}) TO STDOUT"))?;
             }
@@ -274,10 +281,10 @@ fn split_place(line: &[u8]) -> Option<(u64, &[u8])> {
     Some((place, rest.strip_prefix(b"\t").unwrap_or(rest)))
 }
 
-/// Whether a row of this part is among those of a part.
-fn is_among(places: &[u64], place: u64) -> bool {
-    const OF_PART: u64 = (1 << PART_BITS) - 1;
-    places.binary_search_by_key(&place, |known| known & OF_PART).is_ok()
+/// The places of a part.
+fn places(part: usize) -> Range<u64> {
+    let begin = |part: usize| (part as u64) << PART_BITS;
+    begin(part)..begin(part + 1)
 }
 
 /// The file of a job.
@@ -298,8 +305,8 @@ impl Written<'_> {
         let reader = link.copy_out(query).during(&what)?;
         let mut reader = BufReader::with_capacity(BUFFER_BYTES, reader);
         let transform = self.shared.transform.filter(|it| it.applies(self.job.table));
-        let places = match self.job.rows {
-            Wanted::Many(places) => Some(places),
+        let among = match self.job.rows {
+            Wanted::Many(rows, part) => Some((rows, places(part).start)),
             _ => None,
         };
         let (mut row, mut changed) = (Vec::new(), Vec::new());
@@ -311,7 +318,7 @@ impl Written<'_> {
             if piece.is_empty() {
                 return Ok(());
             }
-            if places.is_none() && transform.is_none() {
+            if among.is_none() && transform.is_none() {
                 let length = piece.len();
                 self.append(piece)?;
                 reader.consume(length);
@@ -320,10 +327,10 @@ impl Written<'_> {
             row.clear();
             reader.read_until(b'\n', &mut row).map_err(failed)?;
             let mut fields = row.strip_suffix(b"\n").unwrap_or(&row);
-            if let Some(places) = places {
+            if let Some((rows, begin)) = among {
                 let (place, rest) = split_place(fields)
                     .ok_or_else(|| failed(io::Error::other("a row has no place")))?;
-                if !is_among(places, place) {
+                if !rows.contains(begin | place) {
                     continue;
                 }
                 fields = rest;

@@ -20,6 +20,8 @@ use crate::subset::manifest::{
 use crate::subset::source::{KeyProof, Loaded, Step, Tell};
 
 const ORPHANS: &str = include_str!("../../../sql/subset/postgres/orphans.sql");
+/// What is told while rows are loaded.
+const ROWS: &str = "rows";
 const BUFFER_BYTES: usize = 1 << 18;
 
 /// Loads the subset in `dir` into the database at `address`.
@@ -69,7 +71,8 @@ struct Loading<'a, 'b> {
 
 impl Loading<'_, '_> {
     fn told(&mut self, text: &str, rows: u64) -> Result<(), SqlError> {
-        if (self.tell)(text, rows) { Ok(()) } else { Err(SqlError::Interrupted) }
+        let of = (text == ROWS).then(|| self.manifest.rows());
+        if (self.tell)(text, rows, of) { Ok(()) } else { Err(SqlError::Interrupted) }
     }
 
     fn begin(&mut self, server: &str) -> Result<(), SqlError> {
@@ -116,7 +119,7 @@ impl Loading<'_, '_> {
         let manifest = self.manifest;
         let mut rows = 0;
         for file in &manifest.files {
-            self.told("rows", rows)?;
+            self.told(ROWS, rows)?;
             let loaded = self.copy(file, rows)?;
             if loaded != file.rows {
                 return Err(SqlError::Statement {
@@ -161,7 +164,7 @@ impl Loading<'_, '_> {
             told += length as u64;
             if told > 16 << 20 {
                 told = 0;
-                if !(self.tell)("rows", before + rows) {
+                if !(self.tell)(ROWS, before + rows, Some(self.manifest.rows())) {
                     return Err(SqlError::Interrupted);
                 }
             }

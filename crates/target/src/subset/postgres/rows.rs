@@ -218,7 +218,8 @@ fn hand_over<'f>(
     let matches = layout.condition.and_then(&field).is_some_and(|value| value == [1]);
     let drawn = layout.drawn.and_then(&field).and_then(|it| it.try_into().ok());
     let drawn = drawn.map(|drawn| u64::from_be_bytes(drawn) ^ SIGN);
-    each(Row { locator, keys: &values.of(&layout.keys, field), drawn, matches });
+    let keys = &values.of(&layout.keys, |at, out| field(at).map(|value| out.extend(value)));
+    each(Row { locator, keys, drawn, matches });
 }
 
 pub fn io_error(what: &str, error: &std::io::Error) -> SqlError {
