@@ -54,9 +54,9 @@ impl Locators {
     }
 }
 
-/// Memory that a set takes.
+/// Memory that a set takes: its lists have room for up to twice of what they hold.
 pub fn bytes_of(numbers: &RoaringTreemap) -> u64 {
-    numbers.serialized_size() as u64
+    2 * numbers.serialized_size() as u64
 }
 
 /// The number that the value of a key is: one field of eight bytes, and not a large one.

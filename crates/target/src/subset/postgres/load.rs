@@ -20,6 +20,10 @@ use crate::subset::manifest::{
 use crate::subset::source::{KeyProof, Loaded, Step, Tell};
 
 const ORPHANS: &str = include_str!("../../../sql/subset/postgres/orphans.sql");
+/// The schema was made with an empty search path. Types of extensions have operators of their own.
+const FIND_OPERATORS: &str = "SELECT pg_catalog.set_config('search_path', \
+    (SELECT string_agg(quote_ident(nspname), ', ') FROM pg_catalog.pg_namespace \
+     WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'), true)";
 /// What is told while rows are loaded.
 const ROWS: &str = "rows";
 const BUFFER_BYTES: usize = 1 << 18;
@@ -175,6 +179,7 @@ impl Loading<'_, '_> {
     /// Counts what the server has checked: orphans of each key, and the rows of each table.
     fn prove(&mut self) -> Result<(Vec<KeyProof>, Vec<u64>), SqlError> {
         let manifest = self.manifest;
+        self.link.batch_execute(FIND_OPERATORS).during("find the operators of types")?;
         let mut keys = Vec::new();
         for key in &manifest.keys {
             self.told(&format!("orphans of {}", key.name), 0)?;

@@ -1,0 +1,76 @@
+//! Schemas with every feature that a key or a table may have: of each, a subset is whole,
+//! repeatable, and part of a larger one, and the server proves what was loaded.
+
+use blockstone_testkit::PostgresServer;
+
+use super::{Place, address, ask, empty, json, lines, make, whole_orphans};
+
+/// A schema, what is in it, and the tables that have no rows of their own to count.
+const SCHEMAS: &[(&str, &str)] = &[
+    ("every kind of key", include_str!("every_kind.sql")),
+    ("films for rent", include_str!("rental.sql")),
+    ("cycles that share tables", include_str!("cycles.sql")),
+    ("a chain of 200 tables", include_str!("chain.sql")),
+    ("a table that all reference", include_str!("domain.sql")),
+    ("features of tables", include_str!("features.sql")),
+];
+
+/// Keys, those that are not proved, and orphans by a query of their own for each key.
+const PROOF: &str = "
+    DO $$ DECLARE k record; found bigint; sum bigint = 0; BEGIN
+    FOR k IN SELECT c.conname, c.conrelid::regclass AS child, c.confrelid::regclass AS parent,
+        (SELECT string_agg(format('p.%I = c.%I', pa.attname, ca.attname), ' AND ')
+         FROM unnest(c.conkey, c.confkey) u(own, other)
+         JOIN pg_attribute ca ON ca.attrelid = c.conrelid AND ca.attnum = own
+         JOIN pg_attribute pa ON pa.attrelid = c.confrelid AND pa.attnum = other) AS equal,
+        (SELECT string_agg(format('c.%I IS NOT NULL', attname), ' AND ')
+         FROM pg_attribute WHERE attrelid = c.conrelid AND attnum = ANY (c.conkey)) AS present
+        FROM pg_constraint c WHERE c.contype = 'f' AND c.conparentid = 0
+    LOOP
+        EXECUTE format('SELECT count(*) FROM %s c WHERE %s AND NOT EXISTS (SELECT FROM %s p WHERE %s)',
+            k.child, k.present, k.parent, k.equal) INTO found;
+        sum = sum + found;
+    END LOOP;
+    PERFORM set_config('proof.orphans', sum::text, false);
+    END $$;
+    SELECT count(*), count(*) FILTER (WHERE NOT convalidated),
+        current_setting('proof.orphans') FROM pg_constraint WHERE contype = 'f' AND conparentid = 0";
+
+pub fn each_holds(server: &PostgresServer, place: &Place) {
+    println!("| schema | tables | keys | rows | of 1 % | of 2 % | orphans |");
+    for (at, (name, text)) in SCHEMAS.iter().enumerate() {
+        let database = format!("schema_{at}");
+        make(server, &database, text, place);
+        let dirs = ["one", "again", "two"].map(|it| place.file(&format!("{database}_{it}")));
+        let from = address(server, &database);
+        let take = |percent, at: usize| {
+            json(&["--from", &from, "--percent", percent, dirs[at].to_str().unwrap()])
+        };
+        let [one, again, two] = [take("1", 0), take("1", 1), take("2", 2)];
+        let [first, second, larger] = dirs.each_ref().map(|dir| lines(dir));
+        assert!(first == second && one["rows"] == again["rows"], "{name}");
+        assert!(first.is_subset(&larger), "{name}: {:?}", first.difference(&larger).next());
+        assert_eq!(whole_orphans(&one) + whole_orphans(&two), 0, "{name}");
+        let copy = format!("{database}_loaded");
+        empty(server, &copy);
+        let loaded = json(&["load", dirs[0].to_str().unwrap(), "--into", &address(server, &copy)]);
+        assert_eq!(whole_orphans(&loaded), 0, "{name}");
+        let before = ask(server, &database, PROOF);
+        assert_eq!(ask(server, &copy, PROOF), before, "{name}");
+        let keys = "SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND conparentid = 0";
+        let count = loaded["keys"].as_array().unwrap().len();
+        assert_eq!(ask(server, &database, keys), count.to_string(), "{name}");
+        let tables = loaded["tables"].as_array().unwrap();
+        let sum = |key: &str| tables.iter().map(|it| it[key].as_u64().unwrap()).sum::<u64>();
+        println!(
+            "| {name} | {} | {count} | {} | {} | {} | {} |",
+            tables.len(),
+            sum("source_rows"),
+            one["rows"],
+            two["rows"],
+            whole_orphans(&loaded)
+        );
+        assert_eq!(sum("rows"), one["rows"].as_u64().unwrap());
+        assert!(one["rows"].as_u64().unwrap() > 50, "{name}");
+    }
+}
