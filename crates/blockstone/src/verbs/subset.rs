@@ -177,7 +177,7 @@ fn read<S: SubsetSource>(
     manifest.sequences = source.sequences()?;
     let transform = mask.as_ref().map(|mask| mask as &dyn Transform);
     let exported = source.export(&plan, place.path(), args.readers.into(), transform)?;
-    manifest.files = exported.files;
+    (manifest.files, manifest.large_objects) = (exported.files, exported.large_objects);
     // The snapshot is not needed any more.
     drop(source);
     server::write_script(place.path(), &manifest)?;

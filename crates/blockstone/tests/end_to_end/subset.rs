@@ -302,6 +302,15 @@ fn seeds_are_drawn_by_the_server(server: &PostgresServer, place: &Place) {
 }
 
 #[test]
+fn every_feature_of_a_schema_comes_with_the_sample() {
+    require!(Root, Postgres);
+    let place = Place::beside();
+    let server = PostgresServer::start(15, &["fsync=off"]).unwrap();
+    schemas::each_holds(&server, &place);
+    schemas::large_objects_come_with_their_rows(&server, &place);
+}
+
+#[test]
 fn a_sample_has_all_that_its_keys_need() {
     require!(Root, Postgres);
     let place = Place::beside();
@@ -321,7 +330,6 @@ fn a_sample_has_all_that_its_keys_need() {
     masks_keep_the_keys(&server, &place);
     tables_sampled_alone_lose_nine_parents_of_ten(&server);
     seeds_are_drawn_by_the_server(&server, &place);
-    schemas::each_holds(&server, &place);
     interruptions::kills_leave_nothing_half_done(&server, &place);
     interruptions::a_full_disk_leaves_nothing_half_done(&server, &place);
     interruptions::what_changes_meanwhile_is_not_seen(&server, &place);

@@ -36,6 +36,9 @@ pub struct Manifest {
     pub files: Vec<DataFile>,
     pub keys: Vec<KeyEntry>,
     pub sequences: Vec<Sequence>,
+    /// Of PostgreSQL: those that rows of the subset name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub large_objects: Option<LargeObjects>,
     /// What the reader of a report should know of the source.
     #[serde(default)]
     pub notes: Vec<String>,
@@ -101,6 +104,17 @@ pub struct Sequence {
     pub is_called: bool,
 }
 
+/// A file of large objects in pieces: lines of COPY with the number of the object, the offset of
+/// the piece and its bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LargeObjects {
+    /// In the directory of data.
+    pub file: String,
+    pub objects: u64,
+    /// Of the file.
+    pub bytes: u64,
+}
+
 /// The statements in a file of the directory `dir`, as `parse` finds them in its text.
 pub fn read_schema<T>(
     dir: &Path,
@@ -136,6 +150,7 @@ impl Manifest {
             files: Vec::new(),
             keys: Vec::new(),
             sequences: Vec::new(),
+            large_objects: None,
             notes: Vec::new(),
         }
     }
@@ -173,12 +188,13 @@ impl Manifest {
         if read.version != VERSION {
             return Err(refuse(format!("it has version {}, not {VERSION}", read.version)));
         }
-        for file in &read.files {
-            if file.file.contains('/') || file.file.starts_with('.') {
-                return Err(refuse(format!("{:?} is no name of a file", file.file)));
+        let large = read.large_objects.iter().map(|objects| &objects.file);
+        for file in read.files.iter().map(|file| &file.file).chain(large) {
+            if file.contains('/') || file.starts_with('.') {
+                return Err(refuse(format!("{file:?} is no name of a file")));
             }
-            if !read.path(dir, file).is_file() {
-                return Err(refuse(format!("the file {DATA}/{} is missing", file.file)));
+            if !dir.join(DATA).join(file).is_file() {
+                return Err(refuse(format!("the file {DATA}/{file} is missing")));
             }
         }
         let has = |table: usize| table < read.tables.len();

@@ -5,6 +5,7 @@ mod catalogue;
 mod copied;
 mod dump;
 mod export;
+mod large;
 mod load;
 mod rows;
 
@@ -174,8 +175,7 @@ impl SubsetSource for PostgresSource<'_> {
     }
 
     fn notes(&self) -> Vec<String> {
-        let left_out = "Owners, privileges, publications, subscriptions and large objects are not \
-                        taken.";
+        let left_out = "Owners, privileges, publications and subscriptions are not taken.";
         vec![left_out.to_owned()]
     }
 

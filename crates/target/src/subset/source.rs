@@ -4,7 +4,7 @@ use std::path::Path;
 
 use blockstone_subset::{CatalogueError, Plan, Source, Transform};
 
-use super::manifest::{DataFile, KeyEntry, Sequence};
+use super::manifest::{DataFile, KeyEntry, LargeObjects, Sequence};
 use crate::sql::error::SqlError;
 
 /// What is going on: words, rows of that so far, and how many there are, as far as is known.
@@ -15,6 +15,7 @@ pub type Tell<'a> = dyn FnMut(&str, u64, Option<u64>) -> bool + 'a;
 #[derive(Debug)]
 pub struct Exported {
     pub files: Vec<DataFile>,
+    pub large_objects: Option<LargeObjects>,
     pub readers: usize,
 }
 

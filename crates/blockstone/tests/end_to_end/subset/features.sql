@@ -20,7 +20,9 @@ INSERT INTO booking SELECT i % 9, tsrange(timestamp '2026-01-01' + i * interval 
 CREATE UNLOGGED TABLE visit (booking int REFERENCES booking (id), word text COLLATE folded);
 INSERT INTO visit SELECT 1 + i % 1500, 'Word' || i FROM generate_series(1, 3000) i;
 CREATE TABLE photo (id int PRIMARY KEY, image oid);
-INSERT INTO photo SELECT i, lo_from_bytea(0, '\x01') FROM generate_series(1, 300) i;
+INSERT INTO photo SELECT i, lo_from_bytea(0, decode(repeat('a5', (ARRAY[0, 1, 1048576, 1048581])[1 + i % 4]), 'hex'))
+    FROM generate_series(1, 20) i;
+INSERT INTO photo SELECT i, i FROM generate_series(21, 300) i;
 CREATE TABLE "no columns" ();
 INSERT INTO "no columns" DEFAULT VALUES;
 CREATE TABLE region (area int, place int, PRIMARY KEY (area, place)) PARTITION BY LIST (area);

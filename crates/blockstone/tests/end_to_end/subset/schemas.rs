@@ -1,7 +1,7 @@
 //! Schemas with every feature that a key or a table may have: of each, a subset is whole,
 //! repeatable, and part of a larger one, and the server proves what was loaded.
 
-use blockstone_testkit::PostgresServer;
+use blockstone_testkit::{PostgresServer, run};
 
 use super::{Place, address, ask, empty, json, lines, make, whole_orphans};
 
@@ -73,4 +73,23 @@ pub fn each_holds(server: &PostgresServer, place: &Place) {
         assert_eq!(sum("rows"), one["rows"].as_u64().unwrap());
         assert!(one["rows"].as_u64().unwrap() > 50, "{name}");
     }
+}
+
+pub fn large_objects_come_with_their_rows(server: &PostgresServer, place: &Place) {
+    let from = address(server, "schema_5");
+    let dir = place.file("photos");
+    json(&["--from", &from, "--percent", "0", "--whole", "photo", dir.to_str().unwrap()]);
+    empty(server, "photos");
+    json(&["load", dir.to_str().unwrap(), "--into", &address(server, "photos")]);
+    empty(server, "photos_scripted");
+    let mut script = super::psql(server, "photos_scripted");
+    let ran = run(script.args(["--file", "load.sql"]).current_dir(&dir));
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let content = "SELECT count(*), sum(length(lo_get(image))), \
+        md5(string_agg(md5(lo_get(image)), '' ORDER BY id)), \
+        (SELECT count(*) FROM pg_largeobject_metadata) FROM photo WHERE id <= 20";
+    let before = ask(server, "schema_5", content);
+    assert!(before.starts_with("20|10485790|") && before.ends_with("|20"), "{before}");
+    assert_eq!(ask(server, "photos", content), before);
+    assert_eq!(ask(server, "photos_scripted", content), before);
 }

@@ -62,7 +62,7 @@ pub fn export(
         }
         files.push(written.finish(planned.rows())?);
     }
-    Ok(Exported { files, readers: 1 })
+    Ok(Exported { files, large_objects: None, readers: 1 })
 }
 
 /// Positions of the columns that are written.

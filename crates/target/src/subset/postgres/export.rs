@@ -177,7 +177,11 @@ impl PostgresSource<'_> {
         let mut files = shared.done.into_inner();
         files.sort_by_key(|(at, _)| *at);
         self.check(plan, &jobs, &files)?;
-        Ok(Exported { files: files.into_iter().map(|(_, file)| file).collect(), readers })
+        let files: Vec<(usize, DataFile)> =
+            files.into_iter().map(|(at, file)| (jobs[at].table, file)).collect();
+        let large_objects = self.large_objects(dir, &files)?;
+        let files = files.into_iter().map(|(_, file)| file).collect();
+        Ok(Exported { files, large_objects, readers })
     }
 
     /// Whether all rows of the plan were written.

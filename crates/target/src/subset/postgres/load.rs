@@ -10,7 +10,7 @@ use postgres::Client;
 use postgres::error::SqlState;
 
 use super::rows::{condition, io_error, literal};
-use super::{connect, parse, qualified, quoted};
+use super::{connect, large, parse, qualified, quoted};
 use crate::postgres::views::{SAMPLE, value};
 use crate::sql::error::{During, SqlError};
 use crate::sql::with;
@@ -124,7 +124,7 @@ impl Loading<'_, '_> {
         let mut rows = 0;
         for file in &manifest.files {
             self.told(ROWS, rows)?;
-            let loaded = self.copy(file, rows)?;
+            let loaded = self.copy(&file.file, &copy_text("COPY", file, "STDIN"), rows)?;
             if loaded != file.rows {
                 return Err(SqlError::Statement {
                     what: format!("load {DATA}/{}", file.file),
@@ -134,6 +134,7 @@ impl Loading<'_, '_> {
             }
             rows += loaded;
         }
+        self.large_objects()?;
         for sequence in &manifest.sequences {
             let name = qualified(&sequence.schema, &sequence.name);
             let ask = "SELECT setval($1::text::regclass, $2, $3)";
@@ -144,9 +145,18 @@ impl Loading<'_, '_> {
         Ok(())
     }
 
-    fn copy(&mut self, file: &DataFile, before: u64) -> Result<u64, SqlError> {
-        let path = self.manifest.path(self.dir, file);
-        let what = format!("load {DATA}/{}", file.file);
+    fn large_objects(&mut self) -> Result<(), SqlError> {
+        let Some(objects) = &self.manifest.large_objects else { return Ok(()) };
+        self.link.batch_execute(large::TABLE).during("make a table of large objects")?;
+        self.copy(&objects.file, &format!("COPY {} STDIN", large::COPIED), 0)?;
+        let made = self.link.batch_execute(large::MAKE);
+        made.map_err(|error| statement("make the large objects", &error))
+    }
+
+    /// Sends a file of data to the server; rows of it.
+    fn copy(&mut self, file: &str, query: &str, before: u64) -> Result<u64, SqlError> {
+        let path = self.dir.join(DATA).join(file);
+        let what = format!("load {DATA}/{file}");
         let input = File::open(&path).map_err(|source| SqlError::File {
             what: "read",
             path: path.clone(),
@@ -154,7 +164,7 @@ impl Loading<'_, '_> {
             hint: "write the subset again",
         })?;
         let mut input = BufReader::with_capacity(BUFFER_BYTES, input);
-        let mut writer = self.link.copy_in(&copy_text("COPY", file, "STDIN")).during(&what)?;
+        let mut writer = self.link.copy_in(query).during(&what)?;
         let (mut rows, mut told) = (0, 0_u64);
         loop {
             let piece = input.fill_buf().map_err(|error| io_error(&what, &error))?;
@@ -264,6 +274,11 @@ pub fn write_script(dir: &Path, manifest: &Manifest) -> Result<(), SqlError> {
         let copy = copy_text("\\copy", file, &format!("'{DATA}/{}'", file.file));
         // A name with a line break would end the command.
         text.extend([copy.replace('\n', " "), "\n".to_owned()]);
+    }
+    if let Some(objects) = &manifest.large_objects {
+        let (table, copied, make) = (large::TABLE, large::COPIED, large::MAKE);
+        let copy = format!("\\copy {copied} '{DATA}/{}'", objects.file);
+        text.extend([format!("{table};\n{copy}\n{make};\n")]);
     }
     for sequence in &manifest.sequences {
         let name = qualified(&sequence.schema, &sequence.name).replace('\'', "''");
