@@ -27,7 +27,7 @@ use crate::sql::host::ServerAddress;
 use crate::sql::server::{self, Owned};
 use crate::sql::{
     Chunk, Database, Member, Prepared, SCHEMA, Table, Templates, Texts, Watcher, columns, kernel,
-    table_name, with,
+    sample, table_name, with,
 };
 use crate::target::{Demand, Description, TargetError};
 pub use address::Address;
@@ -52,6 +52,7 @@ const VERIFY: &str = include_str!("../sql/mariadb/verify.sql");
 /// The oldest versions that are supported, of either product.
 pub const MARIADB_MIN: (u16, u16) = (10, 11);
 const MYSQL_MIN: (u16, u16) = (8, 0);
+const NO_SUCH_COLUMN: u16 = 1054;
 /// Sizes of pages that hold two rows.
 const PAGES: [u64; 3] = [8192, 16384, 32768];
 /// What a row and its neighbour take of a page, each: more than a third, less than a half.
@@ -255,6 +256,9 @@ impl Database for Mariadb {
         }
         description.unmeasured.extend(kernel::unseen(self.pid));
         description.notes.extend_from_slice(&self.server.notes);
+        if let Some(database) = &self.server.address.database {
+            description.notes.extend(sample(comment(&mut link, database)?.as_deref()));
+        }
         if self.server.address.local {
             let tables = (0..self.content.schemas()).map(|schema| table_name(schema, Table::Rows));
             description.files = counters::files(&mut link, tables);
@@ -269,6 +273,16 @@ impl Database for Mariadb {
 
     fn tear_down(&self) -> Result<(), SqlError> {
         self.server.tear_down()
+    }
+}
+
+/// The comment on a database; MySQL has none.
+pub fn comment(link: &mut Conn, database: &str) -> Result<Option<String>, SqlError> {
+    const ASK: &str =
+        "SELECT SCHEMA_COMMENT FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?";
+    match answer::executed(link, ASK, (database,)) {
+        Err(mysql::Error::MySqlError(error)) if error.code == NO_SUCH_COLUMN => Ok(None),
+        answered => answered.during("query the comment on the database"),
     }
 }
 

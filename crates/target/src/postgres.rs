@@ -27,7 +27,7 @@ use crate::sql::error::{DriverError, During, FREE_SPACE, SqlError};
 use crate::sql::host::ServerAddress;
 use crate::sql::server::{self, Owned};
 use crate::sql::{
-    Chunk, Database, Member, Prepared, SCHEMA, Table, Templates, Texts, Watcher, columns,
+    Chunk, Database, Member, Prepared, SCHEMA, Table, Templates, Texts, Watcher, columns, sample,
     table_name, with,
 };
 use crate::target::{Demand, Description, ReadSize, Scans, TargetError};
@@ -311,7 +311,7 @@ impl Database for Postgres {
             description.plans.push((kind, plan(&mut link, kind, text, self.content.changed())?));
         }
         description.notes.clone_from(&self.server.notes);
-        description.notes.extend(sample(&mut link)?);
+        description.notes.extend(sample(comment(&mut link)?.as_deref()));
         if self.server.address.local {
             let tables = (0..self.content.schemas()).map(|schema| table_name(schema, Table::Rows));
             description.files = counters::files(&mut link, tables);
@@ -329,14 +329,11 @@ impl Database for Postgres {
     }
 }
 
-/// Whether the database holds a subset of another: figures of it are those of a sample.
-fn sample(link: &mut Client) -> Result<Option<String>, SqlError> {
+fn comment(link: &mut Client) -> Result<Option<String>, SqlError> {
     const ASK: &str = "SELECT shobj_description(oid, 'pg_database') FROM pg_database \
         WHERE datname = current_database()";
     let row = link.query_one(ASK, &[]).during("query the comment on the database")?;
-    let comment: Option<String> = value(&row, 0)?;
-    let words = comment.as_deref().and_then(|it| it.strip_prefix(views::SAMPLE));
-    Ok(words.map(|words| format!("the database is a sample: {words}")))
+    value(&row, 0)
 }
 
 /// Whether this server can be used, and its major version.

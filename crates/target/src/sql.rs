@@ -223,6 +223,16 @@ pub struct Seen {
     pub readings: Vec<Reading>,
 }
 
+/// How the comment on a database begins that a subset was loaded into.
+pub const SAMPLE: &str = "Blockstone subset: ";
+
+/// A note where the comment on a database says that it holds a subset of another: figures of it
+/// are those of a sample.
+pub fn sample(comment: Option<&str>) -> Option<String> {
+    let words = comment?.strip_prefix(SAMPLE)?;
+    Some(format!("the database is a sample: {words}"))
+}
+
 /// `text` with `{name}` replaced by its value.
 pub fn with(text: &str, values: &[(&str, &str)]) -> String {
     values.iter().fold(text.trim().to_owned(), |text, (name, value)| {

@@ -150,6 +150,15 @@ fn a_subset_is_whole_repeatable_and_grows(server: &MariadbServer, place: &Place)
     assert!(sums[0] == sums[1] && sums[0] != "NULL", "{sums:?}");
 }
 
+fn a_run_says_that_the_database_is_a_sample(server: &MariadbServer, place: &Place) {
+    let mut command = Command::new(blockstone_binary());
+    command.args(["run", "--target", &server.address("loaded"), "--block-size", "16384"]);
+    command.args(["--run-time", "1s", "--scale", "1M", "--schemas", "1", "--threads", "1"]);
+    let ran = run(command.arg("--runs-dir").arg(place.file("sample-runs")));
+    let says = "the database is a sample: 1 % of mysql://";
+    assert!(format!("{}{}", ran.stdout, ran.stderr).contains(says), "{ran:#?}");
+}
+
 fn what_runs_is_there_too(server: &MariadbServer, place: &Place) {
     let dir = place.file("one");
     make(server, "scripted");
@@ -382,6 +391,7 @@ fn a_sample_of_mariadb_has_all_that_its_keys_need() {
     assert!(made.status.success(), "{made:?}");
     a_subset_is_whole_repeatable_and_grows(&server, &place);
     what_runs_is_there_too(&server, &place);
+    a_run_says_that_the_database_is_a_sample(&server, &place);
     the_options_say_which_rows_are_taken(&server, &place);
     masks_keep_the_keys(&server, &place);
     tables_sampled_alone_lose_nine_parents_of_ten(&server);

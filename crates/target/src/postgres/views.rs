@@ -30,8 +30,6 @@ pub const WAL: &Forms = &[
     (18, include_str!("../../sql/postgres/wal_18.sql")),
 ];
 
-/// How the comment on a database begins that a subset was loaded into.
-pub const SAMPLE: &str = "Blockstone subset: ";
 const SETTINGS: &str = include_str!("../../sql/postgres/settings.sql");
 
 /// The form of a view that `version` has; none when it came later.

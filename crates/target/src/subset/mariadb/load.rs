@@ -14,14 +14,16 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, LocalInfile, LocalInfileHandler};
 
 use super::{Server, failed, quoted, staging, statements, values};
-use crate::mariadb::answer;
+use crate::mariadb::{answer, comment};
 use crate::sql::error::{During, SqlError};
-use crate::sql::with;
+use crate::sql::{SAMPLE, with};
 use crate::subset::manifest::{
     AFTER, BEFORE, CODE, DATA, DataFile, KeyEntry, Manifest, SCRIPT, read_schema,
 };
 use crate::subset::source::{KeyProof, Loaded, Step, Tell};
 
+/// As long as a comment on a database may be.
+const COMMENT_CHARS: usize = 1024;
 const ORPHANS: &str = include_str!("../../../sql/subset/mariadb/orphans.sql");
 const BUFFER_BYTES: usize = 1 << 16;
 const CLEAN_UP_AFTER: [Duration; 3] =
@@ -259,11 +261,26 @@ impl Loading<'_, '_> {
             all.push(format!("RENAME TABLE {moved}"));
         }
         all.extend(self.statements(CODE)?);
+        all.extend(self.mark(&to)?);
         let done = staging::run(&mut self.server, &all.join(";\n"), "make the tables visible");
         done.inspect_err(|_| {
             // What cannot be removed is still there for the next load to see.
             let _ = self.take_back();
         })
+    }
+
+    /// The statement that marks the database as a sample in its comment. An existing comment is
+    /// kept; MySQL has none.
+    fn mark(&mut self, database: &str) -> Result<Option<String>, SqlError> {
+        if !self.server.is_mariadb {
+            return Ok(None);
+        }
+        let comment = comment(&mut self.server.link, &self.server.database)?;
+        let is_free = comment.is_none_or(|comment| comment.is_empty());
+        let words = format!("{SAMPLE}{}", self.manifest.words());
+        let words: String = words.chars().take(COMMENT_CHARS).collect();
+        let words = words.replace('\\', "\\\\").replace('\'', "''");
+        Ok(is_free.then(|| format!("ALTER DATABASE {database} COMMENT = '{words}'")))
     }
 
     /// Empties the destination, which was empty before.

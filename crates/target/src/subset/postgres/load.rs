@@ -11,9 +11,9 @@ use postgres::error::SqlState;
 
 use super::rows::{condition, io_error, literal};
 use super::{connect, large, parse, qualified, quoted};
-use crate::postgres::views::{SAMPLE, value};
+use crate::postgres::views::value;
 use crate::sql::error::{During, SqlError};
-use crate::sql::with;
+use crate::sql::{SAMPLE, with};
 use crate::subset::manifest::{
     AFTER, BEFORE, DATA, DataFile, KeyEntry, Manifest, SCRIPT, TableEntry, read_schema,
 };
