@@ -52,6 +52,11 @@ impl Plan {
 }
 
 impl TablePlan {
+    /// Of the rows of the source.
+    pub fn share(&self) -> f64 {
+        self.rows() as f64 / self.source_rows.max(1) as f64
+    }
+
     pub fn rows(&self) -> u64 {
         match &self.rows {
             Rows::All => self.source_rows,

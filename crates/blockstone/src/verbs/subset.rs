@@ -16,7 +16,7 @@ use blockstone_target::subset::engine::Engine;
 use blockstone_target::subset::manifest::{self, KeyEntry, Manifest, TableEntry};
 use blockstone_target::subset::mariadb::MariadbSource;
 use blockstone_target::subset::postgres::PostgresSource;
-use blockstone_target::subset::source::{Loaded, SubsetSource};
+use blockstone_target::subset::source::{Expected, Loaded, SubsetSource};
 use blockstone_target::subset::{self as server};
 use clap::{Args, FromArgMatches};
 
@@ -51,6 +51,8 @@ struct Ran {
     /// Where the subset lies; none where it was not kept.
     dir: Option<PathBuf>,
     dry: bool,
+    /// What writing the rows would take, where none were written.
+    expected: Option<Expected>,
     /// Readers of the rows; none where none were read.
     readers: Option<usize>,
     steps: Vec<(&'static str, f64)>,
@@ -169,7 +171,8 @@ fn read<S: SubsetSource>(
     steps.push(("keys of all rows read", lap()));
     describe(&mut manifest, source.catalogue(), &plan, &source);
     if args.dry_run {
-        return Ok((Ran { masks, ..ran(manifest, steps) }, None));
+        let expected = source.expect(&plan, args.readers.into())?;
+        return Ok((Ran { masks, expected, ..ran(manifest, steps) }, None));
     }
     let place = Unfinished::beside(args.dir.as_deref())?;
     source.dump_schema(place.path())?;

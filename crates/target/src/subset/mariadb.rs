@@ -19,7 +19,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use super::manifest::Sequence;
-use super::source::{Exported, SubsetSource, Tell};
+use super::source::{Expected, Exported, SubsetSource, Tell};
 use crate::mariadb::{Address, DENIED, answer, product};
 use crate::sql::error::{DriverError, During, SqlError};
 use crate::sql::host::ServerAddress;
@@ -196,6 +196,10 @@ impl SubsetSource for MariadbSource<'_> {
 
     fn sequences(&mut self) -> Result<Vec<Sequence>, SqlError> {
         schema::sequences(&mut self.server)
+    }
+
+    fn expect(&mut self, plan: &Plan, _readers: usize) -> Result<Option<Expected>, SqlError> {
+        export::expect(self, plan)
     }
 
     fn export(

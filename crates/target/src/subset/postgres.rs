@@ -4,6 +4,7 @@
 mod catalogue;
 mod copied;
 mod dump;
+mod expected;
 mod export;
 mod large;
 mod load;
@@ -24,7 +25,7 @@ use crate::postgres::views::value;
 use crate::sql::error::{During, SqlError};
 use crate::sql::host::ServerAddress;
 use crate::subset::manifest::Sequence;
-use crate::subset::source::{Exported, SubsetSource, Tell};
+use crate::subset::source::{Expected, Exported, SubsetSource, Tell};
 use catalogue::Known;
 pub use load::{load, write_script};
 
@@ -189,6 +190,10 @@ impl SubsetSource for PostgresSource<'_> {
 
     fn sequences(&mut self) -> Result<Vec<Sequence>, SqlError> {
         Self::sequences(self)
+    }
+
+    fn expect(&mut self, plan: &Plan, readers: usize) -> Result<Option<Expected>, SqlError> {
+        Self::expect(self, plan, readers).map(Some)
     }
 
     fn export(

@@ -19,6 +19,14 @@ pub struct Exported {
     pub readers: usize,
 }
 
+/// What writing the rows of a plan would take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Expected {
+    /// Of all files.
+    pub bytes: u64,
+    pub seconds: f64,
+}
+
 /// A database that subsets are taken of, as one snapshot shows it.
 pub trait SubsetSource: Source<Error = SqlError> {
     /// Address without its password.
@@ -47,6 +55,10 @@ pub trait SubsetSource: Source<Error = SqlError> {
 
     /// Where the sequences stand.
     fn sequences(&mut self) -> Result<Vec<Sequence>, SqlError>;
+
+    /// Reads a few rows of each table, and says what all of `plan` would take to be written; none
+    /// where that cannot be said.
+    fn expect(&mut self, plan: &Plan, readers: usize) -> Result<Option<Expected>, SqlError>;
 
     /// Writes the rows of `plan` into the directory of data in `dir`.
     fn export(

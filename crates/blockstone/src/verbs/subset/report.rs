@@ -78,9 +78,11 @@ pub struct SubsetDocument<'a> {
     keys: Vec<KeyKeys<'a>>,
     /// All steps together.
     seconds: f64,
-    /// Of the files with rows; as stored in the source, by the share of rows, where none were
-    /// written.
+    /// Of the files with rows: with --dry-run what they are expected to take. Where that is not
+    /// known, as stored in the source by the share of rows.
     bytes: Option<u64>,
+    /// With --dry-run: how long writing the files is expected to take after the keys are read.
+    expected_seconds: Option<f64>,
     rows: u64,
     steps: Vec<StepKeys>,
     verdicts: &'a [Verdict],
@@ -140,6 +142,9 @@ impl Ran {
     fn bytes(&self) -> Option<u64> {
         if !self.dry {
             return Some(self.manifest.files.iter().map(|file| file.bytes).sum());
+        }
+        if let Some(expected) = self.expected {
+            return Some(expected.bytes);
         }
         self.manifest.tables.iter().map(|table| table.bytes).sum()
     }
@@ -218,9 +223,17 @@ fn notes(ran: &Ran) -> Vec<String> {
             three_digits(ran.manifest.percent)
         ));
     } else if ran.dry {
-        notes.push(
-            "Nothing was written. Bytes are those of the source by the share of rows.".to_owned(),
-        );
+        let expected = ran.expected.map(|expected| {
+            let (bytes, time) = (Bytes(expected.bytes), format_ns(expected.seconds * 1e9));
+            format!(
+                " Reading and writing the rows would take about {time} more and {bytes}, by a few \
+                 rows of each table."
+            )
+        });
+        notes.push(format!(
+            "Nothing was written. Bytes of tables are those of the source by the share of rows.{}",
+            expected.unwrap_or_default()
+        ));
     }
     if ran.naive.is_none() {
         notes.extend(ran.manifest.notes.iter().cloned());
@@ -329,6 +342,7 @@ fn document<'a>(ran: &'a Ran, verdicts: &'a [Verdict]) -> SubsetDocument<'a> {
         keys: ran.manifest.keys.iter().enumerate().map(key).collect(),
         seconds: ran.seconds(),
         bytes: ran.bytes(),
+        expected_seconds: ran.expected.map(|expected| expected.seconds),
         rows: ran.rows(),
         steps: ran.steps.iter().map(|&(step, seconds)| StepKeys { step, seconds }).collect(),
         verdicts,

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use blockstone_subset::{Locators, Plan, Rows, Transform};
 
@@ -11,10 +12,13 @@ use super::values::{Form, Kind, characters};
 use super::{MariadbSource, quoted};
 use crate::sql::error::SqlError;
 use crate::subset::manifest::{DATA, DataFile};
-use crate::subset::source::Exported;
+use crate::subset::source::{Expected, Exported};
 
 /// Rows that are asked for at once.
 const BATCH: usize = 5000;
+/// Rows that are read of a table before it is said what all will take.
+const TRIED: usize = 20_000;
+const TRIED_BY_KEY: usize = 2_000;
 const BUFFER_BYTES: usize = 1 << 18;
 /// Of the rows of a table: for more, it is read as a whole and not by its rows' keys.
 const SHARE_BY_KEY: f64 = 0.2;
@@ -39,30 +43,57 @@ pub fn export(
     std::fs::create_dir(&data).map_err(|error| file_error(&data, error))?;
     let mut files = Vec::new();
     for (table, planned) in plan.tables.iter().enumerate() {
-        let entry = entry(source, table);
+        let path = data.join(&entry(source, table).file);
         let transform = transform.filter(|it| it.applies(table));
-        let path = data.join(&entry.file);
-        let file = File::create_new(&path).map_err(|error| file_error(&path, error))?;
-        let output = BufWriter::with_capacity(BUFFER_BYTES, file);
-        let name = source.catalogue.tables[table].name.clone();
-        let forms = forms(source, table);
-        let (fields, changed) = (Vec::new(), Vec::new());
-        let mut written =
-            Written { table, name, entry, path, output, transform, forms, fields, changed };
+        let mut written = Written::new(source, table, path, transform)?;
         match &planned.rows {
-            Rows::All => written.whole(source, None)?,
+            Rows::All => written.whole(source, None, "")?,
             Rows::Winning(..) => unreachable!("rows of this source do not draw"),
             Rows::At(rows) if rows.is_empty() => {}
             Rows::At(rows) => {
-                let share = rows.len() as f64 / planned.source_rows.max(1) as f64;
-                if share > SHARE_BY_KEY || !written.by_key(source, rows)? {
-                    written.whole(source, Some(rows))?;
+                if planned.share() > SHARE_BY_KEY || !written.by_key(source, rows)? {
+                    written.whole(source, Some(rows), "")?;
                 }
             }
         }
         files.push(written.finish(planned.rows())?);
     }
     Ok(Exported { files, large_objects: None, readers: 1 })
+}
+
+/// What writing the rows of `plan` would take, from a few rows of each table that are read and not
+/// kept; none where a table is found by keys that have to be read first.
+pub fn expect(source: &mut MariadbSource<'_>, plan: &Plan) -> Result<Option<Expected>, SqlError> {
+    let (mut bytes, mut seconds) = (0.0, 0.0);
+    for (table, planned) in plan.tables.iter().enumerate().filter(|(_, it)| it.rows() > 0) {
+        let name = source.catalogue.tables[table].name.clone();
+        source.told(&format!("a few rows of {name}"), 0)?;
+        let mut tried = Written::new(source, table, PathBuf::from("/dev/null"), None)?;
+        let began = Instant::now();
+        let by_key = match &planned.rows {
+            Rows::At(rows) if planned.share() <= SHARE_BY_KEY => {
+                let layout = Layout::of_identity(source, table);
+                if matches!(layout.locator, Locator::Hash(_)) {
+                    return Ok(None);
+                }
+                let before = rows.len().saturating_sub(TRIED_BY_KEY as u64) / 2;
+                let mut few = Locators::default();
+                for row in rows.iter().skip(before as usize).take(TRIED_BY_KEY) {
+                    few.insert(row);
+                }
+                tried.by_key(source, &few)?
+            }
+            _ => false,
+        };
+        if !by_key {
+            tried.whole(source, None, &format!(" LIMIT {TRIED}"))?;
+        }
+        let each = 1.0 / tried.entry.rows.max(1) as f64;
+        let read = if by_key { planned.rows() } else { planned.source_rows };
+        seconds += read as f64 * began.elapsed().as_secs_f64() * each;
+        bytes += planned.rows() as f64 * tried.entry.bytes as f64 * each;
+    }
+    Ok(Some(Expected { bytes: bytes as u64, seconds }))
 }
 
 /// Positions of the columns that are written.
@@ -109,7 +140,29 @@ struct Written<'a> {
     changed: Vec<u8>,
 }
 
-impl Written<'_> {
+impl<'a> Written<'a> {
+    fn new(
+        source: &MariadbSource<'_>,
+        table: usize,
+        path: PathBuf,
+        transform: Option<&'a dyn Transform>,
+    ) -> Result<Self, SqlError> {
+        // It is new, or a device that keeps nothing.
+        let file = File::options().write(true).create(true).truncate(true).open(&path);
+        let file = file.map_err(|error| file_error(&path, error))?;
+        Ok(Self {
+            table,
+            name: source.catalogue.tables[table].name.clone(),
+            entry: entry(source, table),
+            path,
+            output: BufWriter::with_capacity(BUFFER_BYTES, file),
+            transform,
+            forms: forms(source, table),
+            fields: Vec::new(),
+            changed: Vec::new(),
+        })
+    }
+
     fn selected(&self, source: &MariadbSource<'_>) -> Vec<String> {
         let columns = written(source, self.table).map(|at| {
             let name = &source.catalogue.tables[self.table].columns[at].name;
@@ -141,11 +194,12 @@ impl Written<'_> {
         })
     }
 
-    /// Reads all rows, and writes those at `rows`.
+    /// Reads all rows, or as many as `limit` says, and writes those at `rows`.
     fn whole(
         &mut self,
         source: &mut MariadbSource<'_>,
         rows: Option<&Locators>,
+        limit: &str,
     ) -> Result<(), SqlError> {
         let layout = Layout::of_identity(source, self.table);
         let mut columns = self.selected(source);
@@ -153,7 +207,7 @@ impl Written<'_> {
             columns.splice(0..0, layout.columns.iter().cloned());
         }
         let from = self.from(source);
-        let query = format!("SELECT {} FROM {from}{IN_ORDER}", columns.join(", "));
+        let query = format!("SELECT {} FROM {from}{IN_ORDER}{limit}", columns.join(", "));
         self.query(source, &query, (&layout, rows))
     }
 

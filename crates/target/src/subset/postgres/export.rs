@@ -30,14 +30,33 @@ const BUFFER_BYTES: usize = 1 << 18;
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Rows of one table or partition.
-struct Job<'a> {
-    table: usize,
-    relation: String,
+pub struct Job<'a> {
+    pub table: usize,
+    pub relation: String,
     entry: DataFile,
-    rows: Wanted<'a>,
+    pub rows: Wanted<'a>,
 }
 
-enum Wanted<'a> {
+impl Job<'_> {
+    fn columns(&self) -> impl Iterator<Item = String> {
+        self.entry.columns.iter().map(|name| format!("t.{}", quoted(name)))
+    }
+
+    /// The query of all rows.
+    pub fn select(&self) -> String {
+        let columns = self.columns().collect::<Vec<_>>().join(", ");
+        format!("SELECT {columns} FROM ONLY {} t", self.relation)
+    }
+
+    /// The same, with the place of each row before its columns.
+    pub fn select_with_places(&self) -> String {
+        let columns = ["t.ctid".to_owned()].into_iter().chain(self.columns());
+        let columns = columns.collect::<Vec<_>>().join(", ");
+        format!("SELECT {columns} FROM ONLY {} t", self.relation)
+    }
+}
+
+pub enum Wanted<'a> {
     All,
     /// For which this holds.
     Where(String),
@@ -90,7 +109,7 @@ fn file_error(path: &Path, source: io::Error) -> SqlError {
 }
 
 impl PostgresSource<'_> {
-    fn jobs<'p>(&self, plan: &'p Plan) -> Vec<Job<'p>> {
+    pub fn jobs<'p>(&self, plan: &'p Plan) -> Vec<Job<'p>> {
         let mut jobs = Vec::new();
         for (table, known) in self.known.tables.iter().enumerate() {
             let columns = self.catalogue.tables[table].columns.iter();
@@ -240,39 +259,41 @@ pub fn open(address: &Address, snapshot: Option<&str>) -> Result<Client, SqlErro
 fn write(link: &mut Client, job: &Job<'_>, shared: &Shared<'_>) -> Result<DataFile, SqlError> {
     let path = shared.dir.join(&job.entry.file);
     let file = File::create_new(&path).map_err(|error| file_error(&path, error))?;
-    let columns = job.entry.columns.iter().map(|name| format!("t.{}", quoted(name)));
-    let columns = columns.collect::<Vec<_>>().join(", ");
-    let select = format!("SELECT {columns} FROM ONLY {} t", job.relation);
     let output = BufWriter::with_capacity(BUFFER_BYTES, file);
     let mut written = Written { job, shared, path, output, rows: 0, bytes: 0 };
     match &job.rows {
-        Wanted::All => written.copy(link, &format!("COPY ({select}) TO STDOUT"))?,
+        Wanted::All => written.copy(link, &copy(&job.select()))?,
         Wanted::Where(condition) => {
-            written.copy(link, &format!("COPY ({select} WHERE {condition}) TO STDOUT"))?;
+            written.copy(link, &copy(&format!("{} WHERE {condition}", job.select())))?;
         }
-        Wanted::Many(..) => {
-            let comma = if columns.is_empty() { "" } else { ", " };
-            let select = format!("SELECT t.ctid{comma}{columns} FROM ONLY {} t", job.relation);
-            written.copy(link, &format!("COPY ({select}) TO STDOUT"))?;
-        }
+        Wanted::Many(..) => written.copy(link, &copy(&job.select_with_places()))?,
         Wanted::Few(rows, part) => {
-            let place = |row: u64| {
-                let (block, place) = ctid(row);
-                format!("\"({block},{place})\"")
-            };
-            let mut all = rows.range(places(*part)).map(place);
+            let mut all = rows.range(places(*part));
             loop {
-                let batch: Vec<String> = all.by_ref().take(BATCH).collect();
+                let batch: Vec<u64> = all.by_ref().take(BATCH).collect();
                 if batch.is_empty() {
                     break;
                 }
-                let places = batch.join(",");
-                let condition = format!("t.ctid = ANY ('{{{places}}}'::tid[])");
-                written.copy(link, &format!("COPY ({select} WHERE {condition}) TO STDOUT"))?;
+                let query = format!("{} WHERE {}", job.select(), is_at(&batch));
+                written.copy(link, &copy(&query))?;
             }
         }
     }
     written.finish()
+}
+
+pub fn copy(select: &str) -> String {
+    format!("COPY ({select}) TO STDOUT")
+}
+
+/// The condition that a row lies at one of these places.
+pub fn is_at(places: &[u64]) -> String {
+    let place = |row: &u64| {
+        let (block, place) = ctid(*row);
+        format!("\"({block},{place})\"")
+    };
+    let places = places.iter().map(place).collect::<Vec<_>>().join(",");
+    format!("t.ctid = ANY ('{{{places}}}'::tid[])")
 }
 
 /// Splits `(block,place)` off a line; the rest is the row's own fields.
@@ -286,7 +307,7 @@ fn split_place(line: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 /// The places of a part.
-fn places(part: usize) -> Range<u64> {
+pub fn places(part: usize) -> Range<u64> {
     let begin = |part: usize| (part as u64) << PART_BITS;
     begin(part)..begin(part + 1)
 }
