@@ -80,6 +80,8 @@ pub const TARGETS: &[Target] = &[
     target("masked_row", subset::rows, subset::row),
     target("virtual_keys", subset::key_files, subset::keys),
     target("oracle_keys", subset::exports, subset::export),
+    target("subset_manifest", subset::manifests, subset::manifest),
+    target("copied_tuples", subset::tuple_streams, subset::tuples),
     // Data files of databases.
     target("pages", reduce::pages, reduce::page),
     target("stamps", instance::stamps, instance::stamp),

@@ -3,6 +3,8 @@
 use blockstone_subset::mask::{self, Mask, Transform as _};
 use blockstone_subset::oracle::{self, Wanted};
 use blockstone_subset::{Catalogue, Column, Table, virtual_keys};
+use blockstone_target::subset::manifest::Manifest;
+use blockstone_target::subset::postgres::copied::Tuples;
 
 const RULES: &str = "[[mask]]\ncolumn = \"a.email\"\nmethod = \"fake\"\nkind = \"email\"\n\
                      [[mask]]\ncolumn = \"id\"\nmethod = \"hash\"\n\
@@ -92,4 +94,50 @@ pub fn export(input: &[u8]) -> bool {
     let Ok(catalogue) = oracle::Catalogue::read(text, "keys.csv") else { return false };
     let _ = catalogue.read_keys(text, "rows.csv");
     oracle::files(&catalogue, &Wanted::Percent { percent: 1.0, seed: 0 }, "SYSTEM").is_ok()
+}
+
+const MANIFEST: &str = r#"{"version": 1, "tool_version": "0.1", "source": "postgres://a/b",
+    "product": "PostgreSQL 15", "percent": 1.0, "seed": 0, "tables": [{"schema": "public",
+    "name": "a", "partitioned": false, "source_rows": 100, "rows": 2, "seeds": 1,
+    "needed": [["a_fkey", 1]], "bytes": 8192}], "files": [{"schema": "public", "name": "a",
+    "columns": ["id", "up"], "file": "00001.public.a.copy", "rows": 2, "bytes": 9}],
+    "keys": [{"name": "a_fkey", "table": 0, "columns": ["up"], "references": 0,
+    "referenced": ["id"], "rows": 1, "closed": true, "valid": true}], "sequences": [
+    {"schema": "public", "name": "a_id_seq", "last_value": 7, "is_called": true}]}"#;
+
+pub fn manifests() -> Vec<Vec<u8>> {
+    vec![MANIFEST.into()]
+}
+
+/// The manifest of a directory, whose files may have any names but those of other directories.
+pub fn manifest(input: &[u8]) -> bool {
+    let Ok(manifest) = Manifest::parse(input) else { return false };
+    let text = manifest.text().map(String::into_bytes);
+    let again = text.ok().and_then(|text| Manifest::parse(&text).ok());
+    assert!(again.is_some_and(|again| again.words() == manifest.words()));
+    assert!(manifest.files.iter().all(|file| !file.file.contains('/')));
+    true
+}
+
+pub fn tuple_streams() -> Vec<Vec<u8>> {
+    let head = [&b"PGCOPY\n\xff\r\n\0"[..], &[0; 8]].concat();
+    let rows = [0, 3, 0, 0, 0, 2, b'a', b'b', 255, 255, 255, 255, 0, 0, 0, 0, 255, 255];
+    vec![[head, rows.into()].concat()]
+}
+
+/// Rows in COPY's binary format, as a server sends them.
+pub fn tuples(input: &[u8]) -> bool {
+    let Ok(mut tuples) = Tuples::new(input) else { return false };
+    let mut bytes = 0;
+    loop {
+        match tuples.next() {
+            Ok(true) => {
+                bytes += (0..4).filter_map(|at| tuples.field(at)).map(<[u8]>::len).sum::<usize>()
+            }
+            Ok(false) => break,
+            Err(_) => return false,
+        }
+    }
+    assert!(bytes <= input.len());
+    true
 }

@@ -183,25 +183,34 @@ impl Manifest {
             return Err(refuse("it is no file, or too large".to_owned()));
         }
         let text = std::fs::read(&path).map_err(|error| refuse(error.to_string()))?;
-        let read: Self =
-            serde_json::from_slice(&text).map_err(|error| refuse(error.to_string()))?;
+        let read = Self::parse(&text).map_err(refuse)?;
+        let large = read.large_objects.iter().map(|objects| &objects.file);
+        for file in read.files.iter().map(|file| &file.file).chain(large) {
+            if !dir.join(DATA).join(file).is_file() {
+                return Err(refuse(format!("the file {DATA}/{file} is missing")));
+            }
+        }
+        Ok(read)
+    }
+
+    /// Checks what a file says, whoever wrote it; why it is refused.
+    pub fn parse(text: &[u8]) -> Result<Self, String> {
+        let read: Self = serde_json::from_slice(text).map_err(|error| error.to_string())?;
         if read.version != VERSION {
-            return Err(refuse(format!("it has version {}, not {VERSION}", read.version)));
+            return Err(format!("it has version {}, not {VERSION}", read.version));
         }
         let large = read.large_objects.iter().map(|objects| &objects.file);
         for file in read.files.iter().map(|file| &file.file).chain(large) {
-            if file.contains('/') || file.starts_with('.') {
-                return Err(refuse(format!("{file:?} is no name of a file")));
-            }
-            if !dir.join(DATA).join(file).is_file() {
-                return Err(refuse(format!("the file {DATA}/{file} is missing")));
+            let is_name = !file.is_empty() && !file.contains(['/', '\0']) && !file.starts_with('.');
+            if !is_name {
+                return Err(format!("{file:?} is no name of a file"));
             }
         }
         let has = |table: usize| table < read.tables.len();
         for key in &read.keys {
             let is_whole = key.columns.len() == key.referenced.len() && !key.columns.is_empty();
             if !has(key.table) || !has(key.references) || !is_whole {
-                return Err(refuse(format!("the key {:?} names what is not there", key.name)));
+                return Err(format!("the key {:?} names what is not there", key.name));
             }
         }
         Ok(read)

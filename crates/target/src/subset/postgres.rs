@@ -2,7 +2,7 @@
 //! snapshot is taken.
 
 mod catalogue;
-mod copied;
+pub mod copied;
 mod dump;
 mod expected;
 mod export;
