@@ -3,6 +3,7 @@
 
 mod catalogue;
 mod ddl;
+mod draw;
 mod export;
 mod load;
 mod packed;
@@ -218,6 +219,16 @@ impl Source for MariadbSource<'_> {
 
     fn catalogue(&self) -> &Catalogue {
         &self.catalogue
+    }
+
+    fn draws(&self) -> bool {
+        true
+    }
+
+    fn count(&mut self, table: usize) -> Result<u64, SqlError> {
+        let name = self.catalogue.tables[table].name.clone();
+        self.told(&format!("rows of {name} counted"), 0)?;
+        rows::count(self, table)
     }
 
     fn scan(&mut self, scan: &Scan, each: &mut dyn FnMut(Row<'_>)) -> Result<(), SqlError> {

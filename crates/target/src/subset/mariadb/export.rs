@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use blockstone_subset::{Locators, Plan, Rows, Transform};
 
+use super::draw::wins;
 use super::rows::{IN_ORDER, Layout, Locator, any_of, each_row, field};
 use super::values::{Form, Kind, characters};
 use super::{MariadbSource, quoted};
@@ -48,7 +49,10 @@ pub fn export(
         let mut written = Written::new(source, table, path, transform)?;
         match &planned.rows {
             Rows::All => written.whole(source, None, "")?,
-            Rows::Winning(..) => unreachable!("rows of this source do not draw"),
+            Rows::Winning(_, lot) => {
+                let only = format!(" WHERE {}", wins(source, table, *lot));
+                written.whole(source, None, &only)?;
+            }
             Rows::At(rows) if rows.is_empty() => {}
             Rows::At(rows) => {
                 if planned.share() > SHARE_BY_KEY || !written.by_key(source, rows)? {
@@ -194,12 +198,12 @@ impl<'a> Written<'a> {
         })
     }
 
-    /// Reads all rows, or as many as `limit` says, and writes those at `rows`.
+    /// Reads the rows that `more`, the rest of the query, leaves, and writes those at `rows`.
     fn whole(
         &mut self,
         source: &mut MariadbSource<'_>,
         rows: Option<&Locators>,
-        limit: &str,
+        more: &str,
     ) -> Result<(), SqlError> {
         let layout = Layout::of_identity(source, self.table);
         let mut columns = self.selected(source);
@@ -207,7 +211,7 @@ impl<'a> Written<'a> {
             columns.splice(0..0, layout.columns.iter().cloned());
         }
         let from = self.from(source);
-        let query = format!("SELECT {} FROM {from}{IN_ORDER}{limit}", columns.join(", "));
+        let query = format!("SELECT {} FROM {from}{IN_ORDER}{more}", columns.join(", "));
         self.query(source, &query, (&layout, rows))
     }
 

@@ -7,6 +7,7 @@ use blockstone_subset::{Row, Scan, ScanKey};
 use mysql::Value;
 use mysql::prelude::Queryable;
 
+use super::draw::{draw, drawn, wins};
 use super::packed::Packed;
 use super::values::{Kind, condition};
 use super::{MariadbSource, failed, quoted};
@@ -38,11 +39,14 @@ pub struct Layout {
     integers: HashSet<usize>,
     keys: Vec<Vec<usize>>,
     pub locator: Locator,
+    drawn: Option<usize>,
     condition: Option<usize>,
+    /// Which rows are handed over; none: all.
+    only: Option<String>,
 }
 
 /// A column of a table, as it is compared with another.
-fn compared(source: &MariadbSource<'_>, table: usize, column: usize, like: &Kind) -> String {
+pub fn compared(source: &MariadbSource<'_>, table: usize, column: usize, like: &Kind) -> String {
     let name = column_name(source, table, column);
     like.compared(&name, &source.known.tables[table].kinds[column])
 }
@@ -52,7 +56,7 @@ fn column_name(source: &MariadbSource<'_>, table: usize, column: usize) -> Strin
 }
 
 /// A hash of all columns.
-fn whole(source: &MariadbSource<'_>, table: usize) -> String {
+pub fn whole(source: &MariadbSource<'_>, table: usize) -> String {
     let columns = source.catalogue.tables[table].columns.iter().enumerate();
     let columns = columns.filter(|(_, column)| !column.generated);
     let hashed = |(at, _)| {
@@ -75,7 +79,9 @@ impl Layout {
             integers: HashSet::new(),
             keys: Vec::new(),
             locator: Locator::Ordinal,
+            drawn: None,
             condition: None,
+            only: None,
         };
         let known = &source.known.tables[scan.table];
         let identity = &source.catalogue.tables[scan.table].identity;
@@ -94,9 +100,17 @@ impl Layout {
             let places = layout.of_key(source, scan.table, key);
             layout.keys.push(places);
         }
+        // Rows are counted to know their places.
+        let is_filtered = scan.seeds_only && layout.locator != Locator::Ordinal;
         if let Some(condition) = source.conditions[scan.table].as_ref().filter(|_| scan.filtered) {
             // A comment at its end does not hide what follows.
-            layout.condition = Some(layout.place(format!("(({condition}\n) IS TRUE)")));
+            let condition = format!("(({condition}\n) IS TRUE)");
+            layout.only = is_filtered.then(|| condition.clone());
+            layout.condition = Some(layout.place(condition));
+        }
+        if let Some(lot) = scan.lot {
+            layout.only = is_filtered.then(|| wins(source, scan.table, lot));
+            layout.drawn = Some(layout.place(draw(source, scan.table, lot)));
         }
         if layout.columns.is_empty() {
             layout.columns.push("1".to_owned());
@@ -231,7 +245,8 @@ pub fn scan(
 ) -> Result<(), SqlError> {
     let layout = Layout::new(source, scan);
     let (columns, from) = (layout.columns.join(", "), layout.from(source, scan.table));
-    let query = format!("SELECT {columns} FROM {from}");
+    let only = layout.only.as_ref().map_or_else(String::new, |only| format!(" WHERE {only}"));
+    let query = format!("SELECT {columns} FROM {from}{only}");
     read(source, &layout, scan, &query, text, each)
 }
 
@@ -246,12 +261,13 @@ fn read(
 ) -> Result<(), SqlError> {
     let what = format!("read the keys of {}", source.catalogue.tables[scan.table].name);
     let mut keys = KeyValues::default();
-    let of = source.catalogue.tables[scan.table].estimated_rows;
+    let of = source.catalogue.tables[scan.table].estimated_rows.filter(|_| !scan.seeds_only);
     let done = each_row(source, query, (&what, text, of), &mut |answer, ordinal| {
         if let Some(locator) = layout.locator(|at| field(&answer, at), ordinal) {
             let matches = layout.condition.and_then(|at| field(&answer, at)) == Some(b"1");
             let keys = keys.of(&layout.keys, |at, out| layout.append(&answer, at, out));
-            each(Row { locator, keys: &keys, drawn: None, matches });
+            let drawn = layout.drawn.and_then(|at| drawn(field(&answer, at)?));
+            each(Row { locator, keys: &keys, drawn, matches });
         }
         Ok(())
     });
@@ -264,6 +280,17 @@ fn read(
         }
         done => done,
     }
+}
+
+pub fn count(source: &mut MariadbSource<'_>, table: usize) -> Result<u64, SqlError> {
+    let what = format!("count the rows of {}", source.catalogue.tables[table].name);
+    let query = format!("SELECT count(*) FROM {}", quoted(&source.known.tables[table].name));
+    let mut rows = None;
+    each_row(source, &query, (&what, "rows", None), &mut |answer, _| {
+        rows = field(&answer, 0).and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+        Ok(())
+    })?;
+    Ok(rows.unwrap_or(0))
 }
 
 /// The fields of a key's value, in SQL; none where one cannot be had.
