@@ -2,6 +2,7 @@
 //! nothing but a snapshot is taken.
 
 mod catalogue;
+mod columns;
 mod ddl;
 mod draw;
 mod export;

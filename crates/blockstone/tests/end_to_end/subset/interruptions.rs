@@ -56,7 +56,8 @@ fn settle(server: &PostgresServer, database: &str) {
 pub fn kills_leave_nothing_half_done(server: &PostgresServer, place: &Place) {
     make(server, "killed", SOURCE, place);
     let from = address(server, "killed");
-    let state = "SELECT count(*), (SELECT string_agg(oid || relname, ',' ORDER BY oid) FROM pg_class), \
+    let state = "SELECT count(*), \
+        (SELECT string_agg(oid || relname, ',' ORDER BY oid) FROM pg_class), \
         (SELECT count(*) FROM pg_locks WHERE pid <> pg_backend_pid() AND database = \
         (SELECT oid FROM pg_database WHERE datname = 'killed')), \
         (SELECT sum(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_user_tables) FROM parent";
@@ -197,7 +198,8 @@ pub fn what_changes_meanwhile_is_not_seen(server: &PostgresServer, place: &Place
     ask(
         server,
         "killed",
-        "INSERT INTO parent VALUES (100000, 'new'); INSERT INTO child VALUES (200000, 100000, 'new'); \
+        "INSERT INTO parent VALUES (100000, 'new'); \
+         INSERT INTO child VALUES (200000, 100000, 'new'); \
          UPDATE child SET note = 'changed'; DELETE FROM child WHERE id % 200 = 0",
     );
     let alter = "SET lock_timeout = '50ms'; ALTER TABLE parent ADD COLUMN more int";

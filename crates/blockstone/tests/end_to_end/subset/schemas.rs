@@ -27,14 +27,16 @@ const PROOF: &str = "
          FROM pg_attribute WHERE attrelid = c.conrelid AND attnum = ANY (c.conkey)) AS present
         FROM pg_constraint c WHERE c.contype = 'f' AND c.conparentid = 0
     LOOP
-        EXECUTE format('SELECT count(*) FROM %s c WHERE %s AND NOT EXISTS (SELECT FROM %s p WHERE %s)',
+        EXECUTE format('SELECT count(*) FROM %s c WHERE %s AND NOT EXISTS
+            (SELECT FROM %s p WHERE %s)',
             k.child, k.present, k.parent, k.equal) INTO found;
         sum = sum + found;
     END LOOP;
     PERFORM set_config('proof.orphans', sum::text, false);
     END $$;
     SELECT count(*), count(*) FILTER (WHERE NOT convalidated),
-        current_setting('proof.orphans') FROM pg_constraint WHERE contype = 'f' AND conparentid = 0";
+        current_setting('proof.orphans')
+        FROM pg_constraint WHERE contype = 'f' AND conparentid = 0";
 
 pub fn each_holds(server: &PostgresServer, place: &Place) {
     println!("| schema | tables | keys | rows | of 1 % | of 2 % | orphans |");

@@ -4,7 +4,7 @@
 use blockstone_subset::Lot;
 
 use super::MariadbSource;
-use super::rows::{compared, whole};
+use super::columns::{compared, whole};
 
 /// The largest prime of 32 bits: products with a factor of 31 bits fit into 64.
 const PRIME: u64 = 4_294_967_291;

@@ -7,6 +7,7 @@ use blockstone_subset::{Row, Scan, ScanKey};
 use mysql::Value;
 use mysql::prelude::Queryable;
 
+use super::columns::{column_name, compared, whole};
 use super::draw::{draw, drawn, wins};
 use super::packed::Packed;
 use super::values::{Kind, condition};
@@ -43,28 +44,6 @@ pub struct Layout {
     condition: Option<usize>,
     /// Which rows are handed over; none: all.
     only: Option<String>,
-}
-
-/// A column of a table, as it is compared with another.
-pub fn compared(source: &MariadbSource<'_>, table: usize, column: usize, like: &Kind) -> String {
-    let name = column_name(source, table, column);
-    like.compared(&name, &source.known.tables[table].kinds[column])
-}
-
-fn column_name(source: &MariadbSource<'_>, table: usize, column: usize) -> String {
-    format!("t.{}", quoted(&source.catalogue.tables[table].columns[column].name))
-}
-
-/// A hash of all columns.
-pub fn whole(source: &MariadbSource<'_>, table: usize) -> String {
-    let columns = source.catalogue.tables[table].columns.iter().enumerate();
-    let columns = columns.filter(|(_, column)| !column.generated);
-    let hashed = |(at, _)| {
-        let name = column_name(source, table, at);
-        let written = source.known.tables[table].kinds[at].written(&name);
-        format!("IFNULL(SHA1({written}), '-')")
-    };
-    format!("SHA1(CONCAT({}))", columns.map(hashed).collect::<Vec<_>>().join(", "))
 }
 
 impl Layout {
