@@ -12,6 +12,7 @@ use super::{Place, failed_rules, keeps_to_its_schema, names};
 
 mod interruptions;
 mod schemas;
+mod versions;
 
 const SOURCE: &str = include_str!("subset/every_kind.sql");
 
@@ -308,6 +309,14 @@ fn every_feature_of_a_schema_comes_with_the_sample() {
     let server = PostgresServer::start(15, &["fsync=off"]).unwrap();
     schemas::each_holds(&server, &place);
     schemas::large_objects_come_with_their_rows(&server, &place);
+}
+
+#[test]
+fn versions_of_the_server_take_the_same_rows() {
+    require!(Root, Postgres, PostgresVersions);
+    let place = Place::beside();
+    let server = PostgresServer::start(15, &["fsync=off"]).unwrap();
+    versions::all_versions_take_the_same_rows(&server, &place);
 }
 
 #[test]
