@@ -39,17 +39,20 @@ const KEYS: &[Heading] = &[
     text("key", "key", "The foreign key."),
     count("rows", "rows", "Rows of the subset that reference another."),
     count("orphans", "orphans", "Those of them whose row is not in the subset."),
-    share("share", "orphans", "Share of orphans."),
-    share(
-        "expected_share",
-        "expected",
-        "Expected share of orphans, where tables are sampled alone.",
+    text("table", "table", "Whose rows reference."),
+    text("references", "references", "Table and columns that are referenced."),
+];
+
+const KEYS_ALONE: &[Heading] = &[
+    text("key", "key", "The foreign key."),
+    count("rows", "rows", "Rows of the sample that reference another."),
+    count("orphans", "orphans", "Those of them whose row is not in the sample."),
+    text(
+        "share",
+        "share",
+        "Of orphans, ± its standard error: rows with the same parent are orphans together.",
     ),
-    share(
-        "standard_error",
-        "±",
-        "Its standard error: rows with the same parent are orphans together.",
-    ),
+    share("expected_share", "expected", "Share of orphans that is expected."),
     text("table", "table", "Whose rows reference."),
     text("references", "references", "Table and columns that are referenced."),
 ];
@@ -58,7 +61,7 @@ const STEPS: &[Heading] =
     &[text("step", "step", "In the order of time."), time("time_ns", "time", "Of this step.")];
 
 pub const TABLES: &[(&str, &[Heading])] =
-    &[("tables", TABLES_OF_SUBSET), ("why", WHY), ("keys", KEYS), ("steps", STEPS)];
+    &[("tables", TABLES_OF_SUBSET), ("why", WHY), ("keys", KEYS), ("keys_alone", KEYS_ALONE), ("steps", STEPS)];
 
 /// Keys of the JSON document.
 #[derive(Serialize, JsonSchema)]
@@ -253,7 +256,9 @@ fn sections(ran: &Ran) -> Vec<Section> {
         .on_screen(SCREEN_ROWS)
         .with(ran.manifest.tables.iter().flat_map(why));
     let keys = ran.manifest.keys.iter().enumerate().map(|(at, key)| key_row(ran, at, key));
-    let mut keys = Table::new("keys", "Foreign keys", KEYS).on_screen(SCREEN_ROWS).with(keys);
+    let (name, headings) =
+        if ran.naive.is_some() { ("keys_alone", KEYS_ALONE) } else { ("keys", KEYS) };
+    let mut keys = Table::new(name, "Foreign keys", headings).on_screen(SCREEN_ROWS).with(keys);
     if ran.loaded.is_some() {
         keys.notes.push("Orphans were counted in the destination, before its commit.".to_owned());
     }
@@ -284,16 +289,26 @@ fn key_row(ran: &Ran, at: usize, key: &KeyEntry) -> Row {
     let orphans = ran.orphans(at);
     let naive = ran.naive.as_ref().and_then(|naive| naive.keys.get(at));
     let share = orphans.filter(|_| key.rows > 0).map(|it| it as f64 / key.rows as f64);
+    let child = name(&tables[key.table]);
+    let parent = format!("{} ({})", name(&tables[key.references]), key.referenced.join(", "));
+    let Some(naive) = naive else {
+        return row![key.name.clone(), key.rows, orphans, child, parent];
+    };
     row![
         key.name.clone(),
         key.rows,
         orphans,
-        happened(share.filter(|_| naive.is_some())),
-        happened(naive.map(|naive| naive.expected_share)),
-        happened(naive.and_then(|naive| naive.standard_error)),
-        name(&tables[key.table]),
-        format!("{} ({})", name(&tables[key.references]), key.referenced.join(", "))
+        share.map_or_else(String::new, |share| points(share, naive.standard_error)),
+        naive.expected_share,
+        child,
+        parent
     ]
+}
+
+/// As in `90.02 ± 0.30 %`.
+fn points(share: f64, standard_error: Option<f64>) -> String {
+    let error = standard_error.map_or_else(String::new, |it| format!(" ± {:.2}", it * 100.0));
+    format!("{:.2}{error} %", share * 100.0)
 }
 
 fn document<'a>(ran: &'a Ran, verdicts: &'a [Verdict]) -> SubsetDocument<'a> {
