@@ -50,7 +50,7 @@ const KEYS_ALONE: &[Heading] = &[
     text(
         "share",
         "share",
-        "Of orphans, ± its standard error: rows with the same parent are orphans together.",
+        "Of orphans, ± its standard error: rows of one parent are orphans together.",
     ),
     share("expected_share", "expected", "Share of orphans that is expected."),
     text("table", "table", "Whose rows reference."),
@@ -60,8 +60,13 @@ const KEYS_ALONE: &[Heading] = &[
 const STEPS: &[Heading] =
     &[text("step", "step", "In the order of time."), time("time_ns", "time", "Of this step.")];
 
-pub const TABLES: &[(&str, &[Heading])] =
-    &[("tables", TABLES_OF_SUBSET), ("why", WHY), ("keys", KEYS), ("keys_alone", KEYS_ALONE), ("steps", STEPS)];
+pub const TABLES: &[(&str, &[Heading])] = &[
+    ("tables", TABLES_OF_SUBSET),
+    ("why", WHY),
+    ("keys", KEYS),
+    ("keys_alone", KEYS_ALONE),
+    ("steps", STEPS),
+];
 
 /// Keys of the JSON document.
 #[derive(Serialize, JsonSchema)]
