@@ -6,6 +6,19 @@ use crate::hash::value;
 use crate::hashes::Hashes;
 use crate::numbers::{bytes_of, number};
 
+/// What is kept of a value.
+#[derive(Clone, Copy, Debug)]
+enum Kept {
+    Number(u64),
+    Hash(u128),
+}
+
+impl Kept {
+    fn of(bytes: &[u8]) -> Self {
+        number(bytes).map_or_else(|| Self::Hash(value(bytes)), Self::Number)
+    }
+}
+
 /// Values that one key wants.
 #[derive(Debug)]
 struct Wanted {
@@ -17,6 +30,27 @@ struct Wanted {
 impl Wanted {
     fn new(by: u32) -> Self {
         Self { by, numbers: RoaringTreemap::new(), others: Hashes::default() }
+    }
+
+    fn contains(&self, value: Kept) -> bool {
+        match value {
+            Kept::Number(number) => self.numbers.contains(number),
+            Kept::Hash(hash) => self.others.contains(hash),
+        }
+    }
+
+    fn insert(&mut self, value: Kept) {
+        match value {
+            Kept::Number(number) => self.numbers.insert(number),
+            Kept::Hash(hash) => self.others.insert(hash),
+        };
+    }
+
+    fn remove(&mut self, value: Kept) {
+        match value {
+            Kept::Number(number) => self.numbers.remove(number),
+            Kept::Hash(hash) => self.others.remove(hash),
+        };
     }
 }
 
@@ -35,55 +69,43 @@ impl WantedValues {
 
     /// False where it was wanted before.
     pub fn want(&mut self, bytes: &[u8], by: u32) -> bool {
-        let (number, hash) = split(bytes);
-        let mut moved = None;
-        for wanted in &mut self.wanted {
-            let contains = |it: &Wanted| {
-                number.map_or_else(|| it.others.contains(hash), |it_is| it.numbers.contains(it_is))
-            };
-            if !contains(wanted) {
-                continue;
-            }
-            if wanted.by <= by {
+        let value = Kept::of(bytes);
+        let known = self.wanted.iter_mut().find(|wanted| wanted.contains(value));
+        let is_new = known.is_none();
+        let mut was_found = false;
+        if let Some(known) = known {
+            if known.by <= by {
                 return false;
             }
-            moved = Some(wanted.others.is_found(hash));
-            match number {
-                Some(number) => wanted.numbers.remove(number),
-                None => wanted.others.remove(hash),
-            };
+            was_found = matches!(value, Kept::Hash(hash) if known.others.is_found(hash));
+            known.remove(value);
         }
         let at = self.wanted.partition_point(|wanted| wanted.by < by);
         if self.wanted.get(at).is_none_or(|wanted| wanted.by != by) {
             self.wanted.insert(at, Wanted::new(by));
         }
-        let wanted = &mut self.wanted[at];
-        match number {
-            Some(number) => wanted.numbers.insert(number),
-            None => wanted.others.insert(hash),
-        };
-        if number.is_none() && moved == Some(true) {
-            wanted.others.find(hash);
+        self.wanted[at].insert(value);
+        if was_found {
+            self.find(bytes);
         }
-        moved.is_none()
+        is_new
     }
 
     /// The key that wanted a value that is found now.
     pub fn find(&mut self, bytes: &[u8]) -> Option<u32> {
-        let (number, hash) = split(bytes);
-        let Some(number) = number else {
-            return self.wanted.iter_mut().find_map(|it| it.others.find(hash).then_some(it.by));
+        let value = Kept::of(bytes);
+        let wanted = self.wanted.iter_mut().find(|wanted| wanted.contains(value))?;
+        match value {
+            Kept::Number(number) => self.numbers_found.insert(number),
+            Kept::Hash(hash) => wanted.others.find(hash),
         };
-        let by = self.wanted.iter().find(|wanted| wanted.numbers.contains(number))?.by;
-        self.numbers_found.insert(number);
-        Some(by)
+        Some(wanted.by)
     }
 
     pub fn is_found(&self, bytes: &[u8]) -> bool {
-        let (number, hash) = split(bytes);
-        match number {
-            Some(number) => self.numbers_found.contains(number),
-            None => self.wanted.iter().any(|wanted| wanted.others.is_found(hash)),
+        match Kept::of(bytes) {
+            Kept::Number(number) => self.numbers_found.contains(number),
+            Kept::Hash(hash) => self.wanted.iter().any(|wanted| wanted.others.is_found(hash)),
         }
     }
 
@@ -98,12 +120,6 @@ impl WantedValues {
         let bytes = |it: &Wanted| bytes_of(&it.numbers) + it.others.bytes();
         self.wanted.iter().map(bytes).sum::<u64>() + bytes_of(&self.numbers_found)
     }
-}
-
-/// The number that a value is, or a hash of one that is none.
-fn split(bytes: &[u8]) -> (Option<u64>, u128) {
-    let number = number(bytes);
-    (number, if number.is_some() { 0 } else { value(bytes) })
 }
 
 #[cfg(test)]
