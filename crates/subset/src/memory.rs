@@ -27,7 +27,7 @@ impl Limit {
     /// Counts an entry; whether the sum of all is due.
     pub fn is_due(&mut self) -> bool {
         self.entries += 1;
-        self.bytes.is_some() && self.entries % STEP == 0
+        self.bytes.is_some() && self.entries.is_multiple_of(STEP)
     }
 
     pub fn take(&mut self, bytes: u64) {

@@ -172,7 +172,7 @@ fn read<S: SubsetSource>(
     describe(&mut manifest, source.catalogue(), &plan, &source);
     if args.dry_run {
         let expected = source.expect(&plan, args.readers.into())?;
-        return Ok((Ran { masks, expected, ..ran(manifest, steps) }, None));
+        return Ok((Ran { expected, masks, ..ran(manifest, steps) }, None));
     }
     let place = Unfinished::beside(args.dir.as_deref())?;
     source.dump_schema(place.path())?;

@@ -130,9 +130,10 @@ pub fn tuples(input: &[u8]) -> bool {
     let Ok(mut tuples) = Tuples::new(input) else { return false };
     let mut bytes = 0;
     loop {
-        match tuples.next() {
+        match tuples.read() {
             Ok(true) => {
-                bytes += (0..4).filter_map(|at| tuples.field(at)).map(<[u8]>::len).sum::<usize>()
+                let fields = (0..4).filter_map(|at| tuples.field(at));
+                bytes += fields.map(<[u8]>::len).sum::<usize>();
             }
             Ok(false) => break,
             Err(_) => return false,

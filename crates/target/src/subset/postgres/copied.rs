@@ -33,7 +33,7 @@ impl<R: BufRead> Tuples<R> {
     }
 
     /// Reads the next tuple; false at the end.
-    pub fn next(&mut self) -> io::Result<bool> {
+    pub fn read(&mut self) -> io::Result<bool> {
         let mut count = [0; 2];
         self.input.read_exact(&mut count)?;
         let count = i16::from_be_bytes(count);
@@ -87,12 +87,12 @@ mod tests {
     fn tuples_are_read_and_broken_streams_are_refused() {
         let whole = stream(&[0, 2, 0, 0, 0, 1, b'x', 255, 255, 255, 255, 255, 255]);
         let mut tuples = Tuples::new(&whole[..]).unwrap();
-        assert!(tuples.next().unwrap());
+        assert!(tuples.read().unwrap());
         assert_eq!(
             (tuples.field(0), tuples.field(1), tuples.field(2)),
             (Some(&b"x"[..]), None, None)
         );
-        assert!(!tuples.next().unwrap());
+        assert!(!tuples.read().unwrap());
         for broken in [
             &[0, 1, 127, 255, 255, 255][..],
             &[0, 1, 255, 255, 255, 254],
@@ -101,7 +101,7 @@ mod tests {
             &[0],
             &[],
         ] {
-            assert!(Tuples::new(&stream(broken)[..]).unwrap().next().is_err(), "{broken:?}");
+            assert!(Tuples::new(&stream(broken)[..]).unwrap().read().is_err(), "{broken:?}");
         }
         assert!(Tuples::new(&b"PGCOPY"[..]).is_err());
         let long = [SIGNATURE, &[0, 0, 0, 0, 255, 255, 255, 255][..]].concat();

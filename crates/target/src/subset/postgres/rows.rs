@@ -264,7 +264,7 @@ pub fn scan(
     let mut tuples = Tuples::new(BufReader::with_capacity(BUFFER_BYTES, reader)).map_err(failed)?;
     let mut keys = KeyValues::default();
     let mut untold = 0;
-    while tuples.next().map_err(failed)? {
+    while tuples.read().map_err(failed)? {
         let Some(locator) = locator(part, tuples.field(0)) else { continue };
         hand_over(&mut keys, layout, locator, |at| tuples.field(at), each);
         untold += 1;
