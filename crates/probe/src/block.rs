@@ -61,6 +61,19 @@ pub const SCHEMA: Schema = Schema {
     ],
 };
 
+/// What other monitors have of all disks of a host together, and not of each. No probe records it.
+pub const TOGETHER: Schema = Schema {
+    probe: "disks",
+    doc: "All disks of the host together, of an imported recording.",
+    columns: &[
+        IMPORTED.count("read_ios", "Reads completed."),
+        IMPORTED.bytes("read_bytes", "Bytes read."),
+        IMPORTED.count("write_ios", "Writes completed."),
+        IMPORTED.bytes("write_bytes", "Bytes written."),
+    ],
+};
+
+const IMPORTED: Origin = Origin("sadf -j: io");
 const DEVICE: Origin = Origin("/sys/class/block/*");
 const STAT: Origin = Origin("/sys/class/block/*/stat");
 const STAT_TIME: Origin = Origin("/sys/class/block/*/stat (resolution 1 ms)");

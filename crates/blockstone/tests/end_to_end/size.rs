@@ -1,6 +1,7 @@
 //! `blockstone size`: from a stated need, and from a recording of a load, to hardware.
 
 mod examples;
+mod monitors;
 
 use std::path::Path;
 use std::process::Command;

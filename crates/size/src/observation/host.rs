@@ -6,6 +6,8 @@ use blockstone_figures::{CPU_USES, Interval, Known, Missing, sum};
 use super::{Observation, Source};
 
 const BLOCK: &str = "block";
+/// All disks together, of an imported recording.
+const TOGETHER: &str = "disks";
 const HOST: &str = "host";
 /// Uses of a processor in which it works.
 const WORKING: usize = 5;
@@ -32,8 +34,12 @@ fn observation(slice: &Interval<'_>, own: Option<&str>, name: &str) -> Option<Ob
     let disks = slice.disks();
     let transferred = |column: &str| match own {
         Some(probe) => per_s(moved(slice, probe, column)),
-        None if disks.is_empty() => None,
-        None => per_s(sum(disks.iter().map(|disk| slice.moved(BLOCK, disk, column)))),
+        None => {
+            let each = sum(disks.iter().map(|disk| slice.moved(BLOCK, disk, column)));
+            let each = per_s(each).filter(|_| !disks.is_empty());
+            // Another monitor may tell reads from writes of all disks together only.
+            each.or_else(|| per_s(moved(slice, TOGETHER, column)))
+        }
     };
     let database = |column| per_s(moved(slice, INSTANCE.probe, column));
     let working = CPU_USES[..WORKING].iter().map(|usage| moved(slice, HOST, usage));

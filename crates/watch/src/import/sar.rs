@@ -1,7 +1,7 @@
 //! sar's files, as `sadf -j` prints them: rates of each interval. The binary files themselves
 //! differ from version to version.
 
-use blockstone_probe::{cpu, host, memory, network};
+use blockstone_probe::{block, cpu, host, memory, network};
 use serde_json::{Map, Value};
 
 use super::ledger::{Amount, IntervalRow, Ledger, Timeline};
@@ -100,8 +100,23 @@ fn rows(interval: &Map<String, Value>, head: &Head, disks: &mut Disks) -> Vec<In
         one.set("busy_ns", figures.share(&["util-percent"], 1.0));
         rows.push(one);
     }
+    rows.extend(part("io").map(|figures| of_all_disks(&figures)));
     rows.extend(of_network(interval.get("network")));
     rows
+}
+
+/// Of single disks sar does not tell reads from writes.
+fn of_all_disks(figures: &Figures<'_>) -> IntervalRow {
+    let mut row = IntervalRow::new(&block::TOGETHER, "");
+    for (group, [requests, bytes], [rate, sectors]) in [
+        ("io-reads", ["read_ios", "read_bytes"], ["rtps", "bread"]),
+        ("io-writes", ["write_ios", "write_bytes"], ["wtps", "bwrtn"]),
+    ] {
+        let figures = figures.part(group);
+        row.set(requests, figures.as_ref().and_then(|it| it.rate(&[(rate, 1.0)])));
+        row.set(bytes, figures.and_then(|it| it.rate(&[(sectors, SECTOR_BYTES)])));
+    }
+    row
 }
 
 fn list(value: Option<&Value>) -> impl Iterator<Item = Figures<'_>> {

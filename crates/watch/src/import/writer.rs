@@ -7,7 +7,7 @@ use blockstone_base::column::{Cell, Kind, Reading, Schema, Unmeasured};
 use blockstone_base::database::OF_LOAD;
 use blockstone_base::identity::{DirectIo, PathKind, StorageTarget};
 use blockstone_measure::Opening;
-use blockstone_probe::{host, registry};
+use blockstone_probe::{block, host, registry};
 use blockstone_record::manifest::{End, ProbeInfo, Stop};
 use blockstone_record::parameters::WatchParameters;
 use blockstone_record::{Parameters, RecordError, Recorder};
@@ -92,7 +92,8 @@ impl Contents {
 
 /// What can be imported.
 fn schemas() -> impl Iterator<Item = &'static Schema> {
-    registry::ALL.iter().map(|entry| entry.schema).chain(OF_LOAD.iter().copied())
+    let probes = registry::ALL.iter().map(|entry| entry.schema);
+    probes.chain([&block::TOGETHER]).chain(OF_LOAD.iter().copied())
 }
 
 pub struct Writer<'a> {

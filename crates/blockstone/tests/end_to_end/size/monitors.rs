@@ -1,0 +1,110 @@
+//! One load, seen by `blockstone watch`, iostat, sar and collectl at the same time, sized from each.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use blockstone_testkit::{ScratchDir, blockstone_binary, require, run};
+use serde_json::Value;
+
+use super::{Turn, document};
+
+const SECONDS: u32 = 15;
+const READS: f64 = 420.0;
+const WRITES: f64 = 180.0;
+const RATES: [&str; 4] = ["reads_per_s", "writes_per_s", "read_mbps", "write_mbps"];
+
+fn start(command: &mut Command) -> Child {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+fn load(dir: &Path) -> Child {
+    let mut fio = Command::new("fio");
+    fio.args(["--name=load", "--size=64m", "--rw=randrw", "--rwmixread=70", "--bs=8k"]);
+    fio.args(["--direct=1", "--ioengine=libaio", "--iodepth=4", "--time_based"]);
+    fio.args([format!("--rate_iops={READS},{WRITES}"), format!("--runtime={}", SECONDS + 6)]);
+    start(fio.arg("--directory").arg(dir))
+}
+
+/// A rate that a quarter of the intervals keep below: other programs use the disk at times.
+fn low(document: &Value, rate: &str) -> f64 {
+    let sources = document["sources"].as_array().unwrap();
+    let mut rates: Vec<f64> = sources.iter().map(|it| it[rate].as_f64().unwrap()).collect();
+    rates.sort_by(f64::total_cmp);
+    rates[rates.len() / 4]
+}
+
+fn close(found: f64, expected: f64, share: f64, what: &str) {
+    assert!((found / expected - 1.0).abs() < share, "{what}: {found}, not {expected}");
+}
+
+#[test]
+fn all_monitors_of_a_load_lead_to_the_same_need() {
+    require!(Root, Fio, Iostat, Collectl);
+    let _turn = Turn::alone();
+    let scratch = ScratchDir::on_disk().unwrap();
+    let place = |name: &str| scratch.path().join(name);
+    let mut load = load(scratch.path());
+    // Until its file is there, and the rates are even.
+    sleep(Duration::from_secs(3));
+    let samples = (SECONDS + 1).to_string();
+    let iostat = |format: &str, to: &str| {
+        let file = std::fs::File::create(place(to)).unwrap();
+        let mut command = Command::new("iostat");
+        command.args(format.split(' ')).args(["-x", "-t", "1", &samples]);
+        command.env("S_TIME_FORMAT", "ISO").stdin(Stdio::null()).stdout(file).spawn().unwrap()
+    };
+    let monitors = [
+        start(
+            Command::new(blockstone_binary())
+                .args(["watch", "--for", &format!("{SECONDS}s"), "--record"])
+                .arg(place("own")),
+        ),
+        iostat("-o JSON", "iostat.json"),
+        iostat("-k", "iostat.txt"),
+        start(
+            Command::new("/usr/lib/sysstat/sadc")
+                .args(["-S", "DISK", "1", &samples])
+                .arg(place("sar")),
+        ),
+        start(
+            Command::new("collectl")
+                .args(["-sDcm", "-i1", &format!("-c{SECONDS}"), "-f"])
+                .arg(place("collectl")),
+        ),
+    ];
+    for mut monitor in monitors {
+        assert!(monitor.wait().unwrap().success(), "{monitor:?}");
+    }
+    load.kill().unwrap();
+    load.wait().unwrap();
+    let sar = run(Command::new("sadf").arg("-j").arg(place("sar")).args(["--", "-A"]));
+    std::fs::write(place("sar.json"), sar.stdout).unwrap();
+    let files = std::fs::read_dir(scratch.path()).unwrap().map(|entry| entry.unwrap().path());
+    let collectl = files
+        .into_iter()
+        .find(|file| file.file_name().unwrap().to_string_lossy().starts_with("collectl-"));
+    let size = |path: &Path| document(&[path.to_str().unwrap()]);
+    let own = size(&place("own"));
+    println!("{RATES:?}, of the quiet seconds, and the need at p50");
+    for (name, path) in [
+        ("blockstone watch", place("own")),
+        ("iostat -o JSON", place("iostat.json")),
+        ("iostat", place("iostat.txt")),
+        ("sar", place("sar.json")),
+        ("collectl", collectl.unwrap()),
+    ] {
+        let found = size(&path);
+        let need = |of: &Value| of["need"]["hardware_iops"]["p50"].as_f64().unwrap();
+        let rates = RATES.map(|rate| low(&found, rate));
+        println!("| {name} | {rates:.2?} | {:.1} |", need(&found));
+        // Other programs use the disk as well.
+        assert!(rates[0] > 0.95 * READS && rates[1] > 0.95 * WRITES, "{name}: {rates:?}");
+        for (rate, own) in rates.into_iter().zip(RATES.map(|rate| low(&own, rate))) {
+            close(rate, own, 0.1, name);
+        }
+        close(need(&found), need(&own), 0.05, name);
+        assert_eq!(found["sources"].as_array().unwrap().len(), SECONDS as usize, "{name}");
+    }
+}
