@@ -4,7 +4,7 @@
 //! It is for a reader that may be wrong, not one that is trusted: names are compared with a list,
 //! not joined to a path; heads, connections and the time that one may be silent have limits.
 
-mod request;
+pub mod request;
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -18,10 +18,19 @@ use std::time::{Duration, Instant};
 
 use blockstone_sys::tcp;
 
-use request::{HEAD_MAX, Request, Wanted};
+use request::{HEAD_MAX, Request, Wanted, read_head};
 
 const CONNECTIONS_MAX: usize = 64;
+/// A reader may say nothing for so long between requests.
 const SILENCE: Duration = Duration::from_secs(30);
+/// In which a head must come, from its first byte on, and in which each chunk must be taken.
+const PACE: Duration = Duration::from_secs(10);
+/// In which the reader must close its end after the last answer.
+const CLOSING: Duration = Duration::from_secs(1);
+/// After a connection could not be accepted: descriptors may be short.
+const REST: Duration = Duration::from_millis(10);
+/// Ranges of a file that are kept apart.
+const RANGES_MAX: usize = 1 << 16;
 const CHUNK: usize = 64 << 10;
 /// How long the last connections may take to close.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -41,7 +50,7 @@ pub struct Sent {
     /// Requests that were refused.
     pub refused: u64,
     /// Of each file, in the order of the list: ranges that were sent, from the first to behind the
-    /// last byte.
+    /// last byte. Many are merged where they touch.
     pub ranges: Vec<Vec<(u64, u64)>>,
 }
 
@@ -138,7 +147,10 @@ impl Shared {
             if self.over.load(Ordering::Relaxed) {
                 return;
             }
-            let Ok(stream) = stream else { continue };
+            let Ok(stream) = stream else {
+                thread::sleep(REST);
+                continue;
+            };
             let (Ok(ours), Ok(theirs)) = (stream.local_addr(), stream.peer_addr()) else {
                 continue;
             };
@@ -166,8 +178,15 @@ impl Shared {
     /// Notes what the kernel counted, once the reader has closed its end.
     fn close(&self, mut stream: &TcpStream, ends: (SocketAddr, SocketAddr)) {
         let _ = stream.shutdown(Shutdown::Write);
-        let _ = stream.set_read_timeout(Some(Duration::from_secs(1)));
-        let _ = io::copy(&mut (&mut stream).take(HEAD_MAX as u64), &mut io::sink());
+        let until = Instant::now() + CLOSING;
+        let mut left = HEAD_MAX;
+        let mut rest = [0; 4096];
+        while left > 0 && wait(stream, until).is_ok() {
+            match (&mut stream).read(&mut rest) {
+                Ok(read) if read > 0 => left = left.saturating_sub(read),
+                _ => break,
+            }
+        }
         if let Ok(socket) = tcp::of_stream(stream, ends) {
             let mut sent = locked(&self.sent);
             sent.socket_sent_bytes += socket.sent_bytes - socket.resent_bytes;
@@ -177,12 +196,23 @@ impl Shared {
     }
 
     fn serve(&self, mut stream: &TcpStream) -> io::Result<()> {
-        stream.set_read_timeout(Some(SILENCE))?;
-        stream.set_write_timeout(Some(SILENCE))?;
+        stream.set_write_timeout(Some(PACE))?;
         stream.set_nodelay(true)?;
         let mut buffered = Vec::new();
         loop {
-            let Some(head) = read_head(stream, &mut buffered)? else { return Ok(()) };
+            let mut until = Instant::now() + SILENCE;
+            let mut is_begun = !buffered.is_empty();
+            let read = |more: &mut [u8]| {
+                if std::mem::take(&mut is_begun) {
+                    until = Instant::now() + PACE;
+                }
+                wait(stream, until)?;
+                let read = (&mut &*stream).read(more)?;
+                // From the first byte on.
+                is_begun = read > 0 && until.saturating_duration_since(Instant::now()) > PACE;
+                Ok(read)
+            };
+            let Some(head) = read_head(read, &mut buffered)? else { return Ok(()) };
             locked(&self.sent).requests += 1;
             let request = head.and_then(|head| Request::parse(&head));
             let (goes_on, answer, body) = match &request {
@@ -200,7 +230,7 @@ impl Shared {
             stream.write_all(head.as_bytes())?;
             locked(&self.sent).head_bytes += head.len() as u64;
             if let Some((at, start, end)) = body {
-                locked(&self.sent).ranges[at].push((start, end));
+                note(&mut locked(&self.sent).ranges[at], (start, end));
                 self.send(stream, &self.files[at], (start, end))?;
             }
             if !goes_on {
@@ -246,7 +276,14 @@ impl Shared {
         while at < end {
             let len = chunk.len().min((end - at) as usize);
             file.file.read_exact_at(&mut chunk[..len], at)?;
-            stream.write_all(&chunk[..len])?;
+            let until = Instant::now() + PACE;
+            let mut rest = &chunk[..len];
+            while !rest.is_empty() {
+                if Instant::now() > until {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                rest = &rest[stream.write(rest)?..];
+            }
             locked(&self.sent).body_bytes += len as u64;
             at += len as u64;
         }
@@ -260,30 +297,34 @@ fn refusal(status: &str, more: &str) -> String {
     format!("HTTP/1.1 {status}\r\n{allow}{more}Content-Length: 0\r\n")
 }
 
-/// The next head, without its empty line; none where the reader has closed. A head that is too long
-/// is one that is refused.
-fn read_head(
-    mut stream: &TcpStream,
-    buffered: &mut Vec<u8>,
-) -> io::Result<Option<Result<Vec<u8>, &'static str>>> {
-    const END: &[u8] = b"\r\n\r\n";
-    loop {
-        if let Some(at) = buffered.windows(END.len()).position(|it| it == END) {
-            let rest = buffered.split_off(at + END.len());
-            let mut head = std::mem::replace(buffered, rest);
-            head.truncate(at);
-            return Ok(Some(Ok(head)));
-        }
-        if buffered.len() > HEAD_MAX {
-            return Ok(Some(Err("431 Request Header Fields Too Large")));
-        }
-        let mut more = [0; 4096];
-        let read = stream.read(&mut more)?;
-        if read == 0 {
-            return Ok(None);
-        }
-        buffered.extend(&more[..read]);
+/// Lets the next read wait until then, no longer.
+fn wait(stream: &TcpStream, until: Instant) -> io::Result<()> {
+    let left = until.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(io::ErrorKind::TimedOut.into());
     }
+    stream.set_read_timeout(Some(left))
+}
+
+/// Adds a range; where there are many, those that touch become one, and in the end all of them.
+fn note(ranges: &mut Vec<(u64, u64)>, range: (u64, u64)) {
+    ranges.push(range);
+    if ranges.len() <= RANGES_MAX {
+        return;
+    }
+    ranges.sort_unstable();
+    let mut merged: Vec<(u64, u64)> = Vec::new();
+    for (start, end) in ranges.drain(..) {
+        match merged.last_mut() {
+            Some(last) if start <= last.1 => last.1 = last.1.max(end),
+            _ => merged.push((start, end)),
+        }
+    }
+    if merged.len() > RANGES_MAX / 2 {
+        let end = merged.last().map_or(0, |it| it.1);
+        merged = vec![(merged[0].0, end)];
+    }
+    *ranges = merged;
 }
 
 #[cfg(test)]

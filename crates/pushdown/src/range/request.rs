@@ -1,5 +1,7 @@
 //! Heads of requests, as bytes of a stranger.
 
+use std::io;
+
 /// A head may have this many bytes.
 pub const HEAD_MAX: usize = 16 << 10;
 
@@ -80,6 +82,36 @@ impl Request {
             return Wanted::Whole;
         }
         parse_range(range, len).unwrap_or(Wanted::Whole)
+    }
+}
+
+/// The next head, without its empty line; none where the reader has closed. A head that is too long
+/// is one that is refused. `buffered` keeps what came behind it.
+pub fn read_head(
+    mut read: impl FnMut(&mut [u8]) -> io::Result<usize>,
+    buffered: &mut Vec<u8>,
+) -> io::Result<Option<Result<Vec<u8>, &'static str>>> {
+    const END: &[u8] = b"\r\n\r\n";
+    let mut looked = 0;
+    loop {
+        let found = buffered[looked..].windows(END.len()).position(|it| it == END);
+        let end = found.map(|at| looked + at);
+        if end.unwrap_or(buffered.len()) > HEAD_MAX {
+            return Ok(Some(Err("431 Request Header Fields Too Large")));
+        }
+        if let Some(at) = end {
+            let rest = buffered.split_off(at + END.len());
+            let mut head = std::mem::replace(buffered, rest);
+            head.truncate(at);
+            return Ok(Some(Ok(head)));
+        }
+        looked = buffered.len().saturating_sub(END.len() - 1);
+        let mut more = [0; 4096];
+        let read = read(&mut more)?;
+        if read == 0 {
+            return Ok(None);
+        }
+        buffered.extend(&more[..read]);
     }
 }
 

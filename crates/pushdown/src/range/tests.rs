@@ -90,3 +90,59 @@ fn strangers_are_refused_and_the_next_reader_is_served() {
     assert_eq!(next[0].2.len(), 10);
     assert_eq!(server.sent().refused, 2);
 }
+
+#[test]
+fn one_who_sends_a_head_byte_by_byte_is_cut_off() {
+    let (_dir, server) = server();
+    let began = Instant::now();
+    let mut slow = TcpStream::connect(server.address()).unwrap();
+    slow.set_read_timeout(Some(Duration::from_millis(250))).unwrap();
+    slow.write_all(b"GET /a.parquet HTTP/1.1\r\n").unwrap();
+    let is_over = |stream: &mut TcpStream| {
+        let sent = stream.write_all(b"X: y\r\n");
+        let mut answer = [0; 64];
+        sent.is_err() || matches!(stream.read(&mut answer), Ok(0))
+    };
+    while !is_over(&mut slow) {
+        assert!(began.elapsed() < 2 * PACE, "it is still read");
+    }
+    assert!(began.elapsed() > PACE / 2);
+    assert_eq!(server.sent().requests, 0);
+}
+
+#[test]
+fn more_connections_than_are_served_are_closed_and_the_others_go_on() {
+    let (_dir, server) = server();
+    let held = (0..CONNECTIONS_MAX).map(|_| TcpStream::connect(server.address()).unwrap());
+    let held: Vec<TcpStream> = held.collect();
+    let mut more = TcpStream::connect(server.address()).unwrap();
+    more.set_read_timeout(Some(PATIENCE)).unwrap();
+    assert!(!matches!(more.read(&mut [0; 8]), Ok(1..)), "it is closed");
+    let mut first = &held[0];
+    first.write_all(b"GET /a.parquet HTTP/1.1\r\nRange: bytes=0-3\r\n\r\n").unwrap();
+    first.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut answer = [0; 12];
+    first.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 206");
+    drop(held);
+    assert_eq!(server.sent().refused, 1);
+    let next = exchange(&server, "GET /a.parquet HTTP/1.1\r\nRange: bytes=0-9\r\n\r\n");
+    assert_eq!(next[0].2.len(), 10);
+}
+
+#[test]
+fn ranges_stay_few_and_cover_what_was_sent() {
+    let mut ranges = Vec::new();
+    for _ in 0..=RANGES_MAX {
+        note(&mut ranges, (5, 9));
+    }
+    assert_eq!(ranges, [(5, 9)]);
+    for at in 0..=RANGES_MAX as u64 {
+        note(&mut ranges, (20 + at * 2, 21 + at * 2));
+    }
+    assert!(ranges.len() < RANGES_MAX, "{}", ranges.len());
+    for at in 0..=RANGES_MAX as u64 {
+        let is_in = |(start, end): &(u64, u64)| (*start..*end).contains(&(20 + at * 2));
+        assert!(ranges.iter().any(is_in), "{at}");
+    }
+}
