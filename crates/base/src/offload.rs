@@ -18,6 +18,47 @@ pub struct OffloadRun {
     pub interface_bytes: Option<u64>,
     /// What the link of one host carries.
     pub link_bytes_per_s: Option<f64>,
+    /// Processor time of the hosts, and how many processors they could use at once.
+    pub host_cpu_s: Option<f64>,
+    pub host_processors: Option<u32>,
+    /// Likewise of the cells.
+    pub cell_cpu_s: Option<f64>,
+    pub cell_processors: Option<u32>,
+    /// Processors that hosts and cells share.
+    pub shared_processors: Option<u32>,
+}
+
+/// How much of what a part could do in the time of a run it did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Load {
+    /// `hosts`, `cells`, `processors` that both share, or `links`.
+    pub part: &'static str,
+    pub share: f64,
+}
+
+/// The part that hosts are.
+pub const HOSTS: &str = "hosts";
+
+impl OffloadRun {
+    /// Of each part that is counted; empty where the run was not timed.
+    pub fn loads(&self) -> Vec<Load> {
+        let Some(seconds) = self.seconds.filter(|it| *it > 0.0) else { return Vec::new() };
+        let cpu = |used: Option<f64>, processors: Option<u32>| {
+            let processors = processors.filter(|it| *it > 0)?;
+            Some(used? / (seconds * f64::from(processors)))
+        };
+        let both = self.host_cpu_s.zip(self.cell_cpu_s).map(|(host, cell)| host + cell);
+        let links = self.link_bytes_per_s.zip(self.hosts).map(|(it, hosts)| it * f64::from(hosts));
+        let links = links.filter(|it| *it > 0.0);
+        let loads = [
+            (HOSTS, cpu(self.host_cpu_s, self.host_processors)),
+            ("cells", cpu(self.cell_cpu_s, self.cell_processors)),
+            ("processors", cpu(both, self.shared_processors)),
+            ("links", links.and_then(|it| Some(self.wire_bytes? as f64 / seconds / it))),
+        ];
+        let known = loads.into_iter().filter_map(|(part, share)| Some((part, share?)));
+        known.map(|(part, share)| Load { part, share }).collect()
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -75,6 +75,10 @@ fn sockets_that_count_other_bytes_than_their_interface_condemn_a_run() {
     let failed = judged(rule, vec![over(GIB), over(GIB * 1006 / 1000)]);
     assert!(failed.condemns() && failed.concerns == ["a"], "{failed:?}");
     assert_eq!(judged(rule, vec![run("a", 1000, 1)]).outcome, Outcome::Inconclusive);
+    // A header or two more are much of very little.
+    let count = |wire| OffloadRun { wire_bytes: Some(wire), ..over(1_100) };
+    assert_eq!(judged(rule, vec![count(1_168)]).outcome, Outcome::Pass);
+    assert!(judged(rule, vec![count(1_400)]).condemns());
 }
 
 #[test]
@@ -109,4 +113,30 @@ fn without_a_link_more_hosts_that_are_faster_show_it() {
     // More hosts gain nothing: something else binds.
     let passed = judged(rule, runs(1690.0));
     assert!(!passed.concerns.contains(&"one".to_owned()), "{passed:?}");
+}
+
+#[test]
+fn processor_time_says_which_part_bound_a_run() {
+    let rule = "bound-by-host";
+    let busy = |host_cpu_s: f64, cell_cpu_s: f64| OffloadRun {
+        host_cpu_s: Some(host_cpu_s),
+        host_processors: Some(1),
+        cell_cpu_s: Some(cell_cpu_s),
+        cell_processors: Some(4),
+        ..timed("run", 1, 100, 10.0)
+    };
+    let failed = judged(rule, vec![busy(9.0, 4.0)]);
+    assert!(failed.warns() && failed.concerns == ["run"], "{failed:?}");
+    let said = "run: hosts computed for 90 % of its time, cells were busy for 10 %";
+    assert_eq!(failed.evidence, said);
+    // Cells bind, processors that both share bind, the link binds, or nothing computes.
+    let shared = OffloadRun { shared_processors: Some(2), ..busy(9.0, 10.0) };
+    let linked = OffloadRun { link_bytes_per_s: Some(1.1 * 10.0 * GIB as f64), ..busy(6.0, 4.0) };
+    for run in [busy(6.0, 30.0), shared, linked, busy(0.4, 1.0)] {
+        assert_eq!(judged(rule, vec![run.clone()]).outcome, Outcome::Pass, "{run:?}");
+    }
+    // Hosts alone: little is enough to say no, much is not enough to say yes.
+    let alone = |host_cpu_s: f64| OffloadRun { cell_cpu_s: None, ..busy(host_cpu_s, 0.0) };
+    assert_eq!(judged(rule, vec![alone(2.0)]).outcome, Outcome::Pass);
+    assert_eq!(judged(rule, vec![alone(9.0)]).outcome, Outcome::Inconclusive);
 }

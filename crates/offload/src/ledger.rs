@@ -41,8 +41,14 @@ pub struct Ledger {
     pub client_bytes: Option<u64>,
     /// Processor time of the hosts.
     pub host_cpu_s: Option<f64>,
+    /// Processors that the hosts could use at once.
+    pub host_processors: Option<u32>,
     /// Processor time of the storage.
     pub cell_cpu_s: Option<f64>,
+    /// Processors that the storage could use at once.
+    pub cell_processors: Option<u32>,
+    /// Processors that hosts and storage share.
+    pub shared_processors: Option<u32>,
     /// Why bytes were not filtered.
     pub refusals: Vec<Refusal>,
 }

@@ -1,8 +1,9 @@
-//! The table of cards in PostgreSQL cells, and what queries of the host take of them.
+//! The table of cards in cells, servers of a database that hold a part each, and what queries of
+//! the host take of them.
 
+mod engine;
 mod query;
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use blockstone_base::units::Bytes;
@@ -10,9 +11,11 @@ use blockstone_measure::claim::{self, ClaimError};
 use blockstone_measure::scratch;
 use blockstone_sys::{child, netns, survey};
 use blockstone_target::SqlError;
-use blockstone_target::cells::{Cells, CellsSpec, Moved, Session};
+use blockstone_target::cells::{CellsSpec, Moved};
 
-use crate::cards::{Cards, SPAN_S, TABLE, sql_columns};
+use crate::cards::Cards;
+use engine::Asker;
+pub use engine::Product;
 pub use query::Query;
 
 /// What the file of a table takes a row, with some to spare.
@@ -25,6 +28,7 @@ pub const CELLS_MAX: u32 = 64;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
+    pub product: Product,
     /// Where the servers keep their files; they are removed in the end.
     pub dir: PathBuf,
     pub cards: Cards,
@@ -42,6 +46,7 @@ pub struct Settings {
 /// What one query took on one number of cells.
 #[derive(Clone, Debug)]
 pub struct Ran {
+    pub product: Product,
     pub cells: u32,
     pub query: Query,
     /// Whether the filter, and for a count the counting, was left to the cells.
@@ -54,8 +59,31 @@ pub struct Ran {
     pub moved: Moved,
 }
 
+/// A block of PostgreSQL.
+pub const BLOCK: u64 = 8192;
+
+impl Ran {
+    /// What the plan asks of the cells: blocks that PostgreSQL looked at, in its buffers or not; of
+    /// ClickHouse all columns of the table.
+    pub fn asked_bytes(&self) -> u64 {
+        match self.product {
+            Product::Postgres => (self.moved.buffer_reads + self.moved.buffer_hits) * BLOCK,
+            Product::ClickHouse => self.table_bytes,
+        }
+    }
+
+    /// Of that, the columns that were not read.
+    pub fn skipped_bytes(&self) -> Option<u64> {
+        match self.product {
+            Product::Postgres => None,
+            Product::ClickHouse => Some(self.table_bytes.saturating_sub(self.moved.file_bytes?)),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Measured {
+    pub product: Product,
     /// As the server names it.
     pub release: String,
     /// Why the sockets were not compared with an interface of their own; none if they were.
@@ -149,10 +177,12 @@ fn run(
         cache: settings.cache,
         apart: not_apart.is_none(),
     };
-    let mut cells = Cells::start(&spec, &mut |text| tell(0.0, &format!("start {text}")))?;
+    let product = settings.product;
+    let mut cells = product.start(&spec, &mut |text| tell(0.0, &format!("start {text}")))?;
     let mut measured = Measured {
+        product,
         release: cells.release().to_owned(),
-        not_apart,
+        not_apart: not_apart.or(cells.not_apart().map(str::to_owned)),
         removed: Vec::new(),
         runs: Vec::new(),
         interrupted: false,
@@ -164,7 +194,7 @@ fn run(
         let of = |what: &str| format!("{count} cells: {what}");
         let mut go_on =
             |done: f64| tell(share + done * 0.3 / settings.cells.len() as f64, &of("load"));
-        let loaded = load(&mut cells, settings, count, loaded_of, &mut go_on);
+        let loaded = cells.load(settings, (count, loaded_of), &mut go_on);
         loaded_of = count;
         let table_bytes = match loaded {
             Err(SqlError::Interrupted) => {
@@ -173,12 +203,12 @@ fn run(
             }
             loaded => loaded?,
         };
-        let mut session = cells.session(count as usize)?;
+        let mut session = cells.asker(count)?;
         for &(query, pushdown) in &query::ALL {
             let share = measured.runs.len() as f64 / asked as f64;
-            let text = query.sql(pushdown, count);
             let named = of(query.name());
-            let moved = ask(&mut session, settings, &text, &mut || tell(share, &named));
+            let asked = (query, pushdown);
+            let moved = ask(&mut *session, settings, asked, &mut || tell(share, &named));
             let moved = match moved {
                 Err(SqlError::Interrupted) => {
                     measured.interrupted = true;
@@ -187,9 +217,10 @@ fn run(
                 moved => moved?,
             };
             check(&settings.cards, query, count, &moved)?;
-            let remote = query::remote(&session.plan(&text)?);
+            let remote = session.remote((query, pushdown))?;
             let rows = settings.cards.rows();
             measured.runs.push(Ran {
+                product,
                 cells: count,
                 query,
                 pushdown,
@@ -205,51 +236,17 @@ fn run(
 
 /// Asks as often as is wanted, and keeps what took the least time.
 fn ask(
-    session: &mut Session<'_>,
+    session: &mut dyn Asker,
     settings: &Settings,
-    text: &str,
+    asked: (Query, bool),
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<Moved, SqlError> {
     let mut all = Vec::new();
     for _ in 0..settings.repeat.max(1) {
-        all.push(session.ask(text, go_on)?);
+        all.push(session.ask(asked, go_on)?);
     }
     all.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
     Ok(all.swap_remove(0))
-}
-
-/// Spreads the table over the first `count` cells, by time, and names it to the host; `before` had
-/// it until now.
-fn load(
-    cells: &mut Cells,
-    settings: &Settings,
-    count: u32,
-    before: u32,
-    go_on: &mut dyn FnMut(f64) -> bool,
-) -> Result<u64, SqlError> {
-    let cards = &settings.cards;
-    for at in 0..before {
-        cells.on_cell(at as usize, &format!("DROP TABLE {TABLE}"))?;
-    }
-    let mut bytes = 0;
-    for at in 0..u64::from(count) {
-        let bound = |at: u64| cards.first_since(at * SPAN_S / u64::from(count));
-        let mut next = bound(at);
-        let end = bound(at + 1);
-        let mut rows = |chunk: &mut Vec<u8>| {
-            while chunk.len() < CHUNK && next < end {
-                cards.row(next).write('\t', chunk);
-                next += 1;
-            }
-            if !go_on(next as f64 / cards.rows() as f64) {
-                return ControlFlow::Break(false);
-            }
-            if next < end { ControlFlow::Continue(()) } else { ControlFlow::Break(true) }
-        };
-        bytes += cells.fill(at as usize, (TABLE, &sql_columns()), &mut rows)?.1;
-    }
-    cells.on_host(&query::host_tables(count))?;
-    Ok(bytes)
 }
 
 /// An answer with another number of rows than the data have makes every count worthless.

@@ -5,7 +5,7 @@
 //! these processes and connections took for it is read before and after, while all are idle: the
 //! connections stay open in between.
 
-mod counted;
+pub(crate) mod counted;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use blockstone_base::units::Bytes;
-use blockstone_sys::{netns, process, tcp};
+use blockstone_sys::process;
 use postgres::{Client, SimpleQueryMessage};
 
 pub use counted::{Counted, Ends, Moved};
@@ -34,6 +34,9 @@ const PORT: u16 = 54_321;
 /// A backend reports what it counted at most once in a second.
 const STATISTICS: Duration = Duration::from_millis(1_100);
 const LOOK: Duration = Duration::from_millis(10);
+/// Before it, backends send their statistics over the loopback interface, and only at the end of a
+/// statement.
+const QUIET_SINCE: u32 = 15;
 /// The release whose foreign scans can run at the same time.
 const ASYNC_SINCE: u32 = 14;
 
@@ -97,6 +100,7 @@ pub struct Session<'a> {
     link: Client,
     /// Processes: of the host, then of each cell.
     backends: Vec<u32>,
+    version: u32,
     apart: bool,
 }
 
@@ -134,7 +138,8 @@ impl Cells {
             let text = cell.foreign_server(at + 1, version);
             host.link.batch_execute(&text).during(&format!("name cell {} to the host", at + 1))?;
         }
-        Ok(Self { nodes: servers, host, version, release, apart: spec.apart })
+        let apart = spec.apart && version >= QUIET_SINCE;
+        Ok(Self { nodes: servers, host, version, release, apart })
     }
 
     /// As the server names it: `15.14 (Debian 15.14-0+deb12u1)`.
@@ -142,8 +147,11 @@ impl Cells {
         &self.release
     }
 
-    pub fn version(&self) -> u32 {
-        self.version
+    /// Why what the interface of the namespace counts is not what its connections count; none where
+    /// it is.
+    pub fn not_apart(&self) -> Option<&'static str> {
+        (self.version < QUIET_SINCE)
+            .then_some("PostgreSQL 13 and 14 send their statistics over the same interface")
     }
 
     /// Has statements done on cell `at`, counted from zero.
@@ -226,8 +234,8 @@ impl Cells {
         let taken = &mut self.nodes[..cells];
         let (link, backends) =
             connected.map_err(|error| explained(error, taken, &mut self.host))?;
-        let apart = self.apart;
-        Ok(Session { cells: taken, host: &mut self.host, link, backends, apart })
+        let (version, apart) = (self.version, self.apart);
+        Ok(Session { cells: taken, host: &mut self.host, link, backends, version, apart })
     }
 }
 
@@ -280,7 +288,17 @@ impl Session<'_> {
         thread::sleep(STATISTICS);
         let before = self.look()?;
         let (answer, seconds) = self.answer(text, go_on)?;
-        let after = self.look()?;
+        let mut after = self.look()?;
+        if self.version < QUIET_SINCE {
+            // A backend of these reports with a later statement; this one looks at one block.
+            thread::sleep(STATISTICS);
+            for at in 1..=self.cells.len() {
+                let text = format!("SELECT 1 FROM cell_{at} LIMIT 1");
+                self.link.simple_query(&text).during("have a cell report its counters")?;
+            }
+            thread::sleep(STATISTICS);
+            (after.buffer_reads, after.buffer_hits) = self.blocks()?;
+        }
         Ok(Moved::between(&before, &after, (answer, seconds)))
     }
 
@@ -333,34 +351,8 @@ impl Session<'_> {
         Ok((values.unwrap_or_default(), seconds))
     }
 
-    fn look(&mut self) -> Result<Counted, SqlError> {
-        let failed = |what: &'static str| {
-            move |error: std::io::Error| SqlError::Program {
-                what: what.to_owned(),
-                why: error.to_string(),
-                hint: "Linux 4.19 and later count what is needed".to_owned(),
-            }
-        };
-        let counters = "read the counters of connections";
-        let interface = if self.apart {
-            let bytes = || netns::loopback().map(|traffic| traffic.received_bytes);
-            Some(tcp::quiet(bytes).map_err(failed("read the counters of the interface"))?)
-        } else {
-            None
-        };
-        let ports: Vec<u16> = self.cells.iter().map(|cell| cell.port).collect();
-        let to_cells = |socket: &tcp::Socket| ports.contains(&socket.remote.port());
-        let from_cells = |socket: &tcp::Socket| ports.contains(&socket.local.port());
-        if !self.apart {
-            let sum = || {
-                let sockets = tcp::sockets()?;
-                Ok(sockets.iter().filter(|it| to_cells(it)).map(|it| it.received_bytes).sum())
-            };
-            tcp::quiet(sum).map_err(failed(counters))?;
-        }
-        let sockets = tcp::sockets().map_err(failed(counters))?;
-        let (host, others): (Vec<_>, Vec<_>) = sockets.into_iter().partition(to_cells);
-        let ends = Ends { host, cells: others.into_iter().filter(from_cells).collect() };
+    /// Blocks of tables of all cells that were not in shared buffers, and those that were.
+    fn blocks(&mut self) -> Result<(u64, u64), SqlError> {
         let (mut buffer_reads, mut buffer_hits) = (0, 0);
         for cell in self.cells.iter_mut() {
             const ASK: &str = "SELECT coalesce(sum(heap_blks_read), 0)::bigint, \
@@ -369,9 +361,16 @@ impl Session<'_> {
             buffer_reads += value::<i64>(&row, 0)? as u64;
             buffer_hits += value::<i64>(&row, 1)? as u64;
         }
+        Ok((buffer_reads, buffer_hits))
+    }
+
+    fn look(&mut self) -> Result<Counted, SqlError> {
+        let ports: Vec<u16> = self.cells.iter().map(|cell| cell.port).collect();
+        let (interface_bytes, ends) = counted::connections(&ports, self.apart.then_some(0))?;
+        let (buffer_reads, buffer_hits) = self.blocks()?;
         let cpu = |pid: &u32| process::cpu_ns(*pid).ok();
         Ok(Counted {
-            interface_bytes: interface,
+            interface_bytes,
             ends,
             buffer_reads,
             buffer_hits,
@@ -383,26 +382,30 @@ impl Session<'_> {
 
 /// What fails because a server has ended names that server.
 fn explained(error: SqlError, cells: &mut [Node], host: &mut Node) -> SqlError {
+    // Connections may close before their server is gone.
+    let until = Instant::now() + ENDING;
+    loop {
+        let running = cells.iter_mut().map(|cell| cell.server.is_running());
+        let running: Vec<bool> = running.collect();
+        let host = host.server.is_running();
+        if (host && running.iter().all(|it| *it)) && Instant::now() < until {
+            thread::sleep(LOOK);
+        } else {
+            return ended(error, "cell", &running, host);
+        }
+    }
+}
+
+/// `error`, or where one of these servers does not run any more, that.
+pub(crate) fn ended(error: SqlError, what: &str, running: &[bool], host: bool) -> SqlError {
     if matches!(error, SqlError::Interrupted) {
         return error;
     }
-    let count = cells.len();
-    let mut ended = || {
-        let gone = cells.iter_mut().position(|cell| !cell.server.is_running());
-        let gone = gone.map(|at| format!("cell {} of {count}", at + 1));
-        gone.or((!host.server.is_running()).then(|| "the host".to_owned()))
-    };
-    // Connections may close before their server is gone.
-    let until = Instant::now() + ENDING;
-    let server = loop {
-        match ended() {
-            Some(server) => break server,
-            None if Instant::now() > until => return error,
-            None => thread::sleep(LOOK),
-        }
-    };
+    let gone = running.iter().position(|it| !it);
+    let gone = gone.map(|at| format!("{what} {} of {}", at + 1, running.len()));
+    let Some(server) = gone.or((!host).then(|| "the host".to_owned())) else { return error };
     SqlError::Program {
-        what: "query the cells".to_owned(),
+        what: format!("query the {what}s"),
         why: format!("the server of {server} ended while it was read"),
         hint: "the log of the kernel may say why: dmesg".to_owned(),
     }
@@ -414,7 +417,7 @@ fn backend(link: &mut Client) -> Result<u32, SqlError> {
 }
 
 /// A port that no program has now.
-fn free_port() -> Result<u16, SqlError> {
+pub(crate) fn free_port() -> Result<u16, SqlError> {
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let port = TcpListener::bind(any).and_then(|listener| Ok(listener.local_addr()?.port()));
     port.map_err(|error| SqlError::Program {

@@ -35,6 +35,7 @@ pub mod monitor;
 mod null;
 mod postgres;
 pub mod registry;
+pub mod shards;
 mod spec;
 mod sql;
 mod sqlite;

@@ -83,6 +83,9 @@ needs! {
     /// A Python with the modules `duckdb` and `duckdb_extension_httpfs`: python3, or what the
     /// variable `BLOCKSTONE_DUCKDB` names.
     Duckdb "duckdb" []
+    /// A ClickHouse server: clickhouse-server, or what the variable `BLOCKSTONE_CLICKHOUSE` names.
+    /// No package: that of the distribution starts one.
+    ClickHouse "clickhouse" []
     /// The programs of a MariaDB server, without the package that starts one.
     Mariadb "mariadb" ["mariadb-server-core", "mariadb-client-core"]
     /// The tool that makes certificates.
@@ -153,6 +156,11 @@ impl Need {
                 }))
             }
             Self::Duckdb => from(duckdb()),
+            Self::ClickHouse => {
+                let given = std::env::var("BLOCKSTONE_CLICKHOUSE");
+                let given = given.unwrap_or_else(|_| "clickhouse-server".to_owned());
+                from(programs(&[&given]))
+            }
             Self::Mariadb => {
                 from(programs(&["mariadbd", "mariadb-install-db", "my_print_defaults"]))
             }

@@ -2,6 +2,7 @@
 
 mod engines;
 mod examples;
+mod servers;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Runs that waited for hosts, not for the storage or the wire.
 
-use blockstone_base::offload::{OffloadFindings, OffloadRun};
+use blockstone_base::offload::{HOSTS, Load, OffloadFindings, OffloadRun};
 use blockstone_base::units::three_digits;
 use blockstone_base::verdict::{Outcome, Weight};
 
@@ -10,6 +10,8 @@ use super::{Check, Judgement, Rule, percent};
 const SLOWED: f64 = 0.8;
 /// A link that is used this much is what binds.
 const LINK_BUSY: f64 = 0.8;
+/// Processors that are busy for this share of a run bind it, if no other part is busier.
+const BUSY: f64 = 0.5;
 /// More hosts are this many times as fast.
 const SCALES: f64 = 1.25;
 /// Two runs read, or return, about the same.
@@ -18,12 +20,14 @@ const ALIKE: f64 = 0.05;
 pub(super) const RULE: Rule = Rule {
     id: "bound-by-host",
     weight: Weight::Warns,
-    doc: "The storage could read faster and the wire could carry more: hosts did not take rows \
-          faster. Such a run measures the processors of the hosts, not the storage.",
-    threshold: "A run reads less than 80 % as fast as another one that reads about as much, and \
-                uses less than 80 % of the links of its hosts (--link); or, where these are not \
-                known, more hosts are at least 1.25 times as fast with about the same share \
-                returned. Inconclusive where neither is known.",
+    doc: "Hosts did not take rows faster, while the storage and the wire could do more. Such a run \
+          measures the processors of the hosts, not the storage.",
+    threshold: "Where processor time is counted: hosts computed for 50 % of the time of a run or \
+                more, on as many processors as they could use, and no other part was busier: \
+                cells, links (--link), processors that both share. Elsewhere: a run reads less \
+                than 80 % as fast as another one that reads about as much, and uses less than 80 % \
+                of the links of its hosts; or more hosts are at least 1.25 times as fast with \
+                about the same share returned. Inconclusive where nothing of this is known.",
     cause: "Hosts spend their processors on rows: conversion, filtering again, aggregation.",
     next: "Add hosts or processes on them, or return less: filter at the storage and select fewer \
            columns. `blockstone offload model --fit` says from how many hosts on the storage \
@@ -38,9 +42,23 @@ fn rate(run: &OffloadRun) -> Option<f64> {
 
 /// Of what the links of its hosts carry.
 fn link_share(run: &OffloadRun) -> Option<f64> {
-    let seconds = run.seconds.filter(|it| *it > 0.0)?;
-    let links = run.link_bytes_per_s? * f64::from(run.hosts?);
-    (links > 0.0).then_some(run.wire_bytes? as f64 / seconds / links)
+    run.loads().into_iter().find(|it| it.part == "links").map(|it| it.share)
+}
+
+/// What processor time says of a run; none where that of hosts is not counted.
+fn by_processors(run: &OffloadRun) -> Option<Judgement> {
+    let loads = run.loads();
+    let host = loads.iter().find(|it| it.part == HOSTS)?.share;
+    let other = loads.iter().filter(|it| it.part != HOSTS);
+    let busiest: Option<&Load> = other.max_by(|a, b| a.share.total_cmp(&b.share));
+    let hosts = format!("hosts computed for {} of its time", percent(host));
+    let evidence = match busiest {
+        Some(other) => format!("{hosts}, {} were busy for {}", other.part, percent(other.share)),
+        None if host < BUSY => hosts,
+        None => return Some(Judgement::inconclusive(format!("{hosts}; cells are not counted"))),
+    };
+    let binds = host >= BUSY && busiest.is_none_or(|other| host >= other.share);
+    Some(Judgement::decide(binds, evidence, Vec::new()))
 }
 
 fn wire_share(run: &OffloadRun) -> Option<f64> {
@@ -58,16 +76,17 @@ fn check(findings: &OffloadFindings) -> Judgement {
     let others = |run: &OffloadRun| -> Vec<&OffloadRun> {
         timed.iter().copied().filter(|it| reads_alike(it, run)).collect()
     };
-    let judged = timed.iter().map(|run| (*run, others(run)));
-    let judged = judged.filter(|(_, others)| others.len() > 1);
-    let judged = judged.map(|(run, others)| (run, of_run(run, &others)));
+    let judged = timed.iter().filter_map(|run| {
+        let by_others = || Some(others(run)).filter(|it| it.len() > 1).map(|it| of_run(run, &it));
+        Some((*run, by_processors(run).or_else(by_others)?))
+    });
     let judged: Vec<(&OffloadRun, Judgement)> = judged.collect();
     let with = |outcome: Outcome| judged.iter().filter(move |(_, it)| it.outcome == outcome);
     let failed: Vec<String> = with(Outcome::Fail).map(|(run, _)| run.name.clone()).collect();
     let first = with(Outcome::Fail).chain(with(Outcome::Inconclusive)).chain(with(Outcome::Pass));
     let Some((run, judgement)) = first.into_iter().next() else {
-        let why = "no two runs that were timed read about as much: how fast the storage can read \
-                   is not known";
+        let why = "processor time is not counted, and no two runs that were timed read about as \
+                   much: how fast the storage can read is not known";
         return Judgement::inconclusive(why);
     };
     let evidence = format!("{}: {}", run.name, judgement.evidence);

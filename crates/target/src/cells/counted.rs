@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use blockstone_sys::account;
 use blockstone_sys::tcp::Socket;
+use blockstone_sys::{account, netns, tcp};
+
+use crate::sql::error::SqlError;
 
 /// All cumulative, at one moment.
 #[derive(Clone, Debug)]
@@ -115,6 +117,41 @@ impl Moved {
         moved.storage_bytes = io.map(|io| io.iter().map(|it| it.1).sum());
         moved
     }
+}
+
+/// Both ends of the connections to these ports, once they are quiet, and where all servers are in a
+/// network namespace of the calling thread what its interface counted: without what crossed to the
+/// port `own`, by which this program talks to the host.
+pub fn connections(ports: &[u16], own: Option<u16>) -> Result<(Option<u64>, Ends), SqlError> {
+    let failed = |what: &'static str| {
+        move |error: std::io::Error| SqlError::Program {
+            what: what.to_owned(),
+            why: error.to_string(),
+            hint: "Linux 4.19 and later count what is needed".to_owned(),
+        }
+    };
+    const COUNTERS: &str = "read the counters of connections";
+    let to_cells = |socket: &Socket| ports.contains(&socket.remote.port());
+    let from_cells = |socket: &Socket| ports.contains(&socket.local.port());
+    let interface = if own.is_some() {
+        let bytes = || netns::loopback().map(|traffic| traffic.received_bytes);
+        Some(tcp::quiet(bytes).map_err(failed("read the counters of the interface"))?)
+    } else {
+        let sum = || {
+            let sockets = tcp::sockets()?;
+            Ok(sockets.iter().filter(|it| to_cells(it)).map(|it| it.received_bytes).sum())
+        };
+        tcp::quiet(sum).map_err(failed(COUNTERS))?;
+        None
+    };
+    let sockets = tcp::sockets().map_err(failed(COUNTERS))?;
+    let is_own = |it: &&Socket| {
+        own.is_some_and(|own| [it.local, it.remote].iter().any(|end| end.port() == own))
+    };
+    let own_bytes: u64 = sockets.iter().filter(is_own).map(Socket::wire_bytes).sum();
+    let interface = interface.map(|it| it.saturating_sub(own_bytes));
+    let (host, others): (Vec<_>, Vec<_>) = sockets.into_iter().partition(to_cells);
+    Ok((interface, Ends { host, cells: others.into_iter().filter(from_cells).collect() }))
 }
 
 /// Bytes that reading system calls of a process returned, and those that came from storage; none

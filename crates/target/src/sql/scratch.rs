@@ -239,7 +239,8 @@ impl Drop for Server {
 /// `*` is a version, of which the highest is taken.
 pub fn find(name: &str, given: Option<&Path>, usual: &[&str]) -> Result<PathBuf, SqlError> {
     let places: Vec<PathBuf> = match given {
-        Some(dir) => vec![dir.to_owned()],
+        // It is started in another directory.
+        Some(dir) => vec![std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned())],
         None => usual.iter().flat_map(|pattern| versions(pattern)).collect(),
     };
     let found = places.iter().map(|dir| dir.join(name)).find(|path| path.is_file());
@@ -306,7 +307,9 @@ fn not_started(command: &Command, error: &io::Error) -> SqlError {
     SqlError::Program {
         what: format!("start {}", program(command)),
         why: error.to_string(),
-        hint: "check that it is executable, also for the user postgres, mysql or nobody".to_owned(),
+        hint:
+            "check that it is executable, also for the user postgres, mysql, clickhouse or nobody"
+                .to_owned(),
     }
 }
 

@@ -67,7 +67,11 @@ pub fn run(args: &AccountArgs, context: &Context) -> Result<Exit> {
 
 /// What rules look at.
 pub fn findings(ledgers: &[Ledger], link_bytes_per_s: Option<f64>) -> OffloadFindings {
-    let run = |ledger: &Ledger| OffloadRun {
+    OffloadFindings { runs: ledgers.iter().map(|it| finding(it, link_bytes_per_s)).collect() }
+}
+
+pub fn finding(ledger: &Ledger, link_bytes_per_s: Option<f64>) -> OffloadRun {
+    OffloadRun {
         name: ledger.name.clone(),
         seconds: ledger.seconds,
         hosts: ledger.hosts,
@@ -76,10 +80,14 @@ pub fn findings(ledgers: &[Ledger], link_bytes_per_s: Option<f64>) -> OffloadFin
         returned_bytes: ledger.returned_bytes,
         balanced_bytes: ledger.balanced_bytes,
         wire_bytes: ledger.wire_bytes,
+        interface_bytes: None,
         link_bytes_per_s,
-        ..OffloadRun::default()
-    };
-    OffloadFindings { runs: ledgers.iter().map(run).collect() }
+        host_cpu_s: ledger.host_cpu_s,
+        host_processors: ledger.host_processors,
+        cell_cpu_s: ledger.cell_cpu_s,
+        cell_processors: ledger.cell_processors,
+        shared_processors: ledger.shared_processors,
+    }
 }
 
 fn report(account: &Account, style: &Style) -> Report {

@@ -16,33 +16,28 @@ use args::{Engine, RunArgs};
 pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
     refuse_ineffective(args)?;
     match args.engine {
-        Engine::Postgres => cells::run(args, context),
+        Engine::Postgres | Engine::ClickHouse => cells::run(args, context),
         Engine::Parquet => avoided::run(args, context),
-        Engine::ClickHouse => bail!(
-            "run ClickHouse shards: this version cannot start them\n\
-             hint: --engine postgres measures the same with PostgreSQL; what ClickHouse itself \
-             counted (ProfileEvents in system.query_log) can be read as a table of counters by \
-             `offload account`"
-        ),
     }
 }
 
 /// An option of one engine means nothing to another.
 fn refuse_ineffective(args: &RunArgs) -> Result<()> {
-    let postgres = [
-        ("--cells", !args.cells.is_empty()),
-        ("--cache", args.cache.is_some()),
-        ("--repeat", args.repeat.is_some()),
-        ("--pg-bin", args.pg_bin.is_some()),
+    use Engine::{ClickHouse, Parquet, Postgres};
+    let cells = [Postgres, ClickHouse].as_slice();
+    let options: [(&str, bool, &[Engine]); 6] = [
+        ("--cells", !args.cells.is_empty(), cells),
+        ("--repeat", args.repeat.is_some(), cells),
+        ("--cache", args.cache.is_some(), cells),
+        ("--pg-bin", args.pg_bin.is_some(), &[Postgres]),
+        ("--clickhouse", args.clickhouse.is_some(), &[ClickHouse]),
+        ("--duckdb", args.duckdb.is_some(), &[Parquet]),
     ];
-    let duckdb = [("--duckdb", args.duckdb.is_some())];
-    let (of_others, engine): (Vec<(&str, bool)>, &str) = match args.engine {
-        Engine::Postgres => (duckdb.into(), "postgres"),
-        Engine::Parquet => (postgres.into(), "parquet"),
-        Engine::ClickHouse => (postgres.into_iter().chain(duckdb).collect(), "clickhouse"),
-    };
-    match of_others.into_iter().find(|(_, given)| *given) {
-        Some((option, _)) => {
+    let mut of_others =
+        options.iter().filter(|(_, given, of)| *given && !of.contains(&args.engine));
+    let engine = args.engine.name();
+    match of_others.next() {
+        Some((option, ..)) => {
             bail!("offload run: {option} means nothing to --engine {engine}\nhint: omit it")
         }
         None => Ok(()),

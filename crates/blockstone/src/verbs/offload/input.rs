@@ -128,5 +128,8 @@ fn ledger(name: &str, interval: &Interval) -> Option<Ledger> {
     ledger.seconds = totals.get("elapsed_ns").map(|ns| ns / SECOND_NS);
     ledger.hosts = interval.instance.number.map(|_| 1);
     ledger.host_cpu_s = ledger.host_cpu_s.or(totals.get("cpu_ns").map(|ns| ns / SECOND_NS));
+    // Of one instance: a report of a cluster does not say how many each has.
+    let processors = totals.get("processors").filter(|_| ledger.hosts == Some(1));
+    ledger.host_processors = processors.map(|it| it as u32);
     Some(ledger)
 }

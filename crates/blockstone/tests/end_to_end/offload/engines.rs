@@ -17,7 +17,7 @@ fn command(place: &Place, verb: &str, arguments: &[&str]) -> Command {
     command
 }
 
-fn measured(place: &Place, arguments: &[&str]) -> Value {
+pub fn measured(place: &Place, arguments: &[&str]) -> Value {
     let mut command = command(place, "run", arguments);
     let ran = run(command.arg("--json").arg(place.data()));
     assert_eq!(ran.code, Some(0), "{ran:#?}");
@@ -27,7 +27,7 @@ fn measured(place: &Place, arguments: &[&str]) -> Value {
     document
 }
 
-fn number(run: &Value, key: &str) -> f64 {
+pub fn number(run: &Value, key: &str) -> f64 {
     run[key].as_f64().unwrap_or_else(|| panic!("{key} of {run}"))
 }
 
@@ -49,6 +49,9 @@ fn cells_send_what_passes_the_filter_and_sockets_count_what_the_interface_does()
         assert!(number(run, "host_cpu_s") > 0.0 && number(run, "cell_cpu_s") > 0.0, "{run:#}");
         let (wire, received) = (number(run, "wire_bytes"), number(run, "received_bytes"));
         assert!(wire > received, "headers come on top: {run:#}");
+        let busiest = run["bound_by"].as_str().unwrap();
+        assert!(["hosts", "cells", "processors"].contains(&busiest), "{run:#}");
+        assert!((0.0..1.5).contains(&number(run, "bound_share")), "{run:#}");
         if child::is_superuser() {
             let apart = wire / number(run, "interface_bytes") - 1.0;
             assert!(apart.abs() < 0.005, "{apart} in {run:#}");
@@ -74,6 +77,8 @@ fn cells_send_what_passes_the_filter_and_sockets_count_what_the_interface_does()
         rules.iter().find(|it| it["rule"] == rule).map(|it| it["outcome"].clone()).unwrap()
     };
     assert_eq!(outcome("not-offloaded"), "pass");
+    // Processor time is counted: it is decided what bound the runs.
+    assert_ne!(outcome("bound-by-host"), "inconclusive");
     let expected = if child::is_superuser() { "pass" } else { "inconclusive" };
     assert_eq!(outcome("wire-disagrees"), expected);
 }
@@ -197,8 +202,10 @@ fn what_cannot_be_run_is_refused_with_a_hint() {
         (&["--scale", "100K", "--cells", "4"], "without rows"),
         (&["--pg-bin", "/nowhere"], "find initdb"),
         (&["--engine", "oracle"], "oracle"),
-        (&["--engine", "clickhouse"], "ClickHouse"),
-        (&["--engine", "clickhouse", "--cells", "2"], "--cells"),
+        (&["--engine", "clickhouse", "--clickhouse", "/nowhere"], "find clickhouse-server"),
+        (&["--engine", "clickhouse", "--clickhouse", "/bin/true"], "start a ClickHouse server"),
+        (&["--engine", "clickhouse", "--pg-bin", "/nowhere"], "--pg-bin"),
+        (&["--clickhouse", "/bin/true"], "--clickhouse"),
         (&["--engine", "parquet", "--cells", "2"], "--cells"),
         (&["--duckdb", "/bin/true"], "--duckdb"),
         (&["--engine", "parquet", "--duckdb", "/nowhere"], "find DuckDB"),

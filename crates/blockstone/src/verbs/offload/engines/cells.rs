@@ -1,11 +1,11 @@
-//! PostgreSQL cells, from options to a report.
+//! Cells, from options to a report.
 
 use anyhow::{Result, bail};
 use blockstone_base::units::Bytes;
-use blockstone_pushdown::cells::{self, CellsError, Settings};
+use blockstone_pushdown::cells::{self, CellsError, Product, Settings};
 use blockstone_target::SqlError;
 
-use super::args::RunArgs;
+use super::args::{Engine, RunArgs};
 use super::report;
 use crate::exit::Exit;
 use crate::finish::finish;
@@ -52,11 +52,16 @@ fn settings(args: &RunArgs) -> Result<Settings> {
             args.cards.scale
         );
     }
+    let product = match args.engine {
+        Engine::ClickHouse => Product::ClickHouse,
+        Engine::Postgres | Engine::Parquet => Product::Postgres,
+    };
     Ok(Settings {
+        product,
         dir: args.dir.clone(),
         cards,
         cells,
-        programs: args.pg_bin.clone(),
+        programs: args.pg_bin.clone().or_else(|| args.clickhouse.clone()),
         server_settings: Vec::new(),
         cache: args.cache.unwrap_or(CACHE),
         repeat: args.repeat.unwrap_or(REPEAT),

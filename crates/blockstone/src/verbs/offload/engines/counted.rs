@@ -1,9 +1,10 @@
 //! Runs of cells, as ledgers.
 
+use std::thread;
+
 use blockstone_offload::Ledger;
 use blockstone_pushdown::cells::{Query, Ran};
 
-pub const BLOCK: u64 = 8192;
 pub const SECOND_NS: f64 = 1e9;
 
 pub fn name(ran: &Ran) -> String {
@@ -18,19 +19,20 @@ pub fn asked(ran: &Ran) -> String {
     }
 }
 
-/// Blocks of the table that the cells looked at, from their shared buffers or not.
-pub fn asked_bytes(ran: &Ran) -> u64 {
-    (ran.moved.buffer_reads + ran.moved.buffer_hits) * BLOCK
-}
-
 /// Whether the cells really got the condition, or all rows were wanted.
 pub fn is_left_to_cells(ran: &Ran) -> bool {
     ran.pushdown && (ran.query == Query::Full || ran.remote.contains("WHERE"))
 }
 
+/// Processors that host and cells share.
+pub fn processors() -> Option<u32> {
+    thread::available_parallelism().ok().map(|it| it.get() as u32)
+}
+
 pub fn ledger(ran: &Ran) -> Ledger {
     let moved = &ran.moved;
-    let read = asked_bytes(ran);
+    let read = ran.asked_bytes();
+    let skipped = ran.skipped_bytes().filter(|it| *it > 0);
     let (eligible, returned) =
         if is_left_to_cells(ran) { (read, moved.received_bytes) } else { (0, 0) };
     let seconds = |ns: Option<u64>| ns.map(|ns| ns as f64 / SECOND_NS);
@@ -40,11 +42,16 @@ pub fn ledger(ran: &Ran) -> Ledger {
         hosts: Some(1),
         cells: Some(ran.cells),
         read_bytes: read,
+        skipped: skipped.map(|it| ("columns".to_owned(), it)).into_iter().collect(),
         eligible_bytes: Some(eligible),
         returned_bytes: Some(returned),
         wire_bytes: Some(moved.wire_bytes),
         host_cpu_s: seconds(moved.host_cpu_ns),
+        // A statement is one process of the host and one of each cell, or one thread.
+        host_processors: Some(1),
         cell_cpu_s: seconds(moved.cell_cpu_ns),
+        cell_processors: Some(ran.cells),
+        shared_processors: processors(),
         ..Ledger::default()
     }
 }

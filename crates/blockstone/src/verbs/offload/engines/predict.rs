@@ -1,13 +1,11 @@
 //! What the model, fitted on runs with fewer cells, says of the run with the most.
 
-use std::thread;
-
 use blockstone_offload::fit::{Measured, fit};
 use blockstone_pushdown::cells::Ran;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::counted::ledger;
+use super::counted::{ledger, processors};
 
 /// A prediction and what was measured afterwards.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -32,7 +30,7 @@ pub fn measured(ran: &Ran) -> Measured {
     Measured {
         // All that came from the cells, filtered or not.
         returned_of_read: Some(ran.moved.received_bytes as f64 / read),
-        processors: thread::available_parallelism().ok().map(|it| it.get() as u32),
+        processors: processors(),
         ..Measured::from(&ledger)
     }
 }

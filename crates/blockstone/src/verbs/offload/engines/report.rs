@@ -1,6 +1,6 @@
-//! The report of PostgreSQL cells.
+//! The report of cells.
 
-use blockstone_base::offload::{OffloadFindings, OffloadRun};
+use blockstone_base::offload::{Load, OffloadFindings, OffloadRun};
 use blockstone_base::row;
 use blockstone_base::table::{
     Heading, Measure, Row, Table, bytes, happened, level, ratio, share, text, time,
@@ -8,7 +8,7 @@ use blockstone_base::table::{
 use blockstone_base::units::{Bytes, three_digits};
 use blockstone_base::verdict::Verdict;
 use blockstone_offload::Ledger;
-use blockstone_pushdown::cells::{Measured, Query, Ran, Settings};
+use blockstone_pushdown::cells::{BLOCK, Measured, Product, Query, Ran, Settings};
 use blockstone_record::manifest::End;
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
 use blockstone_report::render::json;
@@ -17,7 +17,7 @@ use blockstone_report::{Headline, Report, Section, percent};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::counted::{BLOCK, SECOND_NS, asked, asked_bytes, is_left_to_cells, ledger, name};
+use super::counted::{SECOND_NS, asked, is_left_to_cells, ledger, name};
 use super::predict::{self, Prediction};
 use crate::verbs::offload::account;
 use crate::verbs::offload::tables::RunKeys;
@@ -29,12 +29,17 @@ const RUNS: &[Heading] = &[
     text("filtered_by", "filtered by", "Whether the cells or the host filter rows."),
     level("cells", "cells", Measure::Count, "Servers that hold a part of the table."),
     time("elapsed_ns", "time", "Of the statement, at the host."),
-    bytes("read_bytes", "read", "Blocks of the table that the cells looked at."),
+    text("bound_by", "bound by", "The busiest part, and how busy it was."),
+    bytes("read_bytes", "read", "What the plan asks of the table: blocks, or all columns."),
     bytes("received_bytes", "received", "Payload from the cells to the host."),
     share("received_of_read", "of read", "Received ÷ read."),
     bytes("wire_bytes", "wire", "Payload and headers of all connections to cells, both ways."),
-    time("host_cpu_ns", "host CPU", "Of the backend of the host."),
-    time("cell_cpu_ns", "cell CPU", "Of the backends of all cells."),
+    time(
+        "host_cpu_ns",
+        "host CPU",
+        "Of the host: the backend, or the server with all its threads.",
+    ),
+    time("cell_cpu_ns", "cell CPU", "Likewise of all cells."),
 ];
 
 const EVIDENCE: &[Heading] = &[
@@ -79,7 +84,7 @@ const PLANS: &[Heading] = &[
 #[derive(Serialize, JsonSchema)]
 pub struct EnginesDocument {
     tool_version: &'static str,
-    /// `postgres`
+    /// `postgres` or `clickhouse`
     engine: &'static str,
     release: String,
     rows: u64,
@@ -117,26 +122,22 @@ pub struct EngineRun {
     storage_bytes: Option<u64>,
     /// Processors that host and cells share.
     processors: Option<u32>,
+    /// The busiest part: `hosts`, `cells`, or `processors` that both share; null where processor
+    /// time is not counted.
+    bound_by: Option<&'static str>,
+    /// How much of its time that part was busy.
+    bound_share: Option<f64>,
     remote_sql: String,
 }
 
 /// Runs whose filter was taken from the cells on purpose are no findings.
 fn findings(runs: &[Ran]) -> OffloadFindings {
     let judged = runs.iter().filter(|ran| ran.pushdown);
-    let run = |ran: &Ran| {
-        let ledger = ledger(ran);
-        OffloadRun {
-            name: ledger.name,
-            seconds: ledger.seconds,
-            hosts: ledger.hosts,
-            read_bytes: ledger.read_bytes,
-            eligible_bytes: ledger.eligible_bytes,
-            returned_bytes: ledger.returned_bytes,
-            balanced_bytes: Some(0),
-            wire_bytes: ledger.wire_bytes,
-            interface_bytes: ran.moved.interface_bytes,
-            ..OffloadRun::default()
-        }
+    let run = |ran: &Ran| OffloadRun {
+        // Private servers do nothing else: a cell that filters sends no blocks.
+        balanced_bytes: Some(0),
+        interface_bytes: ran.moved.interface_bytes,
+        ..account::finding(&ledger(ran), None)
     };
     OffloadFindings { runs: judged.map(run).collect() }
 }
@@ -154,10 +155,7 @@ pub fn report(
     let widest = runs.iter().map(|ran| ran.cells).max().unwrap_or(1);
     let pushed: Vec<Ledger> = pushed.filter(|it| it.cells == Some(widest)).collect();
     let mut sections = vec![
-        Section::of("engines", runs_table(runs)).about(
-            "Each statement is sent once to a host that keeps no rows. Without pushdown the \
-             condition has a collation that is not the column's, which is never left to a cell.",
-        ),
+        Section::of("engines", runs_table(runs)).about(about(measured.product)),
         Section::page("throughput", "Time against cells").with([times(runs)]),
         Section::of("pushdown", compared(runs)),
         Section::of("predicted", predicted(&predictions)),
@@ -175,7 +173,10 @@ pub fn report(
         tool_version: VERSION.to_owned(),
         headline: headline(measured),
         identity: vec![
-            format!("PostgreSQL {} · postgres_fdw", measured.release),
+            match measured.product {
+                Product::Postgres => format!("PostgreSQL {} · postgres_fdw", measured.release),
+                Product::ClickHouse => format!("ClickHouse {} · Distributed", measured.release),
+            },
             format!(
                 "{} rows · {} of them with an own card · seed {}",
                 cards.rows(),
@@ -215,13 +216,18 @@ fn document(
             file_bytes: ran.moved.file_bytes,
             storage_bytes: ran.moved.storage_bytes,
             processors: known.processors,
+            bound_by: busiest(ran).map(|it| it.part),
+            bound_share: busiest(ran).map(|it| it.share),
             remote_sql: ran.remote.clone(),
         }
     };
     let runs: Vec<EngineRun> = measured.runs.iter().map(run).collect();
     EnginesDocument {
         tool_version: VERSION,
-        engine: "postgres",
+        engine: match measured.product {
+            Product::Postgres => "postgres",
+            Product::ClickHouse => "clickhouse",
+        },
         release: measured.release.clone(),
         rows: settings.cards.rows(),
         own_rows: settings.cards.own(),
@@ -233,10 +239,23 @@ fn document(
     }
 }
 
+fn about(product: Product) -> &'static str {
+    match product {
+        Product::Postgres => {
+            "Each statement is sent once to a host that keeps no rows. Without pushdown the \
+             condition has a collation that is not the column's, which is never left to a cell."
+        }
+        Product::ClickHouse => {
+            "Each statement is sent once to a host that keeps no rows. Without pushdown the \
+             condition is outside of the subquery that selects the rows, and is not moved into it."
+        }
+    }
+}
+
 /// The pair on the fewest cells: what the filter at the storage brings.
 fn headline(measured: &Measured) -> Headline {
     let fewest = measured.runs.iter().map(|ran| ran.cells).min().unwrap_or(1);
-    let subject = format!("PostgreSQL {} cells", measured.release);
+    let subject = format!("{} {} cells", measured.product.name(), measured.release);
     let text = match times_as_fast(&measured.runs, fewest) {
         Some(times) => {
             let cells = if fewest == 1 { "1 cell" } else { "these cells" };
@@ -256,10 +275,16 @@ fn times_as_fast(runs: &[Ran], cells: u32) -> Option<f64> {
     Some(full.moved.seconds / find(runs, cells, Query::Filtered, true)?.moved.seconds)
 }
 
+/// The part of the machine that was the busiest.
+fn busiest(ran: &Ran) -> Option<Load> {
+    let loads = account::finding(&ledger(ran), None).loads();
+    loads.into_iter().max_by(|a, b| a.share.total_cmp(&b.share))
+}
+
 fn runs_table(runs: &[Ran]) -> Table {
     let row = |ran: &Ran| -> Row {
         let moved = &ran.moved;
-        let read = asked_bytes(ran) as f64;
+        let read = ran.asked_bytes() as f64;
         row![
             ran.query.name(),
             if is_left_to_cells(ran) && ran.query != Query::Full {
@@ -271,6 +296,7 @@ fn runs_table(runs: &[Ran]) -> Table {
             },
             f64::from(ran.cells),
             moved.seconds * SECOND_NS,
+            busiest(ran).map(|it| format!("{} {}", it.part, percent(it.share))).unwrap_or_default(),
             read,
             moved.received_bytes as f64,
             happened((read > 0.0).then(|| moved.received_bytes as f64 / read)),
@@ -290,14 +316,17 @@ fn evidence(runs: &[Ran]) -> Table {
             format!("{:+.4} %", apart * 100.0)
         });
         let number = |value: Option<u64>| happened(value.map(|value| value as f64));
+        // Only PostgreSQL has them.
+        let blocks =
+            |count: u64| number((ran.product == Product::Postgres).then_some(count * BLOCK));
         row![
             name(ran),
             moved.wire_bytes as f64,
             number(moved.interface_bytes),
             apart.unwrap_or_default(),
             moved.resent_bytes as f64,
-            (moved.buffer_hits * BLOCK) as f64,
-            (moved.buffer_reads * BLOCK) as f64,
+            blocks(moved.buffer_hits),
+            blocks(moved.buffer_reads),
             number(moved.file_bytes),
             number(moved.storage_bytes)
         ]
@@ -378,9 +407,12 @@ fn notes(measured: &Measured) -> Vec<String> {
         let table = Bytes(ran.table_bytes);
         let text = ran.moved.received_bytes as f64 / ran.table_bytes.max(1) as f64;
         notes.push(format!(
-            "the table takes {table} in the cells; all of its rows are {} of that on the wire, as \
-             text",
-            percent(text)
+            "the table takes {table} in the cells; all of its rows are {} of that on the wire, {}",
+            percent(text),
+            match measured.product {
+                Product::Postgres => "as text",
+                Product::ClickHouse => "as columns, compressed",
+            }
         ));
     }
     let from_cache =

@@ -1,0 +1,126 @@
+//! `offload run` on servers of other versions and products, and as another user.
+
+use std::process::Command;
+
+use blockstone_sys::child;
+use blockstone_testkit::{POSTGRES_VERSIONS, postgres_programs, require, run};
+use serde_json::Value;
+
+use super::super::{Place, copy_binary, keeps_to_its_schema};
+use super::engines::{measured, number};
+
+/// What a rule says of a measurement.
+fn outcome<'a>(document: &'a Value, rule: &str) -> &'a str {
+    let verdicts = document["verdicts"].as_array().unwrap();
+    verdicts.iter().find(|it| it["rule"] == rule).unwrap()["outcome"].as_str().unwrap()
+}
+
+#[test]
+fn cells_are_of_any_version_of_postgresql() {
+    require!(Postgres, PostgresVersions);
+    let place = Place::beside();
+    for version in POSTGRES_VERSIONS.iter().filter(|version| version.major > 12) {
+        let programs = postgres_programs(version.major);
+        let programs = programs.to_str().unwrap();
+        let arguments = ["--cells", "2", "--scale", "1M", "--repeat", "1", "--pg-bin", programs];
+        let document = measured(&place, &arguments);
+        let release = document["release"].as_str().unwrap();
+        assert!(release.starts_with(&format!("{}.", version.major)), "{release}");
+        // Before 15, statistics cross the interface too.
+        let is_apart = child::is_superuser() && version.major >= 15;
+        let expected = if is_apart { "pass" } else { "inconclusive" };
+        assert_eq!(outcome(&document, "wire-disagrees"), expected, "{document:#}");
+        assert_eq!(outcome(&document, "not-offloaded"), "pass", "{document:#}");
+        for run in document["runs"].as_array().unwrap() {
+            let more = (number(run, "disk_bytes") - number(run, "table_bytes")) / 8192.0;
+            assert!((0.0..=2.0).contains(&(more / 2.0)), "{run:#}");
+        }
+    }
+}
+
+#[test]
+fn programs_are_named_from_where_the_command_is_started() {
+    require!(Postgres);
+    let place = Place::beside();
+    let mut command = place.command("offload");
+    command.args(["run", "--cells", "1", "--scale", "1M", "--repeat", "1", "--json"]);
+    command.args(["--pg-bin", "postgresql/15/bin"]).arg(place.data()).current_dir("/usr/lib");
+    let ran = run(&mut command);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+}
+
+#[test]
+fn an_ordinary_user_measures_without_a_network_namespace() {
+    require!(Root, Postgres);
+    let place = Place::beside();
+    let (binary, data) = (place.runs().join("blockstone"), place.data());
+    copy_binary(&binary);
+    std::os::unix::fs::chown(&data, Some(65534), None).unwrap();
+    for path in [place.scratch.path(), &place.runs(), &data] {
+        assert_eq!(run(Command::new("chmod").arg("a+rx").arg(path)).code, Some(0));
+    }
+    let nobody = |arguments: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&binary);
+        command.arg("offload").args(arguments);
+        command
+    };
+    let arguments = ["run", "--cells", "1,2", "--scale", "1M", "--repeat", "1", "--json"];
+    let ran = run(nobody(&arguments).arg(&data));
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let document = ran.json();
+    keeps_to_its_schema(&document);
+    assert_eq!(document["runs"][0]["interface_bytes"], Value::Null);
+    assert!(number(&document["runs"][0], "wire_bytes") > 0.0);
+    assert!(number(&document["runs"][0], "host_cpu_s") > 0.0);
+    assert_eq!(outcome(&document, "wire-disagrees"), "inconclusive");
+    assert_eq!(place.left_in_data(), Vec::<String>::new());
+    let file = data.join("cards.csv");
+    let ran = run(nobody(&["generate", "--scale", "1M"]).arg(&file));
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    // A directory of another user is refused in one line.
+    let ran = run(nobody(&["run", "--scale", "1M"]).arg(place.runs()));
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.starts_with("error: create files in "), "{ran:#?}");
+    assert_eq!(ran.stderr.lines().count(), 2, "{ran:#?}");
+}
+
+#[test]
+fn shards_of_clickhouse_filter_too() {
+    require!(ClickHouse);
+    let place = Place::beside();
+    let program = std::env::var("BLOCKSTONE_CLICKHOUSE");
+    let named: Vec<&str> = program.iter().flat_map(|it| ["--clickhouse", it]).collect();
+    let arguments = ["--engine", "clickhouse", "--cells", "1,2", "--scale", "4M", "--repeat", "1"];
+    let document = measured(&place, &[&arguments, &named[..]].concat());
+    assert_eq!(document["engine"], "clickhouse");
+    let runs = document["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 10, "{document:#}");
+    let received = |query: &str, pushdown: bool| {
+        let wanted = |run: &&Value| run["query"] == query && run["pushdown"] == pushdown;
+        runs.iter().find(wanted).map(|run| number(run, "received_bytes")).unwrap()
+    };
+    let full = received("full ingest", true);
+    assert!(received("filtered ingest", true) < full / 100.0);
+    assert!((received("filtered ingest", false) / full - 1.0).abs() < 0.02);
+    assert!(received("count", true) < 1000.0 && received("count", false) > full / 10.0);
+    for run in runs {
+        let filtered = run["query"] != "full ingest" && run["pushdown"] == true;
+        let sent = run["remote_sql"].as_str().unwrap();
+        assert_eq!(sent.contains("WHERE"), filtered, "{run:#}");
+        if child::is_superuser() {
+            let interface = number(run, "interface_bytes");
+            let apart = (number(run, "wire_bytes") - interface).abs();
+            assert!(apart <= (interface * 0.005).max(256.0), "{apart} in {run:#}");
+        }
+        assert!(number(run, "host_cpu_s") > 0.0 && number(run, "cell_cpu_s") > 0.0, "{run:#}");
+        // One column of nine is not all of the table.
+        let read = number(run, "file_bytes") / number(run, "table_bytes");
+        assert!(if run["query"] == "count" { read < 0.6 } else { read > 0.9 }, "{run:#}");
+    }
+    for rule in
+        ["not-offloaded", if child::is_superuser() { "wire-disagrees" } else { "sent-back" }]
+    {
+        assert_eq!(outcome(&document, rule), "pass", "{document:#}");
+    }
+}
