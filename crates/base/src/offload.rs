@@ -45,7 +45,8 @@ impl OffloadRun {
         let Some(seconds) = self.seconds.filter(|it| *it > 0.0) else { return Vec::new() };
         let cpu = |used: Option<f64>, processors: Option<u32>| {
             let processors = processors.filter(|it| *it > 0)?;
-            Some(used? / (seconds * f64::from(processors)))
+            // Helpers, such as a thread that sends, may use another one for a while.
+            Some((used? / (seconds * f64::from(processors))).min(1.0))
         };
         let both = self.host_cpu_s.zip(self.cell_cpu_s).map(|(host, cell)| host + cell);
         let links = self.link_bytes_per_s.zip(self.hosts).map(|(it, hosts)| it * f64::from(hosts));

@@ -14,7 +14,6 @@ use blockstone_target::SqlError;
 use blockstone_target::cells::{CellsSpec, Moved};
 
 use crate::cards::Cards;
-use engine::Asker;
 pub use engine::Product;
 pub use query::Query;
 
@@ -56,6 +55,9 @@ pub struct Ran {
     pub table_bytes: u64,
     /// What the host sends to each cell, from its plan.
     pub remote: String,
+    /// Of each round; in a round each query is asked once.
+    pub seconds_of_rounds: Vec<f64>,
+    /// Of the fastest.
     pub moved: Moved,
 }
 
@@ -204,49 +206,42 @@ fn run(
             loaded => loaded?,
         };
         let mut session = cells.asker(count)?;
-        for &(query, pushdown) in &query::ALL {
-            let share = measured.runs.len() as f64 / asked as f64;
-            let named = of(query.name());
-            let asked = (query, pushdown);
-            let moved = ask(&mut *session, settings, asked, &mut || tell(share, &named));
-            let moved = match moved {
-                Err(SqlError::Interrupted) => {
-                    measured.interrupted = true;
-                    return Ok(measured);
+        // In rounds: what else the machine does then disturbs all queries alike.
+        let repeat = settings.repeat.max(1);
+        let mut moved: Vec<Vec<Moved>> = vec![Vec::new(); query::ALL.len()];
+        for round in 0..repeat {
+            for (at, &asked) in query::ALL.iter().enumerate() {
+                let done = f64::from(round) / f64::from(repeat);
+                let share = share + (0.3 + 0.7 * done) / settings.cells.len() as f64;
+                let named = of(asked.0.name());
+                match session.ask(asked, &mut || tell(share, &named)) {
+                    Err(SqlError::Interrupted) => {
+                        measured.interrupted = true;
+                        return Ok(measured);
+                    }
+                    ran => moved[at].push(ran?),
                 }
-                moved => moved?,
-            };
+            }
+        }
+        for (&(query, pushdown), rounds) in query::ALL.iter().zip(moved) {
+            let seconds_of_rounds = rounds.iter().map(|it| it.seconds).collect();
+            let fastest = rounds.into_iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds));
+            let Some(moved) = fastest else { continue };
             check(&settings.cards, query, count, &moved)?;
-            let remote = session.remote((query, pushdown))?;
-            let rows = settings.cards.rows();
             measured.runs.push(Ran {
                 product,
                 cells: count,
                 query,
                 pushdown,
-                rows,
+                rows: settings.cards.rows(),
                 table_bytes,
-                remote,
+                remote: session.remote((query, pushdown))?,
+                seconds_of_rounds,
                 moved,
             });
         }
     }
     Ok(measured)
-}
-
-/// Asks as often as is wanted, and keeps what took the least time.
-fn ask(
-    session: &mut dyn Asker,
-    settings: &Settings,
-    asked: (Query, bool),
-    go_on: &mut dyn FnMut() -> bool,
-) -> Result<Moved, SqlError> {
-    let mut all = Vec::new();
-    for _ in 0..settings.repeat.max(1) {
-        all.push(session.ask(asked, go_on)?);
-    }
-    all.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-    Ok(all.swap_remove(0))
 }
 
 /// An answer with another number of rows than the data have makes every count worthless.

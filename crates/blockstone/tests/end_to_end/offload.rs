@@ -106,7 +106,7 @@ fn runs_that_were_measured_say_from_where_the_storage_binds() {
     let ran = offload(&["model", "--fit", text(&account), "--html", text(&page)]);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let page = std::fs::read_to_string(page).unwrap();
-    for part in ["hosts-chart", "selectivity-chart", "What one more brings"] {
+    for part in ["hosts-chart", "selectivity-chart", "What one more brings", " returned, the "] {
         assert!(page.contains(part), "{part}");
     }
 }

@@ -24,6 +24,12 @@ pub fn is_left_to_cells(ran: &Ran) -> bool {
     ran.pushdown && (ran.query == Query::Full || ran.remote.contains("WHERE"))
 }
 
+/// Processors that a statement can use at once on this many servers: on each there is one process
+/// of PostgreSQL, or one thread of ClickHouse that executes it.
+fn usable(servers: u32) -> Option<u32> {
+    Some(servers.min(processors().unwrap_or(u32::MAX)))
+}
+
 /// Processors that host and cells share.
 pub fn processors() -> Option<u32> {
     thread::available_parallelism().ok().map(|it| it.get() as u32)
@@ -47,10 +53,9 @@ pub fn ledger(ran: &Ran) -> Ledger {
         returned_bytes: Some(returned),
         wire_bytes: Some(moved.wire_bytes),
         host_cpu_s: seconds(moved.host_cpu_ns),
-        // A statement is one process of the host and one of each cell, or one thread.
-        host_processors: Some(1),
+        host_processors: usable(1),
         cell_cpu_s: seconds(moved.cell_cpu_ns),
-        cell_processors: Some(ran.cells),
+        cell_processors: usable(ran.cells),
         shared_processors: processors(),
         ..Ledger::default()
     }

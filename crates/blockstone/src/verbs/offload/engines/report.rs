@@ -57,6 +57,7 @@ const EVIDENCE: &[Heading] = &[
 const COMPARED: &[Heading] = &[
     level("cells", "cells", Measure::Count, "Servers that hold a part of the table."),
     ratio("filtered", "full ÷ filtered", "Time of the full ingest ÷ that of the filtered one."),
+    text("rounds", "in each round", "The least and the greatest quotient of a round."),
     ratio(
         "pushdown_ingest",
         "filter at the host ÷ at the cells",
@@ -106,6 +107,8 @@ pub struct EngineRun {
     /// Whether the cells filtered.
     pushdown: bool,
     table_bytes: u64,
+    /// The time of each round; `seconds` is the least.
+    seconds_of_rounds: Vec<f64>,
     /// Of `disk_bytes`, what the cells had in shared buffers.
     buffer_hit_bytes: u64,
     /// Payload from the cells to the host.
@@ -208,6 +211,7 @@ fn document(
             query: ran.query.name(),
             pushdown: ran.pushdown,
             table_bytes: ran.table_bytes,
+            seconds_of_rounds: ran.seconds_of_rounds.clone(),
             buffer_hit_bytes: ran.moved.buffer_hits * BLOCK,
             received_bytes: ran.moved.received_bytes,
             sent_bytes: ran.moved.sent_bytes,
@@ -273,6 +277,17 @@ fn find(runs: &[Ran], cells: u32, query: Query, pushdown: bool) -> Option<&Ran> 
 fn times_as_fast(runs: &[Ran], cells: u32) -> Option<f64> {
     let full = find(runs, cells, Query::Full, true)?;
     Some(full.moved.seconds / find(runs, cells, Query::Filtered, true)?.moved.seconds)
+}
+
+/// Full ÷ filtered ingest, from the least to the greatest of all rounds; none of one round.
+fn of_rounds(runs: &[Ran], cells: u32) -> Option<String> {
+    let full = &find(runs, cells, Query::Full, true)?.seconds_of_rounds;
+    let filtered = &find(runs, cells, Query::Filtered, true)?.seconds_of_rounds;
+    let times = full.iter().zip(filtered).map(|(full, filtered)| full / filtered);
+    let mut times: Vec<f64> = times.collect();
+    times.sort_by(f64::total_cmp);
+    let (least, greatest) = (times.first()?, times.last()?);
+    (times.len() > 1).then(|| format!("{}–{}×", three_digits(*least), three_digits(*greatest)))
 }
 
 /// The part of the machine that was the busiest.
@@ -345,6 +360,7 @@ fn compared(runs: &[Ran]) -> Table {
         row![
             f64::from(*cells),
             happened(times_as_fast(runs, *cells)),
+            of_rounds(runs, *cells).unwrap_or_default(),
             happened(quotient(*cells, Query::Filtered, |ran| ran.moved.seconds)),
             happened(quotient(*cells, Query::Count, |ran| ran.moved.seconds)),
             happened(quotient(*cells, Query::Filtered, |ran| ran.moved.received_bytes as f64))

@@ -388,11 +388,18 @@ fn selectivity_chart(model: &Modelled) -> Chart {
     let x = Axis::new("returned", Measure::Share).log();
     let y = Axis::new("read", Measure::BytesPerS);
     let title = "Throughput against what is returned";
-    let chart = Chart::new("selectivity-chart", title, x, y).wide(300).about(format!(
+    let mut chart = Chart::new("selectivity-chart", title, x, y).wide(300).about(format!(
         "With {}. To the left of the change filtering better gains nothing; to the right what is \
          returned costs throughput.",
         counted(model.hosts, "host")
     ));
+    let hosts = f64::from(model.hosts);
+    if let Some(share) = model.machine.crossing_returned(hosts).filter(|it| *it < 1.0)
+        && let Some(bound) = model.machine.bound(hosts, share)
+    {
+        let name = format!("up to {} returned, {}", percent(share), binds(bound.binding));
+        chart = chart.level(bound.bytes_per_s, name);
+    }
     by_binding(chart, &model.selectivity())
 }
 
