@@ -14,6 +14,7 @@ use blockstone_target::SqlError;
 use blockstone_target::cells::{CellsSpec, Moved};
 
 use crate::cards::Cards;
+use engine::Asker;
 pub use engine::Product;
 pub use query::Query;
 
@@ -206,23 +207,16 @@ fn run(
             loaded => loaded?,
         };
         let mut session = cells.asker(count)?;
-        // In rounds: what else the machine does then disturbs all queries alike.
-        let repeat = settings.repeat.max(1);
-        let mut moved: Vec<Vec<Moved>> = vec![Vec::new(); query::ALL.len()];
-        for round in 0..repeat {
-            for (at, &asked) in query::ALL.iter().enumerate() {
-                let done = f64::from(round) / f64::from(repeat);
-                let share = share + (0.3 + 0.7 * done) / settings.cells.len() as f64;
-                let named = of(asked.0.name());
-                match session.ask(asked, &mut || tell(share, &named)) {
-                    Err(SqlError::Interrupted) => {
-                        measured.interrupted = true;
-                        return Ok(measured);
-                    }
-                    ran => moved[at].push(ran?),
-                }
+        let mut go_on = |done: f64, query: Query| {
+            tell(share + (0.3 + 0.7 * done) / settings.cells.len() as f64, &of(query.name()))
+        };
+        let moved = match rounds(&mut *session, settings.repeat.max(1), &mut go_on) {
+            Err(SqlError::Interrupted) => {
+                measured.interrupted = true;
+                return Ok(measured);
             }
-        }
+            moved => moved?,
+        };
         for (&(query, pushdown), rounds) in query::ALL.iter().zip(moved) {
             let seconds_of_rounds = rounds.iter().map(|it| it.seconds).collect();
             let fastest = rounds.into_iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds));
@@ -242,6 +236,22 @@ fn run(
         }
     }
     Ok(measured)
+}
+
+/// What each query took in each round: what else the machine does then disturbs all queries alike.
+fn rounds(
+    session: &mut dyn Asker,
+    repeat: u32,
+    go_on: &mut dyn FnMut(f64, Query) -> bool,
+) -> Result<Vec<Vec<Moved>>, SqlError> {
+    let mut moved: Vec<Vec<Moved>> = vec![Vec::new(); query::ALL.len()];
+    for round in 0..repeat {
+        let done = f64::from(round) / f64::from(repeat);
+        for (moved, &asked) in moved.iter_mut().zip(&query::ALL) {
+            moved.push(session.ask(asked, &mut || go_on(done, asked.0))?);
+        }
+    }
+    Ok(moved)
 }
 
 /// An answer with another number of rows than the data have makes every count worthless.

@@ -123,6 +123,7 @@ impl Moved {
 /// network namespace of the calling thread what its interface counted: without what crossed to the
 /// port `own`, by which this program talks to the host.
 pub fn connections(ports: &[u16], own: Option<u16>) -> Result<(Option<u64>, Ends), SqlError> {
+    const COUNTERS: &str = "read the counters of connections";
     let failed = |what: &'static str| {
         move |error: std::io::Error| SqlError::Program {
             what: what.to_owned(),
@@ -130,7 +131,6 @@ pub fn connections(ports: &[u16], own: Option<u16>) -> Result<(Option<u64>, Ends
             hint: "Linux 4.19 and later count what is needed".to_owned(),
         }
     };
-    const COUNTERS: &str = "read the counters of connections";
     let to_cells = |socket: &Socket| ports.contains(&socket.remote.port());
     let from_cells = |socket: &Socket| ports.contains(&socket.local.port());
     let interface = if own.is_some() {

@@ -116,7 +116,7 @@ fn shards_of_clickhouse_filter_too() {
         assert!(number(run, "host_cpu_s") > 0.0 && number(run, "cell_cpu_s") > 0.0, "{run:#}");
         let rounds = run["seconds_of_rounds"].as_array().unwrap();
         let least = rounds.iter().filter_map(Value::as_f64).fold(f64::MAX, f64::min);
-        assert!(rounds.len() == 2 && number(run, "seconds") == least, "{run:#}");
+        assert!(rounds.len() == 2 && number(run, "seconds") <= least, "{run:#}");
         // One column of nine is not all of the table.
         let read = number(run, "file_bytes") / number(run, "table_bytes");
         assert!(if run["query"] == "count" { read < 0.6 } else { read > 0.9 }, "{run:#}");

@@ -32,8 +32,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "N,N", value_delimiter = ',', help_heading = "Cells")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(CELLS_MAX)))]
     pub cells: Vec<u32>,
-    /// Shared buffers of each server of PostgreSQL; tables that fit are not read. Of ClickHouse, the
-    /// cache of marks [default: 4M]
+    /// Shared buffers of each server of PostgreSQL; tables that fit are not read. Of ClickHouse,
+    /// the cache of marks [default: 4M]
     #[arg(long, value_name = "SIZE", help_heading = "Cells")]
     pub cache: Option<Bytes>,
     /// How often each query is asked; the fastest is kept, which others disturbed least [default:

@@ -26,8 +26,8 @@ pub fn is_left_to_cells(ran: &Ran) -> bool {
 
 /// Processors that a statement can use at once on this many servers: on each there is one process
 /// of PostgreSQL, or one thread of ClickHouse that executes it.
-fn usable(servers: u32) -> Option<u32> {
-    Some(servers.min(processors().unwrap_or(u32::MAX)))
+fn usable(servers: u32) -> u32 {
+    servers.min(processors().unwrap_or(u32::MAX))
 }
 
 /// Processors that host and cells share.
@@ -53,9 +53,9 @@ pub fn ledger(ran: &Ran) -> Ledger {
         returned_bytes: Some(returned),
         wire_bytes: Some(moved.wire_bytes),
         host_cpu_s: seconds(moved.host_cpu_ns),
-        host_processors: usable(1),
+        host_processors: Some(usable(1)),
         cell_cpu_s: seconds(moved.cell_cpu_ns),
-        cell_processors: usable(ran.cells),
+        cell_processors: Some(usable(ran.cells)),
         shared_processors: processors(),
         ..Ledger::default()
     }
