@@ -393,14 +393,18 @@ fn selectivity_chart(model: &Modelled) -> Chart {
          returned costs throughput.",
         counted(model.hosts, "host")
     ));
-    let hosts = f64::from(model.hosts);
+    let (hosts, mut points) = (f64::from(model.hosts), model.selectivity());
     if let Some(share) = model.machine.crossing_returned(hosts).filter(|it| *it < 1.0)
         && let Some(bound) = model.machine.bound(hosts, share)
     {
         let name = format!("up to {} returned, {}", percent(share), binds(bound.binding));
         chart = chart.level(bound.bytes_per_s, name);
+        // Where the line of the next part begins.
+        let after = share * 1.000_1;
+        points.extend(model.machine.bound(hosts, after).map(|bound| (after, bound)));
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
-    by_binding(chart, &model.selectivity())
+    by_binding(chart, &points)
 }
 
 fn document(model: &Modelled) -> ModelDocument {
