@@ -84,6 +84,15 @@ pub const QUANTITIES: &[Quantity] = &[
     rate("write_bytes_per_s", "written", Measure::BytesPerS, |it| it.write_bytes_per_s),
     rate("redo_bytes_per_s", "redo", Measure::BytesPerS, |it| it.redo_bytes_per_s),
     rate("commits_per_s", "commits/s", Measure::Count, |it| it.commits_per_s),
+    rate("data_ios_per_s", "requests/s of data", Measure::Count, |it| it.class_ios_per_s[0]),
+    rate("index_ios_per_s", "requests/s of indexes", Measure::Count, |it| it.class_ios_per_s[1]),
+    rate("undo_ios_per_s", "requests/s of undo", Measure::Count, |it| it.class_ios_per_s[2]),
+    rate("temporary_ios_per_s", "requests/s, temporary", Measure::Count, |it| {
+        it.class_ios_per_s[3]
+    }),
+    rate("system_ios_per_s", "requests/s of the system", Measure::Count, |it| {
+        it.class_ios_per_s[4]
+    }),
     rate("database_cores", "CPU of the database, cores", Measure::Count, |it| it.database_cores),
     rate("busy_processors", "busy processors of the hosts", Measure::Count, |it| {
         it.busy_processors

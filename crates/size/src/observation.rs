@@ -23,6 +23,8 @@ pub struct Observation {
     pub redo_bytes_per_s: Option<f64>,
     pub redo_writes_per_s: Option<f64>,
     pub commits_per_s: Option<f64>,
+    /// Requests of the tablespaces of each class, in the order of [`CLASSES`].
+    pub class_ios_per_s: [Option<f64>; CLASSES.len()],
     /// Processor time of the database, foreground and background, in cores.
     pub database_cores: Option<f64>,
     /// Processors of the host that were busy.
@@ -33,6 +35,9 @@ pub struct Observation {
     /// The ticks of the history that it lies between.
     pub ticks_ns: (u64, u64),
 }
+
+/// Columns of [`LOAD`] of classes of tablespaces.
+pub const CLASSES: [&str; 5] = ["data_ios", "index_ios", "undo_ios", "temporary_ios", "system_ios"];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Most {
@@ -143,6 +148,9 @@ impl Observation {
             (&mut self.levels.processors, other.levels.processors),
         ];
         for (sum, part) in pairs {
+            *sum = plus(*sum, part);
+        }
+        for (sum, part) in self.class_ios_per_s.iter_mut().zip(other.class_ios_per_s) {
             *sum = plus(*sum, part);
         }
         // The instances of a cluster share its files.

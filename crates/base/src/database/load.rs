@@ -45,6 +45,11 @@ pub const LOAD: Schema = Schema {
         DB.bytes("function_read_bytes", "Bytes of them."),
         DB.count("function_write_ios", "Write requests by the table of I/O by function."),
         DB.bytes("function_write_bytes", "Bytes of them."),
+        DB.count("data_ios", "Requests of tablespaces whose name says nothing else."),
+        DB.count("index_ios", "Requests of tablespaces of indexes, by their names."),
+        DB.count("undo_ios", "Requests of tablespaces of undo, by their names."),
+        DB.count("temporary_ios", "Requests of temporary tablespaces, by their names."),
+        DB.count("system_ios", "Requests of the tablespaces SYSTEM and SYSAUX."),
         level(
             "most_averaging_ns",
             Unit::Nanoseconds,

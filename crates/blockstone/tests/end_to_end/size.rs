@@ -204,3 +204,22 @@ fn a_measured_curve_says_between_which_latencies_the_need_lies() {
     // Two units: each has to do less than a unit may.
     assert!(of("5000").contains("2 × disk"));
 }
+
+#[test]
+fn files_of_two_gigabytes_are_refused_at_once() {
+    let _turn = Turn::beside();
+    let scratch = ScratchDir::on_disk().unwrap();
+    for (name, head, why) in [
+        ("zeros.csv", "", "it is binary"),
+        ("large.csv", "begin,end,database,reads_per_s,writes_per_s\n", "more than 64 MiB"),
+    ] {
+        let path = scratch.path().join(name);
+        std::fs::write(&path, head).unwrap();
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(2 << 30).unwrap();
+        let began = std::time::Instant::now();
+        let ran = size(&[path.to_str().unwrap()]);
+        assert!(ran.code == Some(2) && ran.stdout.is_empty(), "{ran:#?}");
+        assert!(ran.stderr.contains(why) && ran.stderr.lines().count() == 2, "{ran:#?}");
+        assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+    }
+}

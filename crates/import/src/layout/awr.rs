@@ -64,6 +64,7 @@ pub fn read(source: &Source<'_>, facts: &Facts<'_>, kind: Kind) -> Result<Report
         interval.totals.set("elapsed_ns", seconds * SECOND);
         facts.functions(&mut interval, seconds, kind == Kind::Statspack);
         if is_complete {
+            facts.classes(&mut interval);
             without_requests(facts, &mut interval, seconds, &mut notes);
         }
     }

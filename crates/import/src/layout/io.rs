@@ -10,6 +10,27 @@ use super::parts::{ADVICE, FUNCTION_IO, IO_PROFILE, TABLESPACE_IO};
 /// Columns of a function: its name, then data, requests and data per second of reads and of writes.
 const COLUMNS_OF_FUNCTION: usize = 7;
 
+/// Classes of tablespaces by what their names contain. The last is that of all other names.
+const CLASSES: [(&str, &[&str]); 5] = [
+    ("system_ios", &["SYSTEM", "SYSAUX"]),
+    ("undo_ios", &["UNDO", "ROLLBACK", "RBS"]),
+    ("temporary_ios", &["TEMP", "TMP"]),
+    ("index_ios", &["INDEX", "INDX", "IDX", "_IX"]),
+    ("data_ios", &[]),
+];
+
+/// The position of the class that a tablespace has by its name.
+fn class(name: &str) -> usize {
+    let name = name.trim().to_ascii_uppercase();
+    let is_of = |&(column, words): &(&str, &[&str])| {
+        words.iter().any(|word| match column {
+            "system_ios" => name == *word,
+            _ => name.contains(word),
+        })
+    };
+    CLASSES.iter().position(is_of).unwrap_or(CLASSES.len() - 1)
+}
+
 impl Facts<'_> {
     /// Requests and bytes by the table of I/O by function. Statspack leaves zeros blank, and may
     /// have no row of the database writers, in which case its writes are not all.
@@ -75,25 +96,48 @@ impl Facts<'_> {
         found
     }
 
-    /// Reads and writes of all tablespaces, which are requests.
-    pub fn tablespaces(&self) -> Option<(f64, f64)> {
+    /// Reads and writes of each tablespace, which are requests, with its name.
+    fn each_tablespace(&self) -> Option<Vec<(String, f64, f64)>> {
         let table = self.of(&TABLESPACE_IO).find(|table| table.has(&["Reads", "Writes"]))?;
         let (reads, writes) = (table.column(&["Reads"]), table.column(&["Writes"]));
-        let mut sums = (0.0, 0.0);
-        let mut rows = 0;
+        let named = table.column(&["Tablespace"]).filter(|&column| Some(column) < reads);
+        let (mut all, mut name) = (Vec::new(), String::new());
         for row in &table.rows {
             let of = |column| self.numbers.count(cell(row, column));
             match (of(reads), of(writes)) {
                 (Some(read), Some(written)) => {
-                    (sums.0, sums.1) = (sums.0 + read, sums.1 + written);
-                    rows += 1;
+                    if named.is_some() {
+                        cell(row, named).clone_into(&mut name);
+                    }
+                    all.push((std::mem::take(&mut name), read, written));
                 }
                 // In text the name of a tablespace has a line of its own.
-                _ if cell(row, writes).is_empty() => {}
+                _ if cell(row, writes).is_empty() => name = row.concat(),
                 _ => return None,
             }
         }
-        (rows > 0).then_some(sums)
+        (!all.is_empty()).then_some(all)
+    }
+
+    /// Reads and writes of all tablespaces.
+    pub fn tablespaces(&self) -> Option<(f64, f64)> {
+        let all = self.each_tablespace()?;
+        Some(all.iter().fold((0.0, 0.0), |sum, it| (sum.0 + it.1, sum.1 + it.2)))
+    }
+
+    /// Requests of tablespaces by their class.
+    pub fn classes(&self, interval: &mut Interval) {
+        let mut sums = CLASSES.map(|(column, _)| (column, 0.0));
+        let Some(all) = self.each_tablespace() else { return };
+        if all.iter().any(|(name, ..)| name.trim().is_empty()) {
+            return;
+        }
+        for (name, reads, writes) in all {
+            sums[class(&name)].1 += reads + writes;
+        }
+        for (column, sum) in sums {
+            interval.totals.set(column, sum);
+        }
     }
 
     pub fn advice(&self) -> Vec<Advice> {
@@ -119,5 +163,28 @@ impl Facts<'_> {
             })
         };
         table.rows.iter().filter_map(row).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_says_the_class_of_a_tablespace() {
+        for (name, column) in [
+            ("SYSTEM", "system_ios"),
+            ("sysaux ", "system_ios"),
+            ("SYSTEM_APP", "data_ios"),
+            ("UNDOTBS1", "undo_ios"),
+            ("RBS", "undo_ios"),
+            ("TEMP", "temporary_ios"),
+            ("USER_TMP", "temporary_ios"),
+            ("ORDERS_IDX", "index_ios"),
+            ("INDX", "index_ios"),
+            ("USERS", "data_ios"),
+        ] {
+            assert_eq!(CLASSES[class(name)].0, column, "{name}");
+        }
     }
 }

@@ -36,6 +36,9 @@ pub const TRUTH: &[(&str, f64)] = &[
     ("shared_memory_bytes", 4_294_967_296.0),
     ("private_memory_bytes", 1_073_741_824.0),
     ("sessions", 40.0),
+    ("data_ios", 900_000.0),
+    ("index_ios", 0.0),
+    ("system_ios", 90.0),
 ];
 
 const ACTIVITY: &[(&str, &str, &str)] = &[

@@ -3,7 +3,7 @@
 use blockstone_base::database::LOAD;
 use blockstone_figures::{History, Sample};
 
-use super::{Levels, Most, Observation};
+use super::{CLASSES, Levels, Most, Observation};
 
 const NS: f64 = 1e9;
 
@@ -59,6 +59,7 @@ fn observation(history: &History, from: &Sample, to: &Sample) -> Option<Observat
         redo_bytes_per_s: rate("redo_bytes"),
         redo_writes_per_s: rate("redo_writes"),
         commits_per_s: rate("commits"),
+        class_ios_per_s: CLASSES.map(rate),
         // Old releases do not count background processes apart.
         database_cores: cores("cpu_ns").map(|it| it + cores("background_cpu_ns").unwrap_or(0.0)),
         busy_processors: cores("host_busy_ns"),

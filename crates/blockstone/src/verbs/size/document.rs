@@ -5,6 +5,7 @@ use blockstone_base::stats::Estimate;
 use blockstone_base::verdict::Verdict;
 use blockstone_size::consolidation::Consolidation;
 use blockstone_size::hours::clock;
+use blockstone_size::need::Quantity;
 use blockstone_size::{Observation, Percentiles};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -69,6 +70,9 @@ struct NeedKeys {
     intervals: u64,
     partial_intervals: u64,
     hardware_iops: IopsKeys,
+    /// All that is known of a need that was observed, in the units of `name`: a second, bytes,
+    /// cores; requests of tablespaces by their class.
+    quantities: Vec<QuantityKeys>,
     /// Of the weekly p95; null where there are too few weeks, as `no_growth` says.
     growth: Option<GrowthKeys>,
     no_growth: Option<String>,
@@ -91,6 +95,15 @@ struct IopsKeys {
     most: Option<f64>,
     /// Share of the time within 1 % of the maximum.
     at_max_share: Option<f64>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct QuantityKeys {
+    name: &'static str,
+    p50: Option<f64>,
+    p95: Option<f64>,
+    p99: Option<f64>,
+    max: Option<f64>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -223,12 +236,24 @@ fn need(sized: &Sized) -> NeedKeys {
             Some(need) => iops(&need.hardware_iops, need.most_hardware_iops),
             None => IopsKeys { max: sized.hardware_iops(), ..IopsKeys::default() },
         },
+        quantities: sized.need.iter().flat_map(|it| &it.quantities).map(quantity).collect(),
         growth: growth.and_then(|it| it.as_ref().ok()).map(|it| GrowthKeys {
             weeks: it.weeks as u64,
             per_week: it.per_week,
             after: it.after,
         }),
         no_growth: growth.and_then(|it| it.as_ref().err()).cloned(),
+    }
+}
+
+fn quantity((quantity, found): &(Quantity, Percentiles)) -> QuantityKeys {
+    let value = |it: Option<Estimate>| it.map(|it| it.value);
+    QuantityKeys {
+        name: quantity.key,
+        p50: value(found.p50),
+        p95: value(found.p95),
+        p99: value(found.p99),
+        max: found.max,
     }
 }
 

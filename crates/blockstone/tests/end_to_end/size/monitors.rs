@@ -1,4 +1,4 @@
-//! One load, seen by `blockstone watch`, iostat, sar and collectl at the same time, sized from each.
+//! One load, seen by `blockstone watch`, iostat, sar and collectl at one time, sized from each.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

@@ -152,7 +152,7 @@ pub fn awr_html(release: &str, locale: Locale) -> String {
         "This table displays IO Statistics for different tablespaces. IO Statistics",
         &[
             &["Tablespace", "Reads", "Av    Reads/s", "Writes", "Av Writes/s"],
-            &["SALES", "700,000", "194", "180,000", "50"],
+            &["SALES", "720,000", "200", "180,000", "50"],
             &["SYSTEM", "72", "0", "18", "0"],
         ],
     );
