@@ -32,14 +32,14 @@ fn observation(slice: &Interval<'_>, own: Option<&str>, name: &str) -> Option<Ob
     }
     let per_s = |known: Known| known.ok().map(|moved| moved / seconds);
     let disks = slice.disks();
-    let transferred = |column: &str| match own {
-        Some(probe) => per_s(moved(slice, probe, column)),
-        None => {
-            let each = sum(disks.iter().map(|disk| slice.moved(BLOCK, disk, column)));
-            let each = per_s(each).filter(|_| !disks.is_empty());
-            // Another monitor may tell reads from writes of all disks together only.
-            each.or_else(|| per_s(moved(slice, TOGETHER, column)))
+    let transferred = |column: &str| {
+        if let Some(probe) = own {
+            return per_s(moved(slice, probe, column));
         }
+        let each = sum(disks.iter().map(|disk| slice.moved(BLOCK, disk, column)));
+        let each = per_s(each).filter(|_| !disks.is_empty());
+        // Another monitor may tell reads from writes of all disks together only.
+        each.or_else(|| per_s(moved(slice, TOGETHER, column)))
     };
     let database = |column| per_s(moved(slice, INSTANCE.probe, column));
     let working = CPU_USES[..WORKING].iter().map(|usage| moved(slice, HOST, usage));
