@@ -13,10 +13,12 @@ const LARGE: u64 = 256 << 10;
 /// `2 % of DB time` from a share, `76,412 IOPS` from anything else.
 pub fn quantity(value: f64, unit: &str) -> String {
     let number = number(value, unit);
-    match unit {
-        "ns" | "×" | ":1" | "bytes" => number,
-        unit => format!("{number} {unit}"),
-    }
+    if is_in_number(unit) { number } else { format!("{number} {unit}") }
+}
+
+/// Whether a number in this unit is written with it.
+pub fn is_in_number(unit: &str) -> bool {
+    matches!(unit, "ns" | "×" | ":1" | "bytes")
 }
 
 /// A number without its unit, except a duration or a size, which have none that is fixed, a ratio,

@@ -159,7 +159,8 @@ fn a_device_is_named_twice_unmounted_and_empty_or_refused() {
     assert!(what.contains("would destroy"), "{what}");
     let what = refused(&place, &mut twice(&mounted));
     assert!(what.contains("mounted"), "{what}");
-    // The backing file of a device without file system holds random data.
+    // The backing file of a device without file system holds random data, whose first byte may be
+    // zero.
     let what = refused(&place, &mut twice(&full));
-    assert!(what.contains("not empty: it holds data, at byte 0"), "{what}");
+    assert!(what.contains("not empty: it holds data, at byte "), "{what}");
 }

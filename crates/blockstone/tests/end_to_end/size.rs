@@ -206,6 +206,18 @@ fn a_measured_curve_says_between_which_latencies_the_need_lies() {
 }
 
 #[test]
+fn a_page_has_no_empty_headings() {
+    let _turn = Turn::beside();
+    let scratch = ScratchDir::on_disk().unwrap();
+    let path = scratch.path().join("page.html");
+    let ran = size(&[&STATED[..], &["--html", path.to_str().unwrap()]].concat());
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let page = std::fs::read_to_string(&path).unwrap();
+    assert!(page.contains("id=\"drive\""), "a section without a heading");
+    assert!(!page.contains("></h2>") && !page.contains("\"></a></li>"), "an empty heading");
+}
+
+#[test]
 fn files_of_two_gigabytes_are_refused_at_once() {
     let _turn = Turn::beside();
     let scratch = ScratchDir::on_disk().unwrap();

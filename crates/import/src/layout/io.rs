@@ -10,22 +10,29 @@ use super::parts::{ADVICE, FUNCTION_IO, IO_PROFILE, TABLESPACE_IO};
 /// Columns of a function: its name, then data, requests and data per second of reads and of writes.
 const COLUMNS_OF_FUNCTION: usize = 7;
 
-/// Classes of tablespaces by what their names contain. The last is that of all other names.
-const CLASSES: [(&str, &[&str]); 5] = [
-    ("system_ios", &["SYSTEM", "SYSAUX"]),
-    ("undo_ios", &["UNDO", "ROLLBACK", "RBS"]),
-    ("temporary_ios", &["TEMP", "TMP"]),
-    ("index_ios", &["INDEX", "INDX", "IDX", "_IX"]),
-    ("data_ios", &[]),
+/// Classes of tablespaces, with what a word of their names begins with and what it ends with. The
+/// last is that of all other names.
+const CLASSES: [(&str, &[&str], &[&str]); 5] = [
+    ("system_ios", &[], &[]),
+    ("undo_ios", &["UNDO", "ROLLBACK", "RBS"], &["UNDO"]),
+    ("temporary_ios", &["TEMP", "TMP"], &["TEMP", "TMP"]),
+    ("index_ios", &["INDEX", "INDX", "IDX", "IX"], &["INDEX", "INDX", "IDX"]),
+    ("data_ios", &[], &[]),
 ];
 
 /// The position of the class that a tablespace has by its name.
 fn class(name: &str) -> usize {
     let name = name.trim().to_ascii_uppercase();
-    let is_of = |&(column, words): &(&str, &[&str])| {
-        words.iter().any(|word| match column {
-            "system_ios" => name == *word,
-            _ => name.contains(word),
+    if name == "SYSTEM" || name == "SYSAUX" {
+        return 0;
+    }
+    // Numbers at the end of a word tell it from others of its kind.
+    let words =
+        || name.split(['_', '$', '#']).map(|it| it.trim_end_matches(|c: char| c.is_ascii_digit()));
+    let is_of = |&(_, begins, ends): &(&str, &[&str], &[&str])| {
+        words().any(|word| {
+            begins.iter().any(|begin| word.starts_with(begin))
+                || ends.iter().any(|end| word.ends_with(end))
         })
     };
     CLASSES.iter().position(is_of).unwrap_or(CLASSES.len() - 1)
@@ -127,7 +134,7 @@ impl Facts<'_> {
 
     /// Requests of tablespaces by their class.
     pub fn classes(&self, interval: &mut Interval) {
-        let mut sums = CLASSES.map(|(column, _)| (column, 0.0));
+        let mut sums = CLASSES.map(|(column, ..)| (column, 0.0));
         let Some(all) = self.each_tablespace() else { return };
         if all.iter().any(|(name, ..)| name.trim().is_empty()) {
             return;
@@ -182,6 +189,10 @@ mod tests {
             ("USER_TMP", "temporary_ios"),
             ("ORDERS_IDX", "index_ios"),
             ("INDX", "index_ios"),
+            ("SALES_IX", "index_ios"),
+            ("IDXDATA_01", "index_ios"),
+            ("HERBS2", "data_ios"),
+            ("ATTEMPTS", "data_ios"),
             ("USERS", "data_ios"),
         ] {
             assert_eq!(CLASSES[class(name)].0, column, "{name}");

@@ -38,6 +38,8 @@ pub const TRUTH: &[(&str, f64)] = &[
     ("sessions", 40.0),
     ("data_ios", 900_000.0),
     ("index_ios", 0.0),
+    ("undo_ios", 0.0),
+    ("temporary_ios", 0.0),
     ("system_ios", 90.0),
 ];
 

@@ -24,7 +24,14 @@ fn versions(locale: Locale) -> Vec<(String, String, &'static [&'static str])> {
         "private_memory_bytes",
     ];
     const STATSPACK_11: &[&str] = &["function_write_ios", "function_write_bytes"];
-    const GLOBAL: &[&str] = &["shared_memory_bytes", "data_ios", "index_ios", "system_ios"];
+    const GLOBAL: &[&str] = &[
+        "shared_memory_bytes",
+        "data_ios",
+        "index_ios",
+        "undo_ios",
+        "temporary_ios",
+        "system_ios",
+    ];
     const OLD: &[&str] = &[
         "read_bytes",
         "write_bytes",

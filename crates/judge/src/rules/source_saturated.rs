@@ -27,8 +27,9 @@ const INTERVALS_MIN: u64 = 100;
 
 fn check(findings: &NeedFindings) -> Judgement {
     let Some(share) = findings.at_max_share.filter(|_| findings.intervals >= INTERVALS_MIN) else {
-        let intervals = thousands(findings.intervals as i64);
-        return Judgement::inconclusive(format!("{intervals} intervals: too few to tell"));
+        let (count, s) = (findings.intervals, if findings.intervals == 1 { "" } else { "s" });
+        let intervals = thousands(count as i64);
+        return Judgement::inconclusive(format!("{intervals} interval{s}: too few to tell"));
     };
     let evidence = format!("{} of the time within 1 % of the maximum", percent(share));
     if share >= SHARE_SATURATED {

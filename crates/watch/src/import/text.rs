@@ -107,12 +107,12 @@ impl Text {
         self.line.pop_if(|byte| *byte == b'\r');
         if let Err(error) = str::from_utf8(&self.line) {
             if error.error_len().is_some() || !self.is_line_cut {
-                return Err(self.binary());
+                return Err(self.binary("a byte is not UTF-8"));
             }
             self.line.truncate(error.valid_up_to());
         }
         if self.line.contains(&0) {
-            return Err(self.binary());
+            return Err(self.binary("a byte is zero"));
         }
         let line = str::from_utf8(&self.line).unwrap_or_default();
         Ok(Some((self.number, self.is_line_cut, line)))
@@ -128,9 +128,9 @@ impl Text {
         self.is_stream_cut || self.is_line_cut
     }
 
-    fn binary(&self) -> Failure {
+    fn binary(&self, why: &str) -> Failure {
         let step = if self.is_packed { "decompress: " } else { "" };
-        self.damaged(format!("{step}it is not text: a byte is not UTF-8"))
+        self.damaged(format!("{step}it is not text: {why}"))
     }
 
     fn damaged(&self, what: String) -> Failure {

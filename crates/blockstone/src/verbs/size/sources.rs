@@ -46,7 +46,10 @@ pub fn read(args: &SizeArgs, context: &Context) -> Result<Sources> {
             let before = (files.len(), sources.histories.len());
             directory(path, &mut files, &mut sources)?;
             if before == (files.len(), sources.histories.len()) {
-                bail!("size {name}: the directory has no files\nhint: name reports or recordings");
+                bail!(
+                    "size {name}: the directory has no files\nhint: name reports, recordings or \
+                     the directories that they are in; directories in a directory are not read"
+                );
             }
         } else {
             files.push(path.clone());
@@ -75,6 +78,14 @@ fn directory(path: &Path, files: &mut Vec<PathBuf>, sources: &mut Sources) -> Re
     if found.len() > FILES_MAX {
         let path = path.display();
         bail!("read {path}: it has more than {FILES_MAX} files\nhint: name those that are meant");
+    }
+    let dirs = found.iter().filter(|it| it.is_dir() && !it.join("manifest.json").is_file()).count();
+    if dirs > 0 {
+        let what = match dirs {
+            1 => "a directory in it is".to_owned(),
+            dirs => format!("{dirs} directories in it are"),
+        };
+        sources.notes.push(format!("{}: {what} not read", path.display()));
     }
     for entry in found {
         if entry.join("manifest.json").is_file() {

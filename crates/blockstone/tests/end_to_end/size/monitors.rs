@@ -13,6 +13,7 @@ use super::{Turn, document};
 const SECONDS: u32 = 15;
 const READS: f64 = 420.0;
 const WRITES: f64 = 180.0;
+const BLOCK_BYTES: f64 = 8192.0;
 const RATES: [&str; 4] = ["reads_per_s", "writes_per_s", "read_mbps", "write_mbps"];
 
 fn start(command: &mut Command) -> Child {
@@ -33,6 +34,15 @@ fn low(document: &Value, rate: &str) -> f64 {
     let mut rates: Vec<f64> = sources.iter().map(|it| it[rate].as_f64().unwrap()).collect();
     rates.sort_by(f64::total_cmp);
     rates[rates.len() / 4]
+}
+
+/// The median of a rate for each of another.
+fn median_ratio(document: &Value, rate: &str, each: &str) -> f64 {
+    let sources = document["sources"].as_array().unwrap();
+    let ratio = |it: &Value| it[rate].as_f64().unwrap() / it[each].as_f64().unwrap();
+    let mut ratios: Vec<f64> = sources.iter().map(ratio).collect();
+    ratios.sort_by(f64::total_cmp);
+    ratios[ratios.len() / 2]
 }
 
 fn close(found: f64, expected: f64, share: f64, what: &str) {
@@ -101,6 +111,8 @@ fn all_monitors_of_a_load_lead_to_the_same_need() {
         println!("| {name} | {rates:.2?} | {:.1} |", need(&found));
         // Other programs use the disk as well.
         assert!(rates[0] > 0.95 * READS && rates[1] > 0.95 * WRITES, "{name}: {rates:?}");
+        // All requests of the load have 8 KiB, in decimal megabytes a second.
+        close(median_ratio(&found, "read_mbps", "reads_per_s") * 1e6, BLOCK_BYTES, 0.015, name);
         for (rate, own) in rates.into_iter().zip(RATES.map(|rate| low(&own, rate))) {
             close(rate, own, 0.1, name);
         }

@@ -49,7 +49,7 @@ fn card(card: &report::Card, report: &Report) -> Card {
             format::number(card.estimate.value, &card.unit)
         ),
         unit: match &*card.unit {
-            "ns" => String::new(),
+            unit if format::is_in_number(unit) => String::new(),
             unit => if card.words.is_empty() { unit } else { &*card.words }.to_owned(),
         },
         interval: format::interval(&card.estimate, &card.unit),
