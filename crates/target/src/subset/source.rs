@@ -1,5 +1,6 @@
 //! What all sources and destinations of subsets have in common.
 
+use std::io;
 use std::path::Path;
 
 use blockstone_subset::{CatalogueError, Plan, Source, Transform};
@@ -10,6 +11,16 @@ use crate::sql::error::SqlError;
 /// What is going on: words, rows of that so far, and how many there are, as far as is known.
 /// False ends the work.
 pub type Tell<'a> = dyn FnMut(&str, u64, Option<u64>) -> bool + 'a;
+
+/// A file of the directory could not be written.
+pub fn file_error(path: &Path, source: io::Error) -> SqlError {
+    SqlError::File {
+        what: "write",
+        path: path.to_owned(),
+        source,
+        hint: "free some space, or name a directory on another file system",
+    }
+}
 
 /// What was written.
 #[derive(Debug)]

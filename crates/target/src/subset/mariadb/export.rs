@@ -1,7 +1,7 @@
 //! The rows of a plan, written into files.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use super::values::{Form, Kind, characters};
 use super::{MariadbSource, quoted};
 use crate::sql::error::SqlError;
 use crate::subset::manifest::{DATA, DataFile};
-use crate::subset::source::{Expected, Exported};
+use crate::subset::source::{Expected, Exported, file_error};
 
 /// Rows that are asked for at once.
 const BATCH: usize = 5000;
@@ -23,15 +23,6 @@ const TRIED_BY_KEY: usize = 2_000;
 const BUFFER_BYTES: usize = 1 << 18;
 /// Of the rows of a table: for more, it is read as a whole and not by its rows' keys.
 const SHARE_BY_KEY: f64 = 0.2;
-
-fn file_error(path: &Path, source: io::Error) -> SqlError {
-    SqlError::File {
-        what: "write",
-        path: path.to_owned(),
-        source,
-        hint: "free some space, or name a directory on another file system",
-    }
-}
 
 /// Writes the rows of `plan` into the directory of data in `dir`.
 pub fn export(

@@ -19,7 +19,7 @@ use crate::postgres::views::value;
 use crate::sql::error::{During, SqlError};
 use crate::sql::host::ServerAddress;
 use crate::subset::manifest::{DATA, DataFile, Sequence};
-use crate::subset::source::Exported;
+use crate::subset::source::{Exported, file_error};
 
 const SEQUENCES: &str = include_str!("../../../sql/subset/postgres/sequences.sql");
 /// Rows that are asked for at once.
@@ -96,15 +96,6 @@ impl Shared<'_> {
             self.ended.store(true, Ordering::Relaxed);
             self.failed.lock().get_or_insert(error);
         }
-    }
-}
-
-fn file_error(path: &Path, source: io::Error) -> SqlError {
-    SqlError::File {
-        what: "write",
-        path: path.to_owned(),
-        source,
-        hint: "free some space, or name a directory on another file system",
     }
 }
 

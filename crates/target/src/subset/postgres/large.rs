@@ -13,6 +13,7 @@ use crate::postgres::views::value;
 use crate::sql::error::{During, SqlError};
 use crate::sql::with;
 use crate::subset::manifest::{DATA, DataFile, LargeObjects};
+use crate::subset::source::file_error;
 
 const PIECES: &str = include_str!("../../../sql/subset/postgres/large_objects.sql");
 const FILE: &str = "large-objects.copy";
@@ -26,15 +27,6 @@ pub const COPIED: &str = "pg_temp.blockstone_large_object FROM";
 pub const MAKE: &str = "SELECT pg_catalog.lo_from_bytea(oid, data) \
     FROM pg_temp.blockstone_large_object WHERE at = 0; \
     SELECT pg_catalog.lo_put(oid, at, data) FROM pg_temp.blockstone_large_object WHERE at > 0";
-
-fn file_error(path: &Path, source: io::Error) -> SqlError {
-    SqlError::File {
-        what: "write",
-        path: path.to_owned(),
-        source,
-        hint: "free some space, or name a directory on another file system",
-    }
-}
 
 /// Numbers in these columns of lines of COPY.
 fn numbers(path: &Path, columns: &[usize], found: &mut BTreeSet<u32>) -> io::Result<()> {
