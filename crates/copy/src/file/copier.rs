@@ -319,7 +319,7 @@ impl Copier {
     /// Closes the files but keeps the memory.
     pub(super) fn let_go(&mut self) {
         let Some(io) = &mut self.io else { return };
-        let nothing = BlockFile::open(Path::new("/dev/null"), Access::Read, false).map(Arc::new);
+        let nothing = BlockFile::nothing().map(Arc::new);
         let released =
             nothing.is_ok_and(|file| io.replace_files([Arc::clone(&file), file]).is_ok());
         if !released {
