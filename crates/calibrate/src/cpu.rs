@@ -4,7 +4,7 @@
 //! drift concerns both alike.
 
 use std::fmt;
-use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ use blockstone_instance::group::{DiskGroup, DiskSpec, GroupSpec, Member, Redunda
 use blockstone_instance::{Instance, InstanceError, InstanceSpec, OpenSpec};
 use blockstone_measure::{Live, Observer, Rate, Session};
 use blockstone_record::manifest::{Group, Phase, Stop};
+use blockstone_sys::beside::Meeting;
 use blockstone_sys::usage;
 
 use crate::error::CalibrateError;
@@ -142,16 +143,18 @@ fn open(seed: u64) -> Result<Instance, InstanceError> {
 
 /// Lets as many sessions visit blocks, each in a thread of its own.
 fn take_turn(instance: &Instance, sessions: u32, seed: u64) -> Result<Turn, InstanceError> {
-    let connected = Barrier::new(sessions as usize);
+    let connected = Meeting::of(sessions as usize);
     let turns: Vec<_> = thread::scope(|scope| {
-        let connected = &connected;
-        let work = |number| move || visit(instance, connected, number, seed);
-        let threads: Vec<_> = (0..sessions).map(|number| scope.spawn(work(number))).collect();
+        let here = &connected;
+        let work = |number| move || visit(instance, here, number, seed);
+        let threads = here
+            .start(scope, "visit", (0..sessions).map(work))
+            .map_err(|source| InstanceError::Thread { name: "visit".to_owned(), source })?;
         let joined = threads
             .into_iter()
             .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        joined.collect()
-    });
+        Ok::<_, InstanceError>(joined.collect())
+    })?;
     let mut all = Turn::default();
     for turn in turns {
         let turn = turn?;
@@ -164,14 +167,17 @@ fn take_turn(instance: &Instance, sessions: u32, seed: u64) -> Result<Turn, Inst
 
 fn visit(
     instance: &Instance,
-    connected: &Barrier,
+    connected: &Meeting,
     number: u32,
     seed: u64,
 ) -> Result<Turn, InstanceError> {
     let session = instance.session(number);
     // Also when it failed: the others wait for it.
-    connected.wait();
+    let go_on = connected.wait();
     let mut session = session?;
+    if !go_on {
+        return Ok(Turn::default());
+    }
     let mut rng = Rng::new(seed, u64::from(number));
     let (start, start_ns) = (Instant::now(), usage::thread_cpu_ns());
     let mut visits = 0;

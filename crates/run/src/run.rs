@@ -12,6 +12,7 @@ use blockstone_measure::claim::ClaimError;
 use blockstone_measure::{Observer, Session, SessionSpec, capability, evidence};
 use blockstone_record::manifest::{End, Group};
 use blockstone_record::parameters::RunParameters;
+use blockstone_sys::beside::{Beside, beside};
 use blockstone_sys::file::{Access, BlockFile};
 use blockstone_target::live::{Answer, Teller};
 use blockstone_target::{Description, Target, without_password};
@@ -200,8 +201,8 @@ impl Prepared<'_> {
         observer.phase("examine the disks");
         let seed = self.parameters.seed;
         let look = |path: &Path, ours: bool| {
-            let size_bytes = BlockFile::open(path, Access::Read, false)?.size_bytes()?;
-            evidence::examine(path, ours, 0..size_bytes, seed)
+            let file = BlockFile::open(path, Access::Read, false)?;
+            evidence::examine(&file, ours, 0..file.size_bytes()?, seed)
         };
         // Files of a database that this user may not read are skipped; their cached pages stay
         // cached.
@@ -209,14 +210,13 @@ impl Prepared<'_> {
         let readable = readable.filter_map(|path| look(path, false).ok());
         session.recorder().manifest().data_files = readable.collect();
         // Not the data directory of a server, and not a target that takes no space.
-        let is_file = |path: &&PathBuf| std::fs::metadata(path).is_ok_and(|found| !found.is_dir());
+        let is_file =
+            |path: &&PathBuf| blockstone_sys::path::look(path).is_ok_and(|found| !found.is_dir());
         let paths = self.spec.places.iter().map(|place| &place.path).filter(is_file);
         let found: Vec<_> = thread::scope(|scope| {
-            let threads: Vec<_> = paths.map(|path| scope.spawn(move || look(path, true))).collect();
-            let joined = threads.into_iter().map(|thread| {
-                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            });
-            joined.collect()
+            let threads: Vec<_> =
+                paths.map(|path| beside(scope, "examine", move || look(path, true))).collect();
+            threads.into_iter().map(Beside::join).collect()
         });
         for found in found {
             let found = found?;

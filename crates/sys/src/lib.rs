@@ -25,6 +25,7 @@
 
 pub mod account;
 pub mod batch;
+pub mod beside;
 pub mod blocked;
 pub mod bpf;
 pub mod buffer;

@@ -53,6 +53,11 @@ pub fn under(root: &Path, path: impl AsRef<Path>) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
+/// Writes to a file of the kernel.
+pub fn write(path: &Path, text: &str) -> io::Result<()> {
+    fs::write(path, text)
+}
+
 /// A short file's text, trimmed; none when it is missing, unreadable or empty.
 pub fn text(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use blockstone_sys::batch::{BatchRing, GatherWrite, PARTS_MAX, Written};
+use blockstone_sys::beside::{Beside, beside};
 
 use super::map::Place;
 use super::state::{Present, Rings, Shared};
@@ -123,16 +124,13 @@ impl Batch<'_> {
             let threads: Vec<_> = runs
                 .chunk_by(same_disk)
                 .map(|runs| {
-                    scope.spawn(move || {
+                    beside(scope, "write", move || {
                         let each = |run: &Range<usize>| self.perform_run(&parts[run.clone()]);
                         runs.iter().map(each).collect::<Vec<_>>()
                     })
                 })
                 .collect();
-            let ends = threads.into_iter().flat_map(|thread| {
-                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            });
-            ends.collect()
+            threads.into_iter().flat_map(Beside::join).collect()
         })
     }
 

@@ -1,11 +1,11 @@
 //! An open group: what all its files share, and the one way in which a disk goes offline.
 
-use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use blockstone_base::Capability;
 use blockstone_sys::batch::BatchRing;
+use blockstone_sys::beside::{Beside, beside};
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::Redundancy;
@@ -307,14 +307,11 @@ impl Shared {
         std::thread::scope(|scope| {
             let thread = |disk: &usize| {
                 let disk = *disk;
-                scope.spawn(move || self.sync_disk(disk))
+                beside(scope, "sync", move || self.sync_disk(disk))
             };
             let threads: Vec<_> = others.iter().map(thread).collect();
             let own = self.sync_disk(*own);
-            let ends = threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            ends.fold(own, Result::and)
+            threads.into_iter().map(Beside::join).fold(own, Result::and)
         })
     }
 
