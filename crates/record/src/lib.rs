@@ -39,7 +39,6 @@
 
 pub mod manifest;
 pub mod parameters;
-pub mod plain;
 pub mod scan;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

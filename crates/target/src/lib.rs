@@ -35,7 +35,6 @@ pub mod monitor;
 mod null;
 mod postgres;
 pub mod registry;
-pub mod shards;
 mod spec;
 mod sql;
 mod sqlite;
