@@ -5,14 +5,14 @@
 //! clients it costs the run one look at a counter for each of its ticks.
 
 use std::collections::HashMap;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use blockstone_base::column::{Cell, Reading, Unmeasured};
 use blockstone_base::database::{SESSION_EVENT, SESSION_STATISTICS};
@@ -26,6 +26,14 @@ pub const SOCKET: &str = "live.sock";
 const COUNTED: [&str; 2] = [SESSION_STATISTICS.probe, SESSION_EVENT.probe];
 /// How long an answer waits for the first tick of a run that has just started.
 const FIRST_TICK: Duration = Duration::from_secs(5);
+/// How long all of an answer may take.
+const ANSWER: Duration = Duration::from_secs(10);
+/// Of an answer: more than thousands of sessions fill.
+const ANSWER_BYTES: u64 = 16 << 20;
+/// Of a question, which is a line break.
+const QUESTION_BYTES: u64 = 64;
+/// Bytes that are taken at once.
+const PIECE: usize = 64 << 10;
 
 /// What a run is, and what it counted last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,14 +141,19 @@ impl Shared {
     }
 
     fn answer(&self, stream: &UnixStream) -> io::Result<()> {
-        for line in BufReader::new(stream).lines() {
-            line?;
+        let mut questions = BufReader::new(stream);
+        let mut question = Vec::new();
+        loop {
+            question.clear();
+            let asked = questions.by_ref().take(QUESTION_BYTES).read_until(b'\n', &mut question)?;
+            if asked == 0 || !question.ends_with(b"\n") {
+                return Ok(());
+            }
             let answer = Answer { rows: self.last_rows(), ..self.about.clone() };
             let mut text = serde_json::to_string(&answer)?;
             text.push('\n');
             (&*stream).write_all(text.as_bytes())?;
         }
-        Ok(())
     }
 
     fn last_rows(&self) -> Vec<(String, String, Vec<Cell>)> {
@@ -162,18 +175,28 @@ impl Asker {
     /// Connects to the run that records into `dir`.
     pub fn connect(dir: &Path) -> io::Result<Self> {
         let stream = UnixStream::connect(dir.join(SOCKET))?;
-        stream.set_read_timeout(Some(2 * FIRST_TICK))?;
+        stream.set_read_timeout(Some(ANSWER))?;
         Ok(Self { lines: BufReader::new(stream) })
     }
 
     /// What it counted last.
     pub fn ask(&mut self) -> io::Result<Answer> {
         self.lines.get_mut().write_all(b"\n")?;
-        let mut line = String::new();
-        if self.lines.read_line(&mut line)? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+        let (mut line, until) = (Vec::new(), Instant::now() + ANSWER);
+        while !line.ends_with(b"\n") {
+            let room = (ANSWER_BYTES - line.len() as u64).min(PIECE as u64);
+            if room == 0 {
+                let why = format!("the answer is longer than {} MiB", ANSWER_BYTES >> 20);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+            }
+            if Instant::now() > until {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            if self.lines.by_ref().take(room).read_until(b'\n', &mut line)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
         }
-        Ok(serde_json::from_str(&line)?)
+        Ok(serde_json::from_slice(&line)?)
     }
 }
 
@@ -211,6 +234,36 @@ mod tests {
         assert!(askers[0].ask().is_err());
         assert!(Asker::connect(dir.path()).is_err());
         assert!(!dir.path().join(SOCKET).exists());
+    }
+
+    #[test]
+    fn an_answer_that_does_not_end_is_cut_off() {
+        let dir = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(dir.path().join(SOCKET)).unwrap();
+        let hostile = thread::spawn(move || {
+            let mut stream = listener.accept().unwrap().0;
+            let mut sent = 0;
+            while stream.write_all(&[b'['; 64 << 10]).is_ok() {
+                sent += 64 << 10;
+            }
+            sent
+        });
+        let mut asker = Asker::connect(dir.path()).unwrap();
+        let error = asker.ask().unwrap_err();
+        assert_eq!(error.to_string(), "the answer is longer than 16 MiB");
+        drop(asker);
+        assert!(hostile.join().unwrap() < 2 * ANSWER_BYTES, "the rest was not taken");
+    }
+
+    #[test]
+    fn a_question_that_does_not_end_is_not_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let _teller = Teller::start(dir.path(), Answer::default()).unwrap();
+        let mut stream = UnixStream::connect(dir.path().join(SOCKET)).unwrap();
+        let _ = stream.write_all(&[b'x'; 1 << 10]);
+        stream.set_read_timeout(Some(ANSWER)).unwrap();
+        // The end, or that it was closed with bytes unread.
+        assert!(!matches!(stream.read(&mut [0]), Ok(1..)), "it is not answered");
     }
 
     #[test]
