@@ -15,16 +15,39 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::panic;
 use std::ptr;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed};
 
 static LIVE: AtomicI64 = AtomicI64::new(0);
 static PEAK: AtomicI64 = AtomicI64::new(0);
 static START: AtomicI64 = AtomicI64::new(0);
 static MOST: AtomicI64 = AtomicI64::new(i64::MAX);
 
-/// What [`Ending`] prints.
-const ENDING: &str = "error: out of memory\n\
-    hint: raise ulimit -v or the limit of the control group; read a shorter part or fewer tables\n";
+/// Whose limit [`Ending`] names when there is no memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// Of the user or the machine.
+    System,
+    /// What the files that are read may take: [`crate::memory::READING`].
+    Reading,
+    /// What the control group had left.
+    Group,
+}
+
+/// What [`Ending`] prints, by [`Limit`].
+const ENDINGS: [&str; 3] = [
+    "error: out of memory\n\
+     hint: raise ulimit -v or the limit of the control group; read a shorter part or fewer tables\n",
+    "error: read the files: they need more than 480 MiB of memory\n\
+     hint: name smaller files, or fewer at once\n",
+    "error: read the files: they need more memory than is left\n\
+     hint: raise the limit of the control group; name smaller files, or a shorter part\n",
+];
+static LIMIT: AtomicUsize = AtomicUsize::new(Limit::System as usize);
+
+/// Says whose limit it is from now on.
+pub(crate) fn end_at(limit: Limit) {
+    LIMIT.store(limit as usize, Relaxed);
+}
 
 /// The system's allocator. If there is no memory, the program says so and ends with exit code 2:
 /// no line of Rust and no destructor runs any more.
@@ -40,9 +63,10 @@ fn or_end(memory: *mut u8) -> *mut u8 {
 }
 
 fn end() -> ! {
+    let ending = ENDINGS[LIMIT.load(Relaxed)];
     // SAFETY: the text is valid for its length; neither call allocates.
     unsafe {
-        libc::write(libc::STDERR_FILENO, ENDING.as_ptr().cast(), ENDING.len());
+        libc::write(libc::STDERR_FILENO, ending.as_ptr().cast(), ending.len());
         libc::_exit(2)
     }
 }
