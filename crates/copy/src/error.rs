@@ -52,6 +52,11 @@ pub enum CopyError {
 }
 
 impl CopyError {
+    /// Whether there is not the memory that was asked for.
+    pub(crate) fn is_memory(&self) -> bool {
+        matches!(self, Self::Memory(_))
+    }
+
     /// Makes an I/O error with the hint that fits it.
     pub(crate) fn io<'a, E: Into<io::Error>>(
         operation: &'static str,

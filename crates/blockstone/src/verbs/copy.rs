@@ -45,6 +45,8 @@ pub const VERB: Verb = Verb {
     ..Verb::PLAIN
 };
 
+const JOBS: u16 = 2;
+
 /// A copy that completed or failed.
 struct Ran {
     outcome: Outcome,
@@ -110,9 +112,9 @@ fn run(args: &CopyArgs, context: &Context) -> Result<Exit> {
 fn check_options(args: &CopyArgs) -> Result<()> {
     const PAGE_BYTES: u64 = 4096;
     let request = args.request.get();
-    if request == 0 || !request.is_multiple_of(PAGE_BYTES) || request > 1 << 30 {
+    if request == 0 || !request.is_multiple_of(PAGE_BYTES) || request > 256 << 20 {
         bail!(
-            "copy with --request {}: it must be a multiple of 4K, up to 1G\nhint: for example \
+            "copy with --request {}: it must be a multiple of 4K, up to 256M\nhint: for example \
              --request 8M",
             args.request
         );
@@ -136,7 +138,7 @@ fn options(args: &CopyArgs) -> Options {
 }
 
 fn settings(args: &CopyArgs) -> Settings {
-    Settings { file: options(args), jobs: args.jobs.into(), rate: args.rate }
+    Settings { file: options(args), jobs: args.jobs.unwrap_or(JOBS).into(), rate: args.rate }
 }
 
 fn copy(plan: Plan, settings: &Settings, sources: &[PathBuf], bar: &mut Progress) -> Ran {

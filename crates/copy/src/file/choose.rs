@@ -180,14 +180,15 @@ impl Side<'_> {
                 Err(why) => whys.push(why),
             }
         }
-        match options.method {
-            Some(method @ (Method::Direct | Method::Dontcache)) => Err(CopyError::Method {
-                path: self.path.to_owned(),
-                method: method.name(),
-                why: self.said(&whys),
-            }),
-            _ => Ok((Method::Buffered, self.cached(false)?, self.said(&whys))),
-        }
+        let why = match options.method {
+            None | Some(Method::Buffered) => {
+                return Ok((Method::Buffered, self.cached(false)?, self.said(&whys)));
+            }
+            Some(Method::Direct | Method::Dontcache) => self.said(&whys),
+            Some(Method::Reflink | Method::Server) => "one side is no file".to_owned(),
+        };
+        let method = options.method.map_or("", Method::name);
+        Err(CopyError::Method { path: self.path.to_owned(), method, why })
     }
 
     fn said(&self, whys: &[String]) -> String {

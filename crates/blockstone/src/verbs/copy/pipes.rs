@@ -28,6 +28,9 @@ pub fn run(args: &CopyArgs, sources: &[PathBuf], target: &Path, context: &Contex
     if args.verify && target == Path::new("-") {
         bail!("verify what goes to a pipe: nobody can read it again\nhint: omit --verify");
     }
+    if args.force && target == Path::new("-") {
+        bail!("use --force with standard output: no file is replaced\nhint: omit --force");
+    }
     let pipe = Path::new("-");
     match sources {
         [source] if source == pipe && target == pipe => {
@@ -94,6 +97,9 @@ pub fn to_device(
     let [source] = sources else {
         bail!("copy several sources to a device\nhint: name one file or device");
     };
+    if args.method.is_some() && device::is_device(source) {
+        bail!("use --method between devices: all requests are direct\nhint: omit --method");
+    }
     if source.is_dir() {
         bail!("copy {}: a directory to a device\nhint: name a file or device", shown(source));
     }
@@ -110,6 +116,7 @@ fn refuse_options(args: &CopyArgs, with: &str) -> Result<()> {
         ("--resume", args.resume),
         ("--manifest", args.manifest.is_some()),
         ("--against", args.against.is_some()),
+        ("--jobs", args.jobs.is_some()),
     ];
     if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
         bail!("use {option} with {with}: it applies to files only\nhint: omit {option}");
