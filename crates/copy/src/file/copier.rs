@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::Path;
 use std::sync::Arc;
 
 use blockstone_base::units::Bytes;
 use blockstone_sys::buffer::Arena;
-use blockstone_sys::file::{Access, BlockFile};
+use blockstone_sys::file::BlockFile;
 use blockstone_sys::held;
 use blockstone_sys::ring::{Ring, RingError};
 
