@@ -21,6 +21,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Value};
 
 use crate::spec::TargetSpec;
+use crate::sql::border::Border;
 use crate::sql::content::{COLUMN_BYTES, COLUMNS, Content, LOADED_TABLES, ROW_BYTES};
 use crate::sql::error::{DriverError, During, FREE_SPACE, SqlError};
 use crate::sql::host::ServerAddress;
@@ -152,6 +153,10 @@ impl Database for Mariadb {
         )?;
         let pid = server.pid.or(found);
         Ok(Self { server, content, page_bytes, pid, knows_tid })
+    }
+
+    fn border(&self) -> Border {
+        self.server.address.border()
     }
 
     fn link(&self) -> Result<Session, SqlError> {

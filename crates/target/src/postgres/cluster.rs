@@ -8,7 +8,7 @@ use postgres::Config;
 use postgres::config::SslMode;
 
 use super::address::Address;
-use super::tls::Connector;
+use super::tls::{Connector, Otherwise};
 use crate::family::{IoRefused, Settings};
 use crate::spec::{Io, TargetSpec};
 use crate::sql::error::SqlError;
@@ -116,7 +116,7 @@ impl Recipe for Cluster {
             config.port(port);
         }
         let name = format!("postgres:{SCRATCH}");
-        let tls = Connector(None);
+        let tls = Connector(None, Otherwise::DoWithout);
         Address { name, config, local: true, tls, plain_will_do: false, unread: None }
     }
 }

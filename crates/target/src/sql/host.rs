@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use blockstone_sys::peer::Peer;
 
+use super::border::Border;
 use super::error::SqlError;
 use super::patience;
 
@@ -31,9 +32,13 @@ pub trait ServerAddress: Clone + Send + Sync + 'static {
         self.within_limit(|| self.dial())
     }
 
+    fn border(&self) -> Border {
+        Border::of(self.name(), self.peers())
+    }
+
     /// Does what a server answers at once, or ends the connections to it.
     fn within_limit<T>(&self, work: impl FnOnce() -> Result<T, SqlError>) -> Result<T, SqlError> {
-        patience::within(patience::ANSWER, self.name(), &self.peers(), work)
+        patience::within(patience::ANSWER, self.name(), &self.peers(), || self.border().cross(work))
     }
 
     /// Where its data are; none where this user may not know.

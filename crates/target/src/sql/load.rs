@@ -19,6 +19,7 @@ pub fn fill<D: Database>(
     content: &Content,
     progress: &mut Progress<'_>,
 ) -> Result<(), SqlError> {
+    let border = database.border();
     let (loaders, most) = database.loaders();
     let chunks = content.chunks(most);
     let (next, done, end) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicBool::new(false));
@@ -31,7 +32,7 @@ pub fn fill<D: Database>(
             if end.load(Ordering::Relaxed) {
                 return Err(SqlError::Interrupted);
             }
-            if let Err(error) = database.fill(chunk, &mut tell) {
+            if let Err(error) = border.cross(|| database.fill(chunk, &mut tell)) {
                 // The others need not go on.
                 end.store(true, Ordering::Relaxed);
                 return Err(error);

@@ -8,12 +8,32 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use super::border::Border;
+use super::error::SqlError;
 use super::session::Counts;
-use super::{Seen, Watcher};
+use super::{Member, Seen, Watcher};
 
 /// How long an exact look may take, and one that need not be.
 const PATIENCE: Duration = Duration::from_secs(3);
 const HASTE: Duration = Duration::from_millis(50);
+
+/// A watcher whose calls cross the border to its server.
+pub struct Behind {
+    pub border: Border,
+    pub watcher: Box<dyn Watcher>,
+}
+
+impl Watcher for Behind {
+    fn look(&mut self, sessions: &[Member], exact: bool) -> Result<Seen, SqlError> {
+        self.border.cross(|| self.watcher.look(sessions, exact))
+    }
+
+    fn between(&mut self, sessions: &[Member]) -> Option<Duration> {
+        // A sample that fails is taken again with the next look, which says why.
+        let sampled = self.border.cross(|| Ok::<_, SqlError>(self.watcher.between(sessions)));
+        sampled.ok().flatten()
+    }
+}
 
 #[derive(Debug)]
 pub struct Watch {
@@ -105,8 +125,6 @@ impl Exchange {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::Member;
-    use crate::sql::error::SqlError;
 
     struct Slow(Duration, u64);
 
