@@ -5,17 +5,20 @@
 //! clients it costs the run one look at a counter for each of its ticks.
 
 use std::collections::HashMap;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
 use std::time::Duration;
 
 use blockstone_base::column::{Cell, Reading, Unmeasured};
 use blockstone_base::database::{SESSION_EVENT, SESSION_STATISTICS};
+use blockstone_base::units::Bytes;
+use blockstone_sys::held::HeldDir;
+use blockstone_sys::path::of_descriptor;
+use blockstone_sys::thread;
 use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +27,10 @@ pub const SOCKET: &str = "live.sock";
 
 /// Series of single sessions.
 const COUNTED: [&str; 2] = [SESSION_STATISTICS.probe, SESSION_EVENT.probe];
+/// What a client may be sent: a run of a thousand sessions takes a tenth of that.
+const ANSWER_MOST: Bytes = Bytes::mib(32);
+/// Clients at a time.
+const CLIENTS_MOST: u64 = 64;
 /// How long an answer waits for the first tick of a run that has just started.
 const FIRST_TICK: Duration = Duration::from_secs(5);
 
@@ -43,7 +50,7 @@ pub struct Answer {
 #[derive(Debug)]
 pub struct Teller {
     shared: Arc<Shared>,
-    path: PathBuf,
+    dir: HeldDir,
 }
 
 #[derive(Debug)]
@@ -59,10 +66,10 @@ struct Shared {
 
 impl Teller {
     /// Opens the socket in `dir` and answers on threads of its own; of `about`, everything but the
-    /// rows. The path of `dir` has at most about 100 bytes, and its file system must have sockets.
+    /// rows. The file system of `dir` must have sockets.
     pub fn start(dir: &Path, about: Answer) -> io::Result<Self> {
-        let path = dir.join(SOCKET);
-        let listener = UnixListener::bind(&path)?;
+        let dir = HeldDir::hold(dir)?;
+        let listener = UnixListener::bind(of_descriptor(&dir).join(SOCKET))?;
         let shared = Arc::new(Shared {
             about,
             rows: Mutex::default(),
@@ -71,8 +78,8 @@ impl Teller {
             count: AtomicU64::new(0),
             over: AtomicBool::new(false),
         });
-        let teller = Self { shared: Arc::clone(&shared), path };
-        thread::Builder::new().name("teller".to_owned()).spawn(move || shared.accept(&listener))?;
+        let teller = Self { shared: Arc::clone(&shared), dir };
+        thread::spawn("teller", move || shared.accept(&listener))?;
         Ok(teller)
     }
 
@@ -93,8 +100,8 @@ impl Drop for Teller {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::Relaxed);
         // Wakes the thread that waits for listeners, if the socket is still there.
-        let _ = UnixStream::connect(&self.path);
-        let _ = std::fs::remove_file(&self.path);
+        let _ = UnixStream::connect(of_descriptor(&self.dir).join(SOCKET));
+        let _ = self.dir.remove(Path::new(SOCKET));
         for listener in self.shared.listeners.lock().values() {
             let _ = listener.shutdown(Shutdown::Both);
         }
@@ -109,11 +116,14 @@ impl Shared {
                 return;
             }
             let Ok(stream) = stream else { continue };
+            if self.count.load(Ordering::Relaxed) >= CLIENTS_MOST {
+                continue;
+            }
             let Ok(kept) = stream.try_clone() else { continue };
             self.listeners.lock().insert(id, kept);
             self.count.fetch_add(1, Ordering::Relaxed);
             let shared = Arc::clone(self);
-            let answering = thread::Builder::new().name("teller".to_owned()).spawn(move || {
+            let answering = thread::spawn("teller", move || {
                 // The client is gone: there is no one to report to.
                 let _ = shared.answer(&stream);
                 shared.leave(id);
@@ -133,8 +143,10 @@ impl Shared {
     }
 
     fn answer(&self, stream: &UnixStream) -> io::Result<()> {
-        for line in BufReader::new(stream).lines() {
-            line?;
+        for byte in BufReader::new(stream).bytes() {
+            if byte? != b'\n' {
+                continue;
+            }
             let answer = Answer { rows: self.last_rows(), ..self.about.clone() };
             let mut text = serde_json::to_string(&answer)?;
             text.push('\n');
@@ -161,7 +173,8 @@ pub struct Asker {
 impl Asker {
     /// Connects to the run that records into `dir`.
     pub fn connect(dir: &Path) -> io::Result<Self> {
-        let stream = UnixStream::connect(dir.join(SOCKET))?;
+        let dir = HeldDir::hold(dir)?;
+        let stream = UnixStream::connect(of_descriptor(&dir).join(SOCKET))?;
         stream.set_read_timeout(Some(2 * FIRST_TICK))?;
         Ok(Self { lines: BufReader::new(stream) })
     }
@@ -170,8 +183,14 @@ impl Asker {
     pub fn ask(&mut self) -> io::Result<Answer> {
         self.lines.get_mut().write_all(b"\n")?;
         let mut line = String::new();
-        if self.lines.read_line(&mut line)? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+        let mut answer = (&mut self.lines).take(ANSWER_MOST.get());
+        match answer.read_line(&mut line)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read if read as u64 == ANSWER_MOST.get() => {
+                let why = format!("its answer is longer than {ANSWER_MOST}");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+            }
+            _ => {}
         }
         Ok(serde_json::from_str(&line)?)
     }
@@ -196,7 +215,7 @@ mod tests {
         teller.tell(&[reading(1)]);
         let mut askers: Vec<_> = (0..2).map(|_| Asker::connect(dir.path()).unwrap()).collect();
         while teller.shared.count.load(Ordering::Relaxed) < 2 {
-            thread::yield_now();
+            std::thread::yield_now();
         }
         for value in [5, 6] {
             teller.tell(&[reading(value)]);
@@ -214,8 +233,23 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_cannot_hold_a_socket_is_an_error() {
+    fn an_answer_without_end_is_refused_and_a_question_without_one_is_not_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(dir.path().join(SOCKET)).unwrap();
+        let endless = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            while stream.write_all(&[b'x'; 1 << 16]).is_ok() {}
+        });
+        let error = Asker::connect(dir.path()).unwrap().ask().unwrap_err();
+        assert!(error.to_string().contains("longer than"), "{error}");
+        endless.join().unwrap();
+        // Longer than a path of a socket may be.
         let dir = tempfile::tempdir().unwrap().path().join("x".repeat(120));
-        assert!(Teller::start(&dir, Answer::default()).is_err());
+        std::fs::create_dir_all(&dir).unwrap();
+        let teller = Teller::start(&dir, Answer::default()).unwrap();
+        let mut asker = Asker::connect(&dir).unwrap();
+        teller.tell(&[reading(1)]);
+        asker.lines.get_mut().write_all(&[b'x'; 1 << 16]).unwrap();
+        asker.ask().unwrap();
     }
 }

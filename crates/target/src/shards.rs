@@ -261,12 +261,12 @@ impl Node {
         let users = home.secret("users.xml", &config::users(home.password()))?;
         let text = config::server(home.path(), &users, ports, spec.cache, (USER, shards));
         let main = home.secret("config.xml", &text)?;
-        let mut command = std::process::Command::new(program);
+        let mut arguments = Vec::new();
         if program.file_name().is_some_and(|name| name == "clickhouse") {
-            command.arg("server");
+            arguments.push("server".to_owned());
         }
-        command.arg(format!("--config-file={}", main.display()));
-        let mut server = home.start(command, "a ClickHouse server")?;
+        arguments.push(format!("--config-file={}", main.display()));
+        let mut server = home.start(program, &arguments, "a ClickHouse server")?;
         let link = server.wait_for(|| {
             let Ok(mut link) = Link::connect(ports.http, home.password()) else { return Ok(None) };
             let said = link.post("", b"SELECT 1");

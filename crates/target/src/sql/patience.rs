@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use blockstone_sys::peer::{self, Peer};
+use blockstone_sys::thread::scoped;
 use parking_lot::Mutex;
 
 use super::error::SqlError;
@@ -50,8 +51,7 @@ pub fn within<T>(
                 wait = AGAIN;
             }
         };
-        // Without a thread to spare, it waits without a limit.
-        let _ = thread::Builder::new().name("patience".to_owned()).spawn_scoped(scope, watch);
+        scoped(scope, "patience", watch).map_err(|error| SqlError::no_thread(&error))?;
         let done = work();
         drop(end);
         done

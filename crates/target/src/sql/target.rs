@@ -94,7 +94,7 @@ impl<D: Database> Target for SqlTarget<D> {
             .map_err(|error| self.database.explained(error))?;
         let watcher = self.border.cross(|| self.database.watcher())?;
         let watcher = Box::new(Behind { border: self.border.clone(), watcher });
-        let watch = Watch::start(watcher, Arc::clone(&self.counts));
+        let watch = Watch::start(watcher, Arc::clone(&self.counts))?;
         *self.watch.lock() = Some(watch);
         Ok(())
     }
