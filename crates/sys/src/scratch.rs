@@ -30,6 +30,8 @@ const RECORD: &str = "blockstone.scratch";
 const RECORD_START: &str = "blockstone scratch directory";
 /// A record is shorter than this.
 const RECORD_BYTES: u64 = 256;
+/// What is read of the log of a server, which may give it any length.
+const LOG_BYTES: u64 = 64 << 10;
 /// No database nests directories as deep as this; each level holds a descriptor.
 const DEEPEST: u32 = 100;
 /// A younger file may be one that a run has created and not locked yet.
@@ -284,11 +286,11 @@ impl Log {
         self.0.try_clone()
     }
 
-    /// All that was written until now, as text; empty if it cannot be read.
+    /// What was written last, at most [`LOG_BYTES`], as text; empty if it cannot be read.
     pub fn text(&self) -> String {
         let len = self.0.metadata().map_or(0, |found| found.len());
-        let mut bytes = vec![0; len as usize];
-        match self.0.read_at(&mut bytes, 0) {
+        let mut bytes = vec![0; LOG_BYTES.min(len) as usize];
+        match self.0.read_at(&mut bytes, len.saturating_sub(LOG_BYTES)) {
             Ok(read) => String::from_utf8_lossy(&bytes[..read]).into_owned(),
             Err(_) => String::new(),
         }
