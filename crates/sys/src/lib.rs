@@ -25,7 +25,6 @@
 
 pub mod account;
 pub mod batch;
-pub mod beside;
 pub mod blocked;
 pub mod bpf;
 pub mod buffer;
@@ -40,6 +39,7 @@ pub mod heap;
 pub mod held;
 pub mod input;
 pub mod mapped;
+pub mod meeting;
 pub mod memory;
 mod mounts;
 pub mod netns;
@@ -52,6 +52,7 @@ pub mod perf;
 pub mod proc;
 pub mod process;
 pub mod processors;
+pub mod random;
 pub mod range_lock;
 pub mod ring;
 pub mod scratch;
@@ -65,3 +66,4 @@ pub mod thread;
 #[cfg(test)]
 mod tree;
 pub mod usage;
+pub mod waiting;

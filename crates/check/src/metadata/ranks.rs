@@ -11,8 +11,8 @@ use blockstone_base::metadata::{Moved, Operation};
 use blockstone_base::stats::{self, Estimate};
 use blockstone_measure::Observer;
 use blockstone_sys::account;
-use blockstone_sys::beside::Meeting;
 use blockstone_sys::clock::now_ns;
+use blockstone_sys::meeting::Meeting;
 use blockstone_sys::proc::{PseudoFile, numbers};
 use rustix::io::Errno;
 

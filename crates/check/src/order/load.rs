@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use blockstone_base::order::{Mode, Side};
 use blockstone_base::rng;
-use blockstone_sys::beside::Meeting;
 use blockstone_sys::buffer::Slot;
 use blockstone_sys::file::{BlockFile, FileError};
+use blockstone_sys::meeting::Meeting;
 use blockstone_sys::thread::scoped;
 use blockstone_sys::usage::CpuUsage;
 use rustix::io::Errno;

@@ -1,43 +1,11 @@
-//! Work beside a thread, where the system may have no other thread to give: it is done all the
-//! same, or not begun by any.
+//! Threads that begin their work at the same moment: all of them, or none where the system has too
+//! few to give.
 
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{Builder, Scope, ScopedJoinHandle};
+use std::thread::{Scope, ScopedJoinHandle};
 
-/// Work that another thread does, or that was done at once because there was no thread to have.
-#[derive(Debug)]
-pub struct Beside<'scope, T>(Way<'scope, T>);
-
-#[derive(Debug)]
-enum Way<'scope, T> {
-    Thread(ScopedJoinHandle<'scope, T>),
-    Done(T),
-}
-
-/// Has another thread of `scope` do the work; this one does it if the system has none to give.
-pub fn beside<'scope, T: Send + 'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    name: &str,
-    work: impl FnOnce() -> T + Copy + Send + 'scope,
-) -> Beside<'scope, T> {
-    match Builder::new().name(name.to_owned()).spawn_scoped(scope, work) {
-        Ok(thread) => Beside(Way::Thread(thread)),
-        Err(_) => Beside(Way::Done(work())),
-    }
-}
-
-impl<T> Beside<'_, T> {
-    /// What came of it; a panic of that thread goes on in this one.
-    pub fn join(self) -> T {
-        match self.0 {
-            Way::Thread(thread) => {
-                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            }
-            Way::Done(done) => done,
-        }
-    }
-}
+use crate::thread::scoped;
 
 /// Where threads wait until all of them are there.
 #[derive(Debug)]
@@ -71,9 +39,7 @@ impl Meeting {
         name: &str,
         works: impl IntoIterator<Item = W>,
     ) -> io::Result<Vec<ScopedJoinHandle<'scope, T>>> {
-        let start = |(number, work)| {
-            Builder::new().name(format!("{name}-{number}")).spawn_scoped(scope, work)
-        };
+        let start = |(number, work)| scoped(scope, &format!("{name}-{number}"), work);
         let started: io::Result<Vec<_>> = works.into_iter().enumerate().map(start).collect();
         if started.is_err() {
             *self.missing() = None;
@@ -93,17 +59,6 @@ mod tests {
     use std::thread;
 
     use super::*;
-
-    #[test]
-    fn what_is_done_beside_is_joined() {
-        let done = thread::scope(|scope| {
-            let threads = [1, 2, 3].map(|number| beside(scope, "twice", move || number * 2));
-            threads.map(Beside::join)
-        });
-        assert_eq!(done, [2, 4, 6]);
-        let done: Beside<'_, u32> = Beside(Way::Done(7));
-        assert_eq!(done.join(), 7);
-    }
 
     #[test]
     fn all_meet_or_none_goes_on() {
