@@ -41,6 +41,7 @@ struct Named {
 }
 
 fn run(args: &CompareArgs, context: &Context) -> Result<Exit> {
+    blockstone_sys::memory::hold_to(None);
     let sets = args.sets()?;
     let [a, b] = sets.map(|names| {
         names.iter().map(|name| Named::open(name, context)).collect::<Result<Vec<_>>>()

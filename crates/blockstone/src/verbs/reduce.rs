@@ -15,7 +15,7 @@ use blockstone_reduce::model::{BUILT_IN, Model};
 use blockstone_reduce::plan::{COMPRESSED_CONTENTS, Compress, Plan};
 use blockstone_report::render::json::schema::Document;
 use blockstone_scan::{Look, Outcome, ScanError, Settings, Surveying};
-use blockstone_sys::{output, path};
+use blockstone_sys::{input, output, path};
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
@@ -180,11 +180,14 @@ fn refuse_filled(dir: &Path) -> Result<()> {
     Ok(())
 }
 
+/// More than this is no model.
+const MODEL_BYTES: Bytes = Bytes::mib(1);
+
 fn model(name: &str) -> Result<Model> {
     if BUILT_IN.iter().any(|(known, _)| *known == name) {
         return Ok(Model::built_in(name)?);
     }
-    match std::fs::read_to_string(name) {
+    match input::read_text(Path::new(name), MODEL_BYTES) {
         Ok(text) => Ok(Model::parse(name, &text)?),
         Err(_) if !name.contains(['/', '.']) => Ok(Model::built_in(name)?),
         Err(error) => {

@@ -28,6 +28,7 @@ pub const VERB: Verb = Verb {
 pub const WATCH: &str = "watch";
 
 fn run(args: &ReportArgs, context: &Context) -> Result<Exit> {
+    blockstone_sys::memory::hold_to(None);
     let (global, printer) = (&context.global, context.printer);
     let dir = Path::new(&args.run);
     if dir.join(blockstone_judge::grid::PLAN_FILE).is_file() {

@@ -78,6 +78,7 @@ struct Entry<'a> {
 }
 
 fn run(args: &RunsArgs, context: &Context) -> Result<Exit> {
+    blockstone_sys::memory::hold_to(None);
     let dir = &context.global.runs_dir;
     let mut runs = blockstone_record::list_runs(dir)?;
     let recorded = runs.len();

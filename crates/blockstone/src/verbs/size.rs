@@ -21,6 +21,7 @@ use blockstone_size::hardware::change::Known;
 use blockstone_size::hours::Filter;
 use blockstone_size::need::Need;
 use blockstone_size::{Database, Observation, Question, databases};
+use blockstone_sys::memory;
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
@@ -58,6 +59,7 @@ pub struct Sized {
 }
 
 fn run(args: &SizeArgs, context: &Context) -> Result<Exit> {
+    memory::hold_to(Some(memory::READING));
     let question = question(args);
     let chosen = Chosen::of(args, context)?;
     let (sources, databases, need, demand) = if args.is_stated() {

@@ -8,6 +8,7 @@ mod what_if;
 use anyhow::{Result, bail};
 use blockstone_base::units::Bytes;
 use blockstone_report::render::json::schema::Document;
+use blockstone_sys::memory;
 use blockstone_trace::{Kind, Options};
 use clap::{Args, FromArgMatches};
 
@@ -34,6 +35,7 @@ pub const VERB: Verb = Verb {
 };
 
 fn run(args: &TraceArgs, context: &Context) -> Result<Exit> {
+    memory::hold_to(Some(memory::READING));
     let options = Options {
         keep_text: args.keep_text,
         weight: 1.0 / args.sample_rate.unwrap_or(1.0),

@@ -69,9 +69,11 @@ fn run(args: &WatchArgs, context: &Context) -> Result<Exit> {
     let printer = *printer;
     refuse_ineffective(args, global)?;
     if let Some(name) = &args.replay {
+        blockstone_sys::memory::hold_to(None);
         return replay(name, args, context);
     }
     if let ([_, ..], Some(dir)) = (args.import.as_slice(), &args.record) {
+        blockstone_sys::memory::hold_to(None);
         return import(&args.import, args.keep_names, dir, printer);
     }
     let interrupt = Interrupt::install()?;
