@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use blockstone_base::units::Bytes;
 use blockstone_sys::process;
+use blockstone_sys::thread::scoped;
 use postgres::{Client, SimpleQueryMessage};
 
 pub use counted::{Counted, Ends, Moved};
@@ -321,11 +322,12 @@ impl Session<'_> {
         let (cancel, tls) = (self.link.cancel_token(), self.host.server.address.tls.clone());
         let link = &mut self.link;
         let asked = thread::scope(|scope| {
-            let asking = scope.spawn(move || {
+            let asking = scoped(scope, "cells", move || {
                 let began = Instant::now();
                 let said = link.simple_query(text);
                 (said, began.elapsed().as_secs_f64())
             });
+            let asking = asking.map_err(|error| SqlError::no_thread(&error))?;
             let mut stopped = false;
             while !asking.is_finished() {
                 if !stopped && !go_on() {
@@ -335,8 +337,8 @@ impl Session<'_> {
                 }
                 thread::sleep(LOOK);
             }
-            (asking.join(), stopped)
-        });
+            Ok::<_, SqlError>((asking.join(), stopped))
+        })?;
         let (Ok((said, seconds)), stopped) = asked else { return Err(SqlError::Interrupted) };
         if stopped {
             return Err(SqlError::Interrupted);

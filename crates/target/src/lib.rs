@@ -48,6 +48,7 @@ pub use blockstone_instance::SCAN_READ_MAX;
 pub use family::IoRefused;
 pub use spec::{Io, Kept, Place, RedoStress, Redundancy, TargetSpec, TornProtection};
 pub use sql::Member;
+pub use sql::border::without_panics;
 pub use sql::error::SqlError;
 pub use sql::host::without_password;
 pub use sql::password;

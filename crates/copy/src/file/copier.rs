@@ -7,7 +7,6 @@ use std::sync::Arc;
 use blockstone_base::units::Bytes;
 use blockstone_sys::buffer::Arena;
 use blockstone_sys::file::BlockFile;
-use blockstone_sys::held;
 use blockstone_sys::ring::{Ring, RingError};
 
 use super::choose::{self, Moved, Pair};
@@ -88,7 +87,7 @@ impl Copier {
         carry: Carry<'_>,
         watch: &dyn Watch,
     ) -> Result<Copied, CopyError> {
-        let source = held::open_file(job.source).map_err(CopyError::io("open", job.source))?;
+        let source = job.open()?;
         let identity = Identity::of(&source).map_err(CopyError::io("look at", job.source))?;
         let part = Part::open((job.target_dir, job.name), &self.options)?;
         let mut keeps = part.is_left;
@@ -291,8 +290,7 @@ impl Copier {
         }
         let path = part.part_path();
         part.file.sync_all().map_err(CopyError::io("fsync", &path))?;
-        let reopen = |direct| part.reopen(direct);
-        let end = choose::medium(&part.file, &path, &self.options, &reopen)?;
+        let end = choose::medium(&part.file, &path, &self.options)?;
         let size = part.file.metadata().map_or(0, |it| it.len());
         let io = self.io(&[end.clone(), end.clone()], size)?;
         verify::compare(io, &end, chunks, watch)?.map_err(|difference| {

@@ -193,23 +193,26 @@ pub fn check(
 }
 
 /// Opens the file direct if the chunks are aligned for direct requests.
-fn end_for(
+pub(super) fn end_for(
     file: &File,
     path: &Path,
     chunks: &[Chunk],
     options: &Options,
 ) -> Result<End, CopyError> {
-    let reopen = |direct| choose::reopen(file, path, direct);
-    let end = choose::medium(file, path, options, &reopen)?;
+    let end = choose::medium(file, path, options)?;
     if chunks.iter().all(|chunk| chunk.offset_bytes.is_multiple_of(end.align)) {
         return Ok(end);
     }
-    choose::cached(file, path, &reopen)
+    choose::cached(file, path)
 }
 
 /// Chunks to read: those of the entry, and any data in the gaps between them, which should be
 /// zeros.
-fn with_zeros(entry: &Entry, file: &File, request: u64) -> Result<Vec<Chunk>, rustix::io::Errno> {
+pub(super) fn with_zeros(
+    entry: &Entry,
+    file: &File,
+    request: u64,
+) -> Result<Vec<Chunk>, rustix::io::Errno> {
     let mut all = entry.chunks.clone();
     let mut spans = Spans::of(file, entry.size_bytes, request, PAGE_BYTES);
     let mut hashes = HashMap::new();

@@ -147,7 +147,7 @@ fn a_batch_copies_each_or_says_why_not() {
         .zip(&names)
         .enumerate()
         .map(|(number, ((source, _), name))| BatchJob {
-            job: Job { source, target_dir: &place.dir, name: Path::new(name) },
+            job: Job { source, from: &place.from, target_dir: &place.dir, name: Path::new(name) },
             carry: if number == 11 { &refuses } else { NOTHING },
         })
         .collect();
