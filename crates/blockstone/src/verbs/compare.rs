@@ -27,6 +27,7 @@ pub const VERB: Verb = Verb {
     options: CompareArgs::augment_args,
     run: |options, context| run(&CompareArgs::from_arg_matches(options)?, context),
     reports: true,
+    finds_runs: true,
     documents: &[
         Document::of::<Comparison>("compare", "Two sets of recordings, by figure"),
         Document::of::<Comparison>("difference", "Two sets of parts of time, by layer"),

@@ -31,7 +31,9 @@ pub const VERB: Verb = Verb {
     options: ReduceArgs::augment_args,
     run: |options, context| run(&ReduceArgs::from_arg_matches(options)?, context),
     reports: true,
-    documents: &[Document::of::<report::document::ReduceDocument<'_>>("reduce", "A scan of files")],
+    writes: true,
+    documents: &[Document::of::<report::document::ReduceDocument<'_>>("reduce", "A scan of files")
+        .with_names(&[report::TABLES])],
     ..Verb::PLAIN
 };
 

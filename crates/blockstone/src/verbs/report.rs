@@ -21,6 +21,7 @@ pub const VERB: Verb = Verb {
     options: ReportArgs::augment_args,
     run: |options, context| run(&ReportArgs::from_arg_matches(options)?, context),
     reports: true,
+    finds_runs: true,
     ..Verb::PLAIN
 };
 

@@ -32,9 +32,13 @@ pub const VERB: Verb = Verb {
     options: RunArgs::augment_args,
     run: |options, context| run(&RunArgs::from_arg_matches(options)?, context),
     reports: true,
+    finds_runs: true,
+    writes: true,
     documents: &[
-        Document::of::<report::RunDocument<'_>>("run", "A run of a workload"),
-        Document::of::<report::grid::GridDocument<'_>>("grid", "Every combination of settings"),
+        Document::of::<report::RunDocument<'_>>("run", "A run of a workload")
+            .with_names(&[report::TABLES, report::VIEWS, crate::recorded::TABLES]),
+        Document::of::<report::grid::GridDocument<'_>>("grid", "Every combination of settings")
+            .with_names(&[report::grid::TABLES]),
     ],
     report: Some(|recording, context| report::report(&recording, &found(&recording, context)?)),
     figures: Some(|recording, context| {

@@ -28,6 +28,7 @@ pub const VERB: Verb = Verb {
     options: RunsArgs::augment_args,
     run: |options, context| run(&RunsArgs::from_arg_matches(options)?, context),
     reports: true,
+    finds_runs: true,
     documents: &[Document::of::<RunsDocument<'_>>("runs", "The recordings there are")
         .with_tables(&[&[("runs", COLUMNS)]])],
     ..Verb::PLAIN

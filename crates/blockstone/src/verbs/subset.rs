@@ -34,6 +34,7 @@ pub const VERB: Verb = Verb {
     options: SubsetArgs::augment_args,
     run: |options, context| run(&SubsetArgs::from_arg_matches(options)?, context),
     reports: true,
+    writes: true,
     documents: &[Document::of::<report::SubsetDocument<'_>>("subset", "A subset of a database")
         .with_tables(&[report::TABLES])
         .tables_under(report::VIEWS)],

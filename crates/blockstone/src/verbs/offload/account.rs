@@ -45,6 +45,11 @@ struct Account {
     link_bytes_per_s: Option<f64>,
 }
 
+/// Names of its tables.
+pub const TABLES: &[&str] = &[
+    "ledger", "runs", "usual", "compared", "links", "cpu", "refusals", "digits", "assignments",
+];
+
 pub fn run(args: &AccountArgs, context: &Context) -> Result<Exit> {
     memory::hold_to(Some(memory::READING));
     let mut account = Account {

@@ -27,7 +27,8 @@ pub struct TraceArgs {
     pub files: Vec<PathBuf>,
     /// Compare with these files: what each component and statement took in both
     #[arg(long, value_name = "FILE", num_args = 1.., value_hint = ValueHint::FilePath,
-          conflicts_with_all = ["style", "what_if", "calibration", "memory_cost"])]
+          conflicts_with_all = ["style", "what_if", "calibration", "memory_cost", "top",
+                                "block_size"])]
     pub against: Vec<PathBuf>,
     /// Statements shown with all their components
     #[arg(long, value_name = "N", default_value_t = 10,
