@@ -115,7 +115,7 @@ fn outcome(args: &ReduceArgs, model: &Model, bar: &mut Progress) -> Result<Outco
         refuse_filled(dir)?;
     }
     let look = if args.save.is_some() { Look::All } else { Look::Large };
-    let survey = blockstone_scan::survey(&args.paths, look, &mut looking(bar))?;
+    let survey = blockstone_scan::survey(&args.paths, look, settings.rate, &mut looking(bar))?;
     if survey.files.is_empty() {
         let hint = match survey.skipped.first() {
             Some(skipped) => format!("{}: {}", skipped.path, skipped.why),
