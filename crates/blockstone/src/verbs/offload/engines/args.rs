@@ -7,6 +7,7 @@ use blockstone_pushdown::cells::CELLS_MAX;
 use clap::{Args, ValueHint};
 
 use crate::choice::{Choice, one_of};
+use crate::purpose::Purpose;
 use crate::verbs::offload::generate::CardsArgs;
 
 /// Arguments of `offload run`.
@@ -22,6 +23,7 @@ Examples:
 pub struct RunArgs {
     /// The directory for the files of the engines, which are removed in the end
     #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    #[arg(add = Purpose::Scratch)]
     pub dir: PathBuf,
     /// What is measured
     #[arg(long, value_parser = one_of(ENGINES), default_value = "postgres")]
@@ -44,15 +46,18 @@ pub struct RunArgs {
     /// Directory of the PostgreSQL programs [default: the highest version in the usual places]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     #[arg(help_heading = "Cells")]
+    #[arg(add = Purpose::Program)]
     pub pg_bin: Option<PathBuf>,
     /// The server of ClickHouse, or the directory that it is in [default: clickhouse-server or
     /// clickhouse, in the usual places]
     #[arg(long, value_name = "PROGRAM", value_hint = ValueHint::AnyPath, help_heading = "Cells")]
+    #[arg(add = Purpose::Program)]
     pub clickhouse: Option<PathBuf>,
     /// DuckDB: its command line, or a Python that has its module and httpfs [default: duckdb or
     /// python3, whichever can]
     #[arg(long, value_name = "PROGRAM", value_hint = ValueHint::ExecutablePath)]
     #[arg(help_heading = "Parquet over HTTP")]
+    #[arg(add = Purpose::Program)]
     pub duckdb: Option<PathBuf>,
 }
 
