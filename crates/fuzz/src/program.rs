@@ -1,10 +1,12 @@
 //! The built program, started as a user starts it with something that it does not expect: a damaged
-//! file ([`files`]), or options that nobody puts together ([`options`]). How it ends is checked,
-//! and what it says, and how much memory it took.
+//! file ([`files`]), options that nobody puts together ([`options`]), or paths in a directory of
+//! another user who attacks it ([`attacks`]). How it ends is checked, and what it says, and how
+//! much memory it took.
 //!
 //! In the process of the fuzzer a parser is tried a million times; here everything that reads a
 //! file is tried with it, up to the exit code, some thousands of times.
 
+pub mod attacks;
 pub mod files;
 pub mod options;
 mod runner;
@@ -122,7 +124,7 @@ impl fmt::Display for Outcome {
 }
 
 /// Does `one` with each of `all`, several at a time; outcomes in the order of `all`.
-fn each<T: Sync>(all: &[T], jobs: usize, one: impl Fn(&T) -> Outcome + Sync) -> Vec<Outcome> {
+fn each<T: Sync, O: Send>(all: &[T], jobs: usize, one: impl Fn(&T) -> O + Sync) -> Vec<O> {
     let (next, outcomes) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     thread::scope(|scope| {
         for _ in 0..jobs.clamp(1, all.len().max(1)) {
