@@ -159,6 +159,8 @@ fn copy(from: &Path, to: &Path) {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn wanted(inputs: u64) -> Wanted {
@@ -189,5 +191,32 @@ mod tests {
         let [outcome] = &outcomes[..] else { panic!("one class was asked for") };
         assert_eq!((outcome.starts, outcome.odd), (5, 5), "{outcome}");
         assert_eq!(outcome.findings.len(), 1, "one of a kind: {outcome}");
+    }
+
+    #[test]
+    fn whoever_owns_the_directory_of_a_path_reaches_nothing_of_root() {
+        blockstone_testkit::require!(Root, Loop);
+        let all = attacks::run(&[], attacks::Depth::Short, &wanted(1));
+        let bad: Vec<String> =
+            all.iter().filter(|it| !it.is_clean()).map(ToString::to_string).collect();
+        assert!(bad.is_empty(), "{}\n{}", attacks::Attacked::HEADING, bad.join("\n"));
+        let cells: u64 = all.iter().map(|it| it.cells).sum();
+        assert!(cells > 1000, "{cells} cells");
+    }
+
+    #[test]
+    fn a_program_that_follows_links_is_found() {
+        blockstone_testkit::require!(Root, Loop);
+        let dir = tempfile::tempdir().unwrap();
+        let binary = dir.path().join("writes");
+        let script = "#!/bin/sh\nfor last; do :; done\necho page > \"$last\"\n";
+        std::fs::write(&binary, script).unwrap();
+        std::fs::set_permissions(&binary, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let all = attacks::run(&["claim".to_owned()], attacks::Depth::Short, &Wanted {
+            binary,
+            ..wanted(1)
+        });
+        let [claim] = &all[..] else { panic!("one verb was asked for") };
+        assert!(claim.touched > 3 && claim.disclosed > 0, "{claim}");
     }
 }

@@ -534,3 +534,37 @@ fn link_late(dir: &Path, made: &[PathBuf], pid: u32, victim: &Path) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_names_a_command_and_paths_of_it() {
+        let mut declarations = blockstone_cli::declarations();
+        declarations.build();
+        for way in WAYS {
+            let below = |command, word| Command::find_subcommand(command, word);
+            let command = way.of.split(' ').try_fold(&declarations, below);
+            let command = command.unwrap_or_else(|| panic!("there is no command {}", way.of));
+            for reach in way.paths {
+                let mut args = command.get_arguments();
+                let arg = args.find(|arg| arg.get_id().as_str() == reach.argument);
+                let purpose = arg.and_then(Purpose::of);
+                assert!(purpose.is_some(), "{} has no path {}", way.of, reach.argument);
+                let has_place = reach.with.iter().any(|word| word.contains("{}"));
+                assert!(has_place, "{} does not reach {}", way.of, reach.argument);
+            }
+        }
+    }
+
+    #[test]
+    fn every_path_of_every_command_is_reached_in_some_way() {
+        let commands = commands();
+        assert!(commands.len() > 30);
+        let reaches: usize = commands.iter().map(|leaf| leaf.reaches.len()).sum();
+        assert!(reaches > 100, "{reaches}");
+        let html = |leaf: &Leaf| leaf.reaches.iter().any(|reach| reach.argument == "html");
+        assert!(commands.iter().all(html));
+    }
+}
