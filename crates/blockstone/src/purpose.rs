@@ -65,7 +65,10 @@ mod tests {
     fn takes_path(argument: &Arg) -> bool {
         matches!(
             argument.get_value_hint(),
-            ValueHint::AnyPath | ValueHint::FilePath | ValueHint::DirPath | ValueHint::ExecutablePath
+            ValueHint::AnyPath
+                | ValueHint::FilePath
+                | ValueHint::DirPath
+                | ValueHint::ExecutablePath
         )
     }
 

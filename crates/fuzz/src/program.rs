@@ -212,10 +212,11 @@ mod tests {
         let script = "#!/bin/sh\nfor last; do :; done\necho page > \"$last\"\n";
         std::fs::write(&binary, script).unwrap();
         std::fs::set_permissions(&binary, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let all = attacks::run(&["claim".to_owned()], attacks::Depth::Short, &Wanted {
-            binary,
-            ..wanted(1)
-        });
+        let all = attacks::run(
+            &["claim".to_owned()],
+            attacks::Depth::Short,
+            &Wanted { binary, ..wanted(1) },
+        );
         let [claim] = &all[..] else { panic!("one verb was asked for") };
         assert!(claim.touched > 3 && claim.disclosed > 0, "{claim}");
     }

@@ -109,8 +109,9 @@ impl Victims {
         for (path, now) in &after {
             match self.before.get(path) {
                 None => changes.push(format!("{} was made", name(path))),
-                Some(before) => changes
-                    .extend(before.differences(now).map(|what| format!("{what} of {}", name(path)))),
+                Some(before) => changes.extend(
+                    before.differences(now).map(|what| format!("{what} of {}", name(path))),
+                ),
             }
         }
         Ok(changes)

@@ -147,6 +147,7 @@ struct Leaf {
     reaches: Vec<Reach>,
     /// Of options that all verbs have: a command may refuse those that mean nothing to it.
     common: Vec<String>,
+    measures: bool,
     plain: Vec<String>,
 }
 
@@ -211,7 +212,8 @@ impl Leaf {
                 reaches.push(derived(arg, purpose));
             }
         }
-        Self { words, reaches, common, plain }
+        let measures = way.is_some_and(|way| way.measures);
+        Self { words, reaches, common, measures, plain }
     }
 
     fn run(&self, device: &Device, depth: Depth, wanted: &Wanted) -> Attacked {
@@ -222,16 +224,14 @@ impl Leaf {
         for reach in &self.reaches {
             let (made, unreached) = place.in_peace(self, reach);
             if let Some(what) = unreached {
-                let is_common = self.common.iter().any(|name| name == reach.argument);
-                if !is_common {
+                if !self.is_common(reach) {
                     let line = self.line(reach, Path::new("PATH"));
                     attacked.find(&Seen::Ended(Fault::Odd(what)), &shown(&line));
                 }
                 continue;
             }
             attacked.paths += 1;
-            let owners = if depth == Depth::Short { &Owner::ALL[..1] } else { Owner::ALL };
-            for (owner, attack) in cells(reach, owners, depth) {
+            for (owner, attack) in self.cells(reach, depth) {
                 let (all, line) = place.attack(self, reach, (attack, owner), &made);
                 attacked.cells += 1;
                 for seen in all {
@@ -242,6 +242,28 @@ impl Leaf {
         }
         attacked.seconds = started.elapsed().as_secs_f64();
         attacked
+    }
+
+    fn is_common(&self, reach: &Reach) -> bool {
+        self.common.iter().any(|name| name == reach.argument)
+    }
+
+    /// The attacks on a path. A test makes all that can be planted in a directory of the attacker,
+    /// the races for what is measured, and the most telling attacks where each takes seconds.
+    fn cells(&self, reach: &Reach, depth: Depth) -> Vec<(Owner, Attack)> {
+        let is_short = depth == Depth::Short;
+        let is_brief = is_short && self.measures && self.is_common(reach);
+        let is_place = matches!(reach.honest, Honest::Within(_));
+        let is_tried = |owner: Owner, attack: Attack| {
+            let needs_root = matches!(attack, Attack::Device | Attack::Null);
+            let is_short_one = (owner == Owner::Stranger || needs_root)
+                && (is_place || !attack.is_race())
+                && (!is_brief || matches!(attack, Attack::LinkToDevice | Attack::Pipe));
+            attack.applies(reach.honest, owner) && (!is_short || is_short_one)
+        };
+        let all =
+            Owner::ALL.iter().flat_map(|&owner| Attack::ALL.iter().map(move |&at| (owner, at)));
+        all.filter(|&(owner, attack)| is_tried(owner, attack)).collect()
     }
 
     /// The command line with `path` in the place of what is attacked.
@@ -263,23 +285,6 @@ impl Leaf {
         }
         line
     }
-}
-
-/// The attacks on a path; those that need a directory of root are made there at any depth.
-fn cells(reach: &Reach, owners: &[Owner], depth: Depth) -> Vec<(Owner, Attack)> {
-    let mut all = Vec::new();
-    for owner in Owner::ALL {
-        for attack in Attack::ALL.iter().filter(|attack| attack.applies(reach.honest, *owner)) {
-            let needs_root = matches!(attack, Attack::Device | Attack::Null);
-            let is_worth = depth == Depth::Whole
-                || !attack.is_race()
-                || matches!(reach.honest, Honest::Within(_));
-            if is_worth && (needs_root || owners.contains(owner)) {
-                all.push((*owner, *attack));
-            }
-        }
-    }
-    all
 }
 
 /// How a path is reached that no way names.
@@ -313,7 +318,8 @@ struct Device {
 impl Device {
     fn make() -> Self {
         let file_system = Some(FileSystem::Ext4);
-        let spec = DeviceSpec { size: Bytes::mib(DEVICE_MIB), file_system, ..DeviceSpec::default() };
+        let spec =
+            DeviceSpec { size: Bytes::mib(DEVICE_MIB), file_system, ..DeviceSpec::default() };
         let device = LoopDevice::create(spec).expect("a loop device can be made");
         let content = read(device.device());
         Self { device, content }
@@ -360,9 +366,8 @@ impl<'a> Place<'a> {
         }
         let place = Self { safe, theirs, victims, beside, device, wanted };
         fixtures::make(&place.safe);
-        let tree: Vec<OsString> = ["copy", "--manifest", "manifest.jsonl", "tree", "out/tree"]
-            .map(OsString::from)
-            .into();
+        let tree: Vec<OsString> =
+            ["copy", "--manifest", "manifest.jsonl", "tree", "out/tree"].map(OsString::from).into();
         if leaf.words.first().is_some_and(|word| word == "copy") {
             let _ = place.start(&tree, |_| {});
             fixtures::clear(&place.safe);
@@ -525,7 +530,10 @@ fn watch(dir: &Path, is_over: &AtomicBool) -> Vec<PathBuf> {
 
 /// Plants links whose names hold the number of the process, which all may read.
 fn link_late(dir: &Path, made: &[PathBuf], pid: u32, victim: &Path) {
-    let names = made.iter().filter(|name| name.as_os_str() != OsStr::new("")).map(|name| name.to_string_lossy());
+    let names = made
+        .iter()
+        .filter(|name| name.as_os_str() != OsStr::new(""))
+        .map(|name| name.to_string_lossy());
     for name in names.filter(|name| name.contains(PID) && !name.contains('/')) {
         let path = dir.join(name.replace(PID, &pid.to_string()));
         // The program may have been faster.

@@ -3,8 +3,8 @@
 use blockstone_testkit::Need;
 
 use super::{
-    Lab, attacks, comparison, copy, coverage, durability, log_writes, long, mutations, nfs, nfs_copy,
-    options, power_cut, reduce, redundancy, size, trace, verb_cost, zoo,
+    Lab, attacks, comparison, copy, coverage, durability, log_writes, long, mutations, nfs,
+    nfs_copy, options, power_cut, reduce, redundancy, size, trace, verb_cost, zoo,
 };
 use crate::goals::Entry;
 

@@ -125,9 +125,7 @@ impl Attack {
             // What root named is what root reads or measures; root's own links to directories may
             // be meant.
             Self::LinkToDirectory | Self::LinkAbove => owner != Owner::Root && !is_read,
-            Self::LinksWithin => {
-                is_place || is_read || matches!(honest, Honest::NewDirectory(_))
-            }
+            Self::LinksWithin => is_place || is_read || matches!(honest, Honest::NewDirectory(_)),
             Self::Endless => is_read,
             // Where only root can enter, nobody else is at the other end.
             Self::Pipe => owner != Owner::Root,
@@ -207,7 +205,11 @@ impl Scene<'_> {
             Attack::Exchanged => {
                 let other = self.theirs.join("other");
                 let is_dir = self.fixture.is_some() || matches!(honest, Honest::NewDirectory(_));
-                if is_dir { self.honest(&path) } else { fs::write(&path, "theirs").expect(CAN) }
+                if is_dir {
+                    self.honest(&path)
+                } else {
+                    fs::write(&path, "theirs").expect(CAN)
+                }
                 link(if is_dir { &dir } else { &file }, &other);
                 planted.play = Some(Play::Exchange(path, other));
             }

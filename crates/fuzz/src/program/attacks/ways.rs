@@ -8,6 +8,8 @@
 pub struct Way {
     /// Its words: `check direct`.
     pub of: &'static str,
+    /// Whether it takes seconds: then fewer attacks are made on options of all verbs in a test.
+    pub measures: bool,
     /// What it is given where an option of all verbs is attacked.
     pub plain: &'static [&'static str],
     pub paths: &'static [Reach],
@@ -53,11 +55,7 @@ impl Honest {
 
 use Honest::{Device, NewDirectory, NewFile, Read, Within};
 
-const fn reach(
-    argument: &'static str,
-    honest: Honest,
-    with: &'static [&'static str],
-) -> Reach {
+const fn reach(argument: &'static str, honest: Honest, with: &'static [&'static str]) -> Reach {
     Reach { argument, honest, with, ends: "" }
 }
 
@@ -79,38 +77,69 @@ const NOT_EMPTY: &str = "the device is not empty";
 pub const WAYS: &[Way] = &[
     Way {
         of: "calibrate",
+        measures: true,
         plain: &["--quick", "--size", "64M", "data"],
         paths: &[
             reach("paths", Within("data"), &["--quick", "--size", "64M", "{}"]),
             reach("file", Read("large"), &["--quick", "--file", "{}"]),
             reach("file", Read("large"), &["--quick", "--read-only", "--file", "{}"]),
-            reach("orion", NewDirectory("orion"), &[
-                "--quick", "--matrix", "--size", "64M", "--orion", "{}", "data",
-            ]),
+            reach(
+                "orion",
+                NewDirectory("orion"),
+                &["--quick", "--matrix", "--size", "64M", "--orion", "{}", "data"],
+            ),
             ends("destroy", Device, &["--quick", "--destroy", "{}", "{}"], NOT_EMPTY),
         ],
     },
     Way {
         of: "run",
+        measures: true,
         plain: &["--schemas", "1", "--threads", "1", "--scale", "1M", "--loops", "1", "data"],
         paths: &[
-            reach("path", Within("data"), &[
-                "--schemas", "1", "--threads", "1", "--scale", "1M", "--loops", "1", "{}",
-            ]),
-            reach("target", Within("data"), &[
-                "--target", "sqlite:{}", "--schemas", "1", "--threads", "1", "--scale", "1M",
-                "--loops", "1",
-            ]),
-            reach("failure_group", Within("data"), &[
-                "--schemas", "1", "--threads", "1", "--scale", "1M", "--loops", "1",
-                "--failure-group", "a={}",
-            ]),
+            reach(
+                "path",
+                Within("data"),
+                &["--schemas", "1", "--threads", "1", "--scale", "1M", "--loops", "1", "{}"],
+            ),
+            reach(
+                "target",
+                Within("data"),
+                &[
+                    "--target",
+                    "sqlite:{}",
+                    "--schemas",
+                    "1",
+                    "--threads",
+                    "1",
+                    "--scale",
+                    "1M",
+                    "--loops",
+                    "1",
+                ],
+            ),
+            reach(
+                "failure_group",
+                Within("data"),
+                &[
+                    "--schemas",
+                    "1",
+                    "--threads",
+                    "1",
+                    "--scale",
+                    "1M",
+                    "--loops",
+                    "1",
+                    "--failure-group",
+                    "a={}",
+                ],
+            ),
             ends("conf", Read("conf"), &["--target", NOWHERE, "--conf", "{}"], NO_SERVER),
             ends("destroy", Device, &["--scale", "1M", "--destroy", "{}", "{}"], NOT_EMPTY),
         ],
     },
     Way {
         of: "noise",
+        measures: true,
         plain: &["--area", "16M", "--for", "1s", "data"],
         paths: &[
             reach("path", Within("data"), &["--area", "16M", "--for", "1s", "{}"]),
@@ -125,6 +154,7 @@ pub const WAYS: &[Way] = &[
     },
     Way {
         of: "teardown",
+        measures: false,
         plain: &[NOWHERE],
         paths: &[ends(
             "password_file",
@@ -135,40 +165,46 @@ pub const WAYS: &[Way] = &[
     },
     Way {
         of: "flash sim",
+        measures: false,
         plain: &["--raw", "2G", "--drive-fills", "0.1"],
-        paths: &[reach("trace", Read("trace"), &[
-            "--raw", "2G", "--format-level", "44", "--trace", "{}",
-        ])],
+        paths: &[reach(
+            "trace",
+            Read("trace"),
+            &["--raw", "2G", "--format-level", "44", "--trace", "{}"],
+        )],
     },
-    Way { of: "flash sweep", plain: &["op=7,28", "policy=greedy"], paths: &[] },
+    Way { of: "flash sweep", measures: false, plain: &["op=7,28", "policy=greedy"], paths: &[] },
     Way {
         of: "flash cliff",
+        measures: false,
         plain: &["--raw", "576G", "--visible", "400G", "--write-rate", "50M"],
         paths: &[],
     },
     Way {
         of: "flash fit",
+        measures: false,
         plain: &["log"],
-        paths: &[
-            reach("curve", Read("log"), &["{}"]),
-            reach("curve", Read("calibrate"), &["{}"]),
-        ],
+        paths: &[reach("curve", Read("log"), &["{}"]), reach("curve", Read("calibrate"), &["{}"])],
     },
     Way {
         of: "flash life",
+        measures: false,
         plain: &["--write-rate", "50M", "--endurance", "3000"],
         paths: &[],
     },
     Way {
         of: "reduce",
+        measures: false,
         plain: &["file"],
         paths: &[
             reach("paths", Read("pages"), &["{}"]),
             reach("paths", Read("tree"), &["{}"]),
             reach("paths", Read("scan"), &["--merge", "{}"]),
-            reach("paths", NewDirectory("made"), &[
-                "--generate", "oracle-like", "--files", "2", "--size", "1M", "{}",
-            ]),
+            reach(
+                "paths",
+                NewDirectory("made"),
+                &["--generate", "oracle-like", "--files", "2", "--size", "1M", "{}"],
+            ),
             reach("model", Read("model.toml"), &["--model", "{}", "file"]),
             reach("save", NewDirectory("scan"), &["--save", "{}", "file"]),
             reach("resume", Within("scan"), &["--resume", "{}"]),
@@ -176,6 +212,7 @@ pub const WAYS: &[Way] = &[
     },
     Way {
         of: "copy",
+        measures: false,
         plain: &["file", "out/copied"],
         paths: &[
             reach("paths", Read("file"), &["{}", "out/copied"]),
@@ -192,13 +229,17 @@ pub const WAYS: &[Way] = &[
             reach("manifest", NewFile("sums"), &["--manifest", "{}", "file", "out/copied"]),
             reach("check", Read("manifest.jsonl"), &["--check", "{}", "tree"]),
             ends("destroy", Device, &["file", "{}", "--destroy", "{}"], NOT_EMPTY),
-            ends("password_file", Read("password"), &[
-                "--against", "cp", "--db", NOWHERE, "--password-file", "{}", "file", "out/",
-            ], NO_SERVER),
+            ends(
+                "password_file",
+                Read("password"),
+                &["--against", "cp", "--db", NOWHERE, "--password-file", "{}", "file", "out/"],
+                NO_SERVER,
+            ),
         ],
     },
     Way {
         of: "size",
+        measures: false,
         plain: &["load"],
         paths: &[
             reach("paths", Read("load"), &["{}"]),
@@ -213,6 +254,7 @@ pub const WAYS: &[Way] = &[
     },
     Way {
         of: "trace",
+        measures: false,
         plain: &["sql.trc"],
         paths: &[
             reach("files", Read("sql.trc"), &["{}"]),
@@ -221,30 +263,47 @@ pub const WAYS: &[Way] = &[
     },
     Way {
         of: "subset",
+        measures: false,
         plain: &["--from", NOWHERE, "--dry-run"],
         paths: &[
             ends("dir", NewDirectory("made"), &["--from", NOWHERE, "{}"], NO_SERVER),
-            ends("keys", Read("keys.toml"), &["--from", NOWHERE, "--keys", "{}", "out/s"], NO_SERVER),
-            ends("mask_key", Read("key"), &[
-                "--from", NOWHERE, "--mask", "a=hash", "--mask-key", "{}", "out/s",
-            ], NO_SERVER),
-            ends("password_file", Read("password"), &[
-                "--from", NOWHERE, "--password-file", "{}", "out/s",
-            ], NO_SERVER),
+            ends(
+                "keys",
+                Read("keys.toml"),
+                &["--from", NOWHERE, "--keys", "{}", "out/s"],
+                NO_SERVER,
+            ),
+            ends(
+                "mask_key",
+                Read("key"),
+                &["--from", NOWHERE, "--mask", "a=hash", "--mask-key", "{}", "out/s"],
+                NO_SERVER,
+            ),
+            ends(
+                "password_file",
+                Read("password"),
+                &["--from", NOWHERE, "--password-file", "{}", "out/s"],
+                NO_SERVER,
+            ),
         ],
     },
     Way {
         of: "subset load",
+        measures: false,
         plain: &["subset", "--into", NOWHERE],
         paths: &[
             ends("dir", Read("subset"), &["{}", "--into", NOWHERE], NO_SERVER),
-            ends("password_file", Read("password"), &[
-                "subset", "--into", NOWHERE, "--password-file", "{}",
-            ], NO_SERVER),
+            ends(
+                "password_file",
+                Read("password"),
+                &["subset", "--into", NOWHERE, "--password-file", "{}"],
+                NO_SERVER,
+            ),
         ],
     },
     Way {
         of: "subset oracle",
+        measures: false,
         plain: &["keys.csv", "out/o"],
         paths: &[
             reach("catalogue", Read("keys.csv"), &["{}", "out/o"]),
@@ -254,16 +313,19 @@ pub const WAYS: &[Way] = &[
     },
     Way {
         of: "offload account",
+        measures: false,
         plain: &["counters.csv"],
         paths: &[reach("files", Read("counters.csv"), &["{}"])],
     },
     Way {
         of: "offload model",
+        measures: false,
         plain: &["--cells", "2"],
         paths: &[reach("fit", Read("counters.csv"), &["--fit", "{}", "--cells", "2"])],
     },
     Way {
         of: "offload run",
+        measures: false,
         plain: &["--cells", "1", "--scale", "1M", "--pg-bin", "empty", "data"],
         paths: &[ends(
             "dir",
@@ -274,34 +336,59 @@ pub const WAYS: &[Way] = &[
     },
     Way {
         of: "offload generate",
+        measures: false,
         plain: &["--scale", "1M", "out/table"],
         paths: &[reach("file", NewFile("table"), &["--scale", "1M", "{}"])],
     },
     Way {
         of: "watch",
+        measures: true,
         plain: &["--once", "--for", "1s", "--no-bpf"],
         paths: &[
-            reach("record", NewDirectory("recorded"), &[
-                "--once", "--for", "1s", "--no-bpf", "--record", "{}",
-            ]),
+            reach(
+                "record",
+                NewDirectory("recorded"),
+                &["--once", "--for", "1s", "--no-bpf", "--record", "{}"],
+            ),
             reach("import", Read("collectl"), &["--record", "out/r", "--import", "{}"]),
             reach("replay", Read("recording"), &["--once", "--replay", "{}"]),
-            reach("active_set", Read("tree"), &[
-                "--once", "--for", "1s", "--no-bpf", "--active-set", "{}",
-            ]),
+            reach(
+                "active_set",
+                Read("tree"),
+                &["--once", "--for", "1s", "--no-bpf", "--active-set", "{}"],
+            ),
             reach("csv", NewFile("table.csv"), &["--for", "1s", "--no-bpf", "--csv", "{}"]),
             reach("csv", NewFile("table.csv"), &["--replay", "recording", "--csv", "{}"]),
-            reach("listen_token_file", Read("password"), &[
-                "--for", "1s", "--no-bpf", "--listen", "127.0.0.1:0", "--listen-token-file", "{}",
-            ]),
-            ends("password_file", Read("password"), &[
-                "--once", "--for", "1s", "--no-bpf", "--db", NOWHERE, "--password-file", "{}",
-            ], NO_SERVER),
+            reach(
+                "listen_token_file",
+                Read("password"),
+                &[
+                    "--for",
+                    "1s",
+                    "--no-bpf",
+                    "--listen",
+                    "127.0.0.1:0",
+                    "--listen-token-file",
+                    "{}",
+                ],
+            ),
+            ends(
+                "password_file",
+                Read("password"),
+                &["--once", "--for", "1s", "--no-bpf", "--db", NOWHERE, "--password-file", "{}"],
+                NO_SERVER,
+            ),
         ],
     },
-    Way { of: "report", plain: &["recording"], paths: &[reach("run", Read("run"), &["{}"])] },
+    Way {
+        of: "report",
+        measures: false,
+        plain: &["recording"],
+        paths: &[reach("run", Read("run"), &["{}"])],
+    },
     Way {
         of: "compare",
+        measures: false,
         plain: &["run", "run"],
         paths: &[
             reach("first", Read("run"), &["{}", "sqlite"]),
@@ -310,25 +397,28 @@ pub const WAYS: &[Way] = &[
     },
     Way {
         of: "check",
+        measures: true,
         plain: &["data"],
-        paths: &[
-            reach("path", Within("data"), &["{}"]),
-            reach("path", Read("large"), &["{}"]),
-        ],
+        paths: &[reach("path", Within("data"), &["{}"]), reach("path", Read("large"), &["{}"])],
     },
     Way {
         of: "check direct",
+        measures: false,
         plain: &["data"],
         paths: &[
             reach("path", Within("data"), &["{}"]),
             reach("path", Read("large"), &["{}"]),
-            ends("password_file", Read("password"), &[
-                "--db", NOWHERE, "--password-file", "{}",
-            ], NO_SERVER),
+            ends(
+                "password_file",
+                Read("password"),
+                &["--db", NOWHERE, "--password-file", "{}"],
+                NO_SERVER,
+            ),
         ],
     },
     Way {
         of: "check write-order",
+        measures: true,
         plain: &["data"],
         paths: &[
             reach("path", Within("data"), &["{}"]),
@@ -337,6 +427,7 @@ pub const WAYS: &[Way] = &[
     },
     Way {
         of: "check coherence",
+        measures: true,
         plain: &["--rounds", "5", "data"],
         paths: &[
             reach("paths", Within("data"), &["--rounds", "5", "{}"]),
@@ -346,27 +437,38 @@ pub const WAYS: &[Way] = &[
     },
     Way {
         of: "check durability",
+        measures: true,
         plain: &["data"],
         paths: &[
             reach("path", Within("data"), &["{}"]),
             ends("path", Within("data"), &["--witness", "127.0.0.1:1", "{}"], NO_SERVER),
             reach("log", NewFile("witness.log"), &["--serve", "127.0.0.1:0", "--log", "{}"]),
-            ends("destroy", Device, &[
-                "--witness", "127.0.0.1:1", "{}", "--destroy", "{}",
-            ], NOT_EMPTY),
+            ends(
+                "destroy",
+                Device,
+                &["--witness", "127.0.0.1:1", "{}", "--destroy", "{}"],
+                NOT_EMPTY,
+            ),
         ],
     },
     Way {
         of: "check metadata",
+        measures: true,
         plain: &["--files", "1k", "data"],
         paths: &[reach("path", Within("data"), &["--files", "1k", "{}"])],
     },
     Way {
         of: "check iosize",
+        measures: true,
         plain: &["--tools", "data"],
         paths: &[reach("tools", Within("data"), &["--tools", "{}"])],
     },
-    Way { of: "claim", plain: &["1 GB/s over 1GbE"], paths: &[] },
-    Way { of: "completions", plain: &["bash"], paths: &[] },
-    Way { of: "man", plain: &["out"], paths: &[reach("dir", Within("data"), &["{}"])] },
+    Way { of: "claim", measures: false, plain: &["1 GB/s over 1GbE"], paths: &[] },
+    Way { of: "completions", measures: false, plain: &["bash"], paths: &[] },
+    Way {
+        of: "man",
+        measures: false,
+        plain: &["out"],
+        paths: &[reach("dir", Within("data"), &["{}"])],
+    },
 ];
