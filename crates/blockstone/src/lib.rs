@@ -8,6 +8,8 @@
 //! let exit: std::process::ExitCode = blockstone_cli::main();
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod chapters;
 mod choice;
 mod cli;

@@ -1,10 +1,11 @@
 //! Files that may be compressed: gzip, bzip2, xz, zstd.
 
 use std::cell::Cell;
-use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::Path;
 use std::rc::Rc;
+
+use blockstone_sys::input;
 
 /// Bytes that are read at once.
 const PIECE_BYTES: usize = 1 << 20;
@@ -37,7 +38,7 @@ impl Unpacked {
         let file: Box<dyn Read> = if path == Path::new("-") {
             Box::new(io::stdin())
         } else {
-            Box::new(File::open(path)?)
+            Box::new(input::open(path)?)
         };
         let packed = Rc::new(Cell::new(0));
         let counted = Counted { file, count: Rc::clone(&packed) };

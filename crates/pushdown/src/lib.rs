@@ -13,6 +13,8 @@
 //! assert_eq!(own, cards.own());
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod cards;
 pub mod cells;
 pub mod duckdb;

@@ -37,6 +37,8 @@
 //! # Ok::<(), blockstone_record::RecordError>(())
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod manifest;
 pub mod parameters;
 pub mod plain;

@@ -5,7 +5,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 use blockstone_base::units::Bytes;
@@ -47,6 +47,19 @@ impl Foreign {
     }
 }
 
+/// What stays the same when a file is renamed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+}
+
+impl Identity {
+    pub(crate) fn of(found: &Stat) -> Self {
+        Self { device: found.st_dev, inode: found.st_ino }
+    }
+}
+
 #[derive(Debug)]
 pub struct HeldDir {
     dir: OwnedFd,
@@ -78,6 +91,26 @@ impl HeldDir {
         Ok(Self { dir: openat(CWD, path, DIRECTORY, Mode::empty())?, path: path.to_owned() })
     }
 
+    /// As [`HeldDir::hold`], only to reach what has a name in it: it need not be readable, and can
+    /// be neither listed nor synced.
+    pub fn reach(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self { dir: openat(CWD, path, flags, Mode::empty())?, path: path.to_owned() })
+    }
+
+    /// A directory that was opened otherwise; `path` is for messages.
+    pub fn of(dir: OwnedFd, path: &Path) -> Self {
+        Self { dir, path: path.to_owned() }
+    }
+
+    /// The directory that holds the last name of `path`, whoever owns it, and that name. Fails with
+    /// [`crate::path::ForeignLink`] where a link of another user leads to it.
+    pub fn hold_parent(path: &Path) -> io::Result<(Self, PathBuf)> {
+        let (dir, name) = crate::path::parent(path)?;
+        let above = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+        Ok((Self::of(dir, above.unwrap_or(Path::new("."))), name.into()))
+    }
+
     /// The directory `path` below this one, on any file system, reached without links.
     pub fn within(&self, path: &Path) -> io::Result<Self> {
         let mut dir = self.dir.try_clone()?;
@@ -101,10 +134,7 @@ impl HeldDir {
         let mut new: Vec<&Path> = path.ancestors().take_while(missing).collect();
         let above = new.last().and_then(|top| top.parent());
         let above = above.filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        // It need not be readable.
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let mut held =
-            Self { dir: openat(CWD, above, flags, Mode::empty())?, path: above.to_owned() };
+        let mut held = Self::reach(above)?;
         while let Some(dir) = new.pop() {
             let name = dir.file_name().ok_or(io::ErrorKind::InvalidInput)?;
             held.make_dir(Path::new(name))?;
@@ -131,6 +161,66 @@ impl HeldDir {
         }
     }
 
+    /// Makes and holds a directory of this user alone. Fails when the name exists, or was replaced
+    /// by another user in that moment.
+    pub fn make_new_dir(&self, name: &OsStr) -> io::Result<Self> {
+        mkdirat(&self.dir, name, Mode::from_raw_mode(0o700))?;
+        let made = self.within(Path::new(name))?;
+        let found = fstat(&made.dir)?;
+        if !made.is_trusted(&found, false)? || !made.is_empty()? {
+            return Err(io::Error::other("another user replaced it as it was made"));
+        }
+        Ok(made)
+    }
+
+    /// The directory of that name that this user made here, and no other user writes to.
+    pub fn open_own_dir(&self, name: &OsStr) -> io::Result<Self> {
+        let held = self.within(Path::new(name))?;
+        let found = fstat(&held.dir)?;
+        if !held.is_trusted(&found, false)? {
+            return Err(Foreign::Owner(found.st_uid).into());
+        }
+        match found.st_mode & 0o7777 {
+            mode if mode & 0o022 != 0 => Err(Foreign::Writable(mode).into()),
+            _ => Ok(held),
+        }
+    }
+
+    /// Removes the empty directory of that name if it is still `held`.
+    pub fn remove_dir(&self, name: &OsStr, held: &Self) -> io::Result<()> {
+        self.remove_as(name, held.as_fd(), AtFlags::REMOVEDIR)
+    }
+
+    /// Removes the name if it still leads to `file`: what has taken the name meanwhile stays.
+    pub fn remove_this(&self, name: &OsStr, file: BorrowedFd) -> io::Result<()> {
+        self.remove_as(name, file, AtFlags::empty())
+    }
+
+    fn remove_as(&self, name: &OsStr, held: BorrowedFd, flags: AtFlags) -> io::Result<()> {
+        if !self.leads_to(name, held)? {
+            return Ok(());
+        }
+        match unlinkat(&self.dir, name, flags) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether a name in it leads to what is open as `held`, and not through a link.
+    pub fn leads_to(&self, name: &OsStr, held: BorrowedFd) -> io::Result<bool> {
+        match rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => Ok(Identity::of(&found) == Identity::of(&fstat(held)?)),
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What has this name, a link itself, to look at and to open again (`O_PATH`).
+    pub fn find(&self, path: &Path) -> io::Result<OwnedFd> {
+        let (parent, name) = self.parent(path)?;
+        Ok(openat(&parent, name, OFlags::PATH | IN_PLACE, Mode::empty())?)
+    }
+
     /// A new file to write, in place of one that a killed process may have left.
     pub fn create(&self, path: &Path) -> io::Result<File> {
         let (parent, name) = self.parent(path)?;
@@ -150,8 +240,12 @@ impl HeldDir {
 
     /// A new file of this user alone, to read and to write. Fails when the name exists.
     pub fn create_new(&self, path: &Path) -> io::Result<File> {
+        self.create_new_as(path, OFlags::RDWR)
+    }
+
+    pub(crate) fn create_new_as(&self, path: &Path, flags: OFlags) -> io::Result<File> {
         let (parent, name) = self.parent(path)?;
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | IN_PLACE;
+        let flags = flags | OFlags::CREATE | OFlags::EXCL | IN_PLACE;
         Ok(File::from(openat(&parent, name, flags, OWNER_MODE)?))
     }
 
@@ -208,7 +302,12 @@ impl HeldDir {
     }
 
     pub fn is_empty(&self) -> io::Result<bool> {
-        Ok(names_in(self.dir.as_fd())?.is_empty())
+        Ok(self.names()?.is_empty())
+    }
+
+    /// The names in it, in the order of the file system.
+    pub fn names(&self) -> io::Result<Vec<OsString>> {
+        names_in(self.dir.as_fd())
     }
 
     /// The directory itself, to be locked.
@@ -281,6 +380,15 @@ fn open_at(dir: BorrowedFd, path: &Path, flags: OFlags) -> io::Result<File> {
         FileType::RegularFile => Ok(File::from(file)),
         FileType::Directory => Err(io::ErrorKind::IsADirectory.into()),
         _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+    }
+}
+
+/// Opens what is open as `found` (`O_PATH` too) as a new open file description.
+pub(crate) fn open_again(found: BorrowedFd, flags: OFlags) -> io::Result<File> {
+    let again = format!("/proc/self/fd/{}", found.as_raw_fd());
+    match openat(CWD, again, flags | OFlags::CLOEXEC, Mode::empty()) {
+        Err(Errno::NOENT) => Err(io::Error::new(io::ErrorKind::NotFound, "/proc is not mounted")),
+        opened => Ok(File::from(opened?)),
     }
 }
 

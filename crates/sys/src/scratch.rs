@@ -24,7 +24,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::account;
 use crate::child::User;
-use crate::held::{names_in, open_below};
+use crate::held::{Identity, names_in, open_below};
 
 const RECORD: &str = "blockstone.scratch";
 const RECORD_START: &str = "blockstone scratch directory";
@@ -40,19 +40,6 @@ const ENDING: Duration = Duration::from_secs(1);
 
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-
-/// What stays the same when a file is renamed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity {
-    device: u64,
-    inode: u64,
-}
-
-impl Identity {
-    fn of(found: &Stat) -> Self {
-        Self { device: found.st_dev, inode: found.st_ino }
-    }
-}
 
 /// A name in a directory that is held open.
 #[derive(Debug)]

@@ -26,6 +26,8 @@
 //! # Ok::<(), blockstone_target::TargetError>(())
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod cells;
 pub mod family;
 mod instance;

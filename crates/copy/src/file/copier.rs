@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::Path;
 use std::sync::Arc;
 
 use blockstone_base::units::Bytes;
 use blockstone_sys::buffer::Arena;
-use blockstone_sys::file::{Access, BlockFile};
+use blockstone_sys::file::BlockFile;
 use blockstone_sys::held;
 use blockstone_sys::ring::{Ring, RingError};
 
@@ -319,7 +318,7 @@ impl Copier {
     /// Closes the files but keeps the memory.
     pub(super) fn let_go(&mut self) {
         let Some(io) = &mut self.io else { return };
-        let nothing = BlockFile::open(Path::new("/dev/null"), Access::Read, false).map(Arc::new);
+        let nothing = BlockFile::nothing().map(Arc::new);
         let released =
             nothing.is_ok_and(|file| io.replace_files([Arc::clone(&file), file]).is_ok());
         if !released {

@@ -7,8 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use blockstone_copy::file::manifest;
 use blockstone_copy::tree::CopiedFile;
-
-use crate::finish::create_named;
+use blockstone_sys::output;
 
 pub struct List {
     out: BufWriter<File>,
@@ -19,7 +18,7 @@ impl List {
     /// Before anything is copied: a list that cannot be written must not cost a copy.
     pub fn create(file: &Path) -> Result<Self> {
         let name = file.display().to_string();
-        let out = create_named(file)
+        let out = output::create(file)
             .with_context(|| format!("write {name}\nhint: name another file with --manifest"))?;
         Ok(Self { out: BufWriter::new(out), name })
     }

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use blockstone_report::render::csv::ticks::{Shape, Ticks};
+use blockstone_sys::output;
 use blockstone_view::{History, Interval, Table};
 
 use super::args::WatchArgs;
 use super::selection::Selection;
-use crate::finish::create_named;
 use crate::printer::{Printer, Reader, piece};
 
 /// Where the lines go.
@@ -36,7 +36,7 @@ impl Sink {
         if name == Path::new("-") {
             return Ok(Some(Self::Output));
         }
-        let file = create_named(name)
+        let file = output::create(name)
             .with_context(|| format!("write {}\nhint: name another file, or -", name.display()))?;
         Ok(Some(Self::File(name.to_owned(), file)))
     }
