@@ -14,6 +14,7 @@ use clap::{ArgMatches, Args, ValueHint};
 
 use crate::exit::Exit;
 use crate::printer::{Color, Printer};
+use crate::purpose::Purpose;
 
 /// Takes the figures out of a recording.
 pub type Figures = fn(Recording, &Context) -> Result<(Manifest, Findings)>;
@@ -58,6 +59,7 @@ pub struct Global {
     /// Also write the report to this file as an HTML page (`-`: on standard output, instead of
     /// text)
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(add = Purpose::Output)]
     pub html: Option<PathBuf>,
     /// Print only the result: no progress, no notes
     #[arg(long, short, global = true)]
@@ -75,6 +77,7 @@ pub struct Global {
     /// The directory in which recordings are stored
     #[arg(long, global = true, default_value = "blockstone-runs", value_name = "DIR",
           value_hint = ValueHint::DirPath)]
+    #[arg(add = Purpose::Directory)]
     pub runs_dir: PathBuf,
 }
 

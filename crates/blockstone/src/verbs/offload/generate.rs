@@ -20,6 +20,7 @@ use crate::choice::{Choice, one_of};
 use crate::exit::Exit;
 use crate::finish::finish;
 use crate::progress::Progress;
+use crate::purpose::Purpose;
 use crate::verb::Context;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -38,6 +39,7 @@ pub struct GenerateArgs {
     /// The file to write, new or empty; `-` is standard output
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(required_unless_present = "schema")]
+    #[arg(add = Purpose::Output)]
     pub file: Option<PathBuf>,
     #[command(flatten)]
     pub cards: CardsArgs,
