@@ -395,6 +395,10 @@ pub fn read_file(path: &Path, at_most: Bytes) -> io::Result<Vec<u8>> {
 /// The bytes of a file. Fails when they are more than `at_most`.
 pub fn read_whole(file: File, at_most: Bytes) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
+    let found = file.metadata()?;
+    if found.is_file() {
+        crate::memory::ask(Bytes(found.len().min(at_most.get())))?;
+    }
     file.take(at_most.get() + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > at_most.get() {
         let why = format!("it is larger than {at_most}, the most that is read");

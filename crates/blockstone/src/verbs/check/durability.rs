@@ -73,7 +73,8 @@ struct DurabilityArgs {
     serve: Option<String>,
     /// Where the witness keeps what it knows
     #[arg(long, value_name = "FILE", requires = "serve", default_value = "blockstone-witness.log",
-          value_hint = ValueHint::FilePath, help_heading = "Witness")]
+          conflicts_with_all = ["path", "witness", "verify"], value_hint = ValueHint::FilePath,
+          help_heading = "Witness")]
     #[arg(add = Purpose::Output)]
     log: PathBuf,
     /// Cut the power of the writing machine with this command for the shell, which turns it on

@@ -47,7 +47,7 @@ pub struct GenerateArgs {
     #[arg(long, value_parser = one_of(FORMATS), default_value = "csv")]
     pub format: Format,
     /// Only print the statement that makes the table
-    #[arg(long, conflicts_with = "file")]
+    #[arg(long, conflicts_with_all = ["file", "scale", "seed", "format"])]
     pub schema: bool,
 }
 
