@@ -404,8 +404,12 @@ fn parse_record(text: &str, inode: u64) -> io::Result<Option<Identity>> {
     parsed().ok_or(io::ErrorKind::InvalidData.into())
 }
 
-/// Removes `name` in `dir`, and below it what lies on the same file system: links are not followed,
-/// mounts are not entered.
+/// Removes `name` in `dir`, and below it what lies on the same file system, `device`.
+pub(crate) fn remove_below(dir: BorrowedFd, name: &OsStr, device: u64) -> io::Result<()> {
+    remove_at(dir, name, device, DEEPEST)
+}
+
+/// The same down to this depth: links are not followed, mounts are not entered.
 fn remove_at(dir: BorrowedFd, name: &OsStr, device: u64, depth: u32) -> io::Result<()> {
     match unlinkat(dir, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => return Ok(()),
