@@ -124,5 +124,5 @@ fn one_table(report: &Report, name: &str, context: &Context) -> Result<String> {
         let others = names[1..].join(", ");
         context.printer.note(&format!("table {}; others for --csv=TABLE: {others}", table.name));
     }
-    Ok(csv::table(table))
+    Ok(csv::table(table, context.global.csv_texts()))
 }

@@ -8,6 +8,7 @@ use blockstone_judge::Findings;
 use blockstone_record::Recording;
 use blockstone_record::manifest::Manifest;
 use blockstone_report::Report;
+use blockstone_report::render::csv::Texts;
 use blockstone_report::render::json::schema::Document;
 use clap::{ArgMatches, Args, ValueHint};
 
@@ -47,6 +48,10 @@ pub struct Global {
     #[arg(long, global = true, value_name = "TABLE", num_args = 0..=1, require_equals = true,
           default_missing_value = "", conflicts_with = "json")]
     pub csv: Option<String>,
+    /// With --csv: texts as they are, for a program. Without it, a text that a spreadsheet would take
+    /// for a formula gets a `'` before it
+    #[arg(long, global = true, requires = "csv")]
+    pub csv_raw: bool,
     /// Also write the report to this file as an HTML page (`-`: on standard output, instead of
     /// text)
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -76,6 +81,11 @@ impl Global {
     /// Whether all that a page has is shown, on a page or a terminal.
     pub fn shows_page(&self) -> bool {
         self.html.is_some() || self.verbose
+    }
+
+    /// How texts are written in CSV.
+    pub fn csv_texts(&self) -> Texts {
+        if self.csv_raw { Texts::Raw } else { Texts::Guarded }
     }
 
     /// The first option given that only a report can answer.

@@ -41,7 +41,6 @@
 
 pub mod manifest;
 pub mod parameters;
-pub mod plain;
 pub mod scan;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -113,14 +113,15 @@ impl HeldDir {
 
     /// The directory `path` below this one, on any file system, reached without links.
     pub fn within(&self, path: &Path) -> io::Result<Self> {
-        let mut dir = self.dir.try_clone()?;
-        for part in path.components() {
-            let Component::Normal(name) = part else {
-                return Err(io::ErrorKind::InvalidInput.into());
-            };
-            dir = openat(&dir, name, DIRECTORY | IN_PLACE, Mode::empty())?;
-        }
+        let inner = if path.as_os_str().is_empty() { "." } else { "" };
+        let dir = within(self.dir.as_fd(), &path.join(inner), DIRECTORY | IN_PLACE)?;
         Ok(Self { dir, path: self.path.join(path) })
+    }
+
+    /// A file below this directory to read, as [`open_file`] opens it, on any file system and
+    /// reached without links.
+    pub fn read_within(&self, path: &Path) -> io::Result<File> {
+        regular(within(self.dir.as_fd(), path, OFlags::NONBLOCK | IN_PLACE)?)
     }
 
     /// Opens the directory `path`, as [`HeldDir::open`] does, or makes it and those above it that
@@ -269,21 +270,7 @@ impl HeldDir {
     /// As [`HeldDir::rename`]; fails when the new name exists.
     pub fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
         let ((from_dir, from), (to_dir, to)) = (self.parent(from)?, self.parent(to)?);
-        match renameat_with(&from_dir, from, &to_dir, to, RenameFlags::NOREPLACE) {
-            // NFS, FUSE and others do not know the flag. Nor do all know a second name.
-            Err(Errno::INVAL | Errno::NOSYS) => {}
-            renamed => return Ok(renamed?),
-        }
-        match linkat(&from_dir, from, &to_dir, to, AtFlags::empty()) {
-            Ok(()) => return Ok(unlinkat(&from_dir, from, AtFlags::empty())?),
-            Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM | Errno::MLINK) => {}
-            Err(error) => return Err(error.into()),
-        }
-        match rustix::fs::statat(&to_dir, to, AtFlags::SYMLINK_NOFOLLOW) {
-            Err(Errno::NOENT) => Ok(renameat(&from_dir, from, &to_dir, to)?),
-            Ok(_) => Err(Errno::EXIST.into()),
-            Err(error) => Err(error.into()),
-        }
+        rename_new((from_dir, from.as_ref()), (to_dir, to.as_ref()))
     }
 
     pub fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -315,14 +302,14 @@ impl HeldDir {
         Ok(File::from(self.dir.try_clone()?))
     }
 
-    fn below(&self, path: &Path) -> io::Result<OwnedFd> {
+    fn below(&self, path: &Path) -> io::Result<Below<'_>> {
         if path.components().all(|part| part == Component::CurDir) {
-            return self.dir.try_clone();
+            return Ok(Below::This(self.dir.as_fd()));
         }
-        open_below(self.dir.as_fd(), path.as_os_str())
+        Ok(Below::Opened(open_below(self.dir.as_fd(), path.as_os_str())?))
     }
 
-    fn parent<'a>(&self, path: &'a Path) -> io::Result<(OwnedFd, &'a OsStr)> {
+    fn parent<'a>(&self, path: &'a Path) -> io::Result<(Below<'_>, &'a OsStr)> {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         Ok((self.below(path.parent().unwrap_or(Path::new("")))?, name))
     }
@@ -334,16 +321,58 @@ impl HeldDir {
         if found.st_uid == me || root_too && found.st_uid == 0 {
             return Ok(true);
         }
+        Ok(self.owner_of_new()? == found.st_uid)
+    }
+
+    /// The owner that the file system gives to what this user makes here.
+    pub fn owner_of_new(&self) -> io::Result<u32> {
         let probe = Path::new(OWNER_PROBE);
         let owner = fstat(self.create(probe)?)?.st_uid;
         self.remove(probe)?;
-        Ok(owner == found.st_uid)
+        Ok(owner)
+    }
+}
+
+/// A directory below one that is held, or that one.
+enum Below<'a> {
+    This(BorrowedFd<'a>),
+    Opened(OwnedFd),
+}
+
+impl AsFd for Below<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::This(dir) => *dir,
+            Self::Opened(dir) => dir.as_fd(),
+        }
     }
 }
 
 impl AsFd for HeldDir {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.dir.as_fd()
+    }
+}
+
+/// Renames what is in one directory to a name in another that is free. Fails when it is not.
+pub fn rename_new(
+    (from_dir, from): (impl AsFd, &Path),
+    (to_dir, to): (impl AsFd, &Path),
+) -> io::Result<()> {
+    match renameat_with(&from_dir, from, &to_dir, to, RenameFlags::NOREPLACE) {
+        // NFS, FUSE and others do not know the flag. Nor do all know a second name.
+        Err(Errno::INVAL | Errno::NOSYS) => {}
+        renamed => return Ok(renamed?),
+    }
+    match linkat(&from_dir, from, &to_dir, to, AtFlags::empty()) {
+        Ok(()) => return Ok(unlinkat(&from_dir, from, AtFlags::empty())?),
+        Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM | Errno::MLINK) => {}
+        Err(error) => return Err(error.into()),
+    }
+    match rustix::fs::statat(&to_dir, to, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => Ok(renameat(&from_dir, from, &to_dir, to)?),
+        Ok(_) => Err(Errno::EXIST.into()),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -374,8 +403,18 @@ pub fn read_whole(file: File, at_most: Bytes) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The same file, opened once more: to write too if `writes`, past the page cache if `direct`.
+pub fn again(file: impl AsFd, writes: bool, direct: bool) -> io::Result<File> {
+    let access = if writes { OFlags::RDWR } else { OFlags::RDONLY };
+    let how = if direct { OFlags::DIRECT } else { OFlags::empty() };
+    open_again(file.as_fd(), access | how)
+}
+
 fn open_at(dir: BorrowedFd, path: &Path, flags: OFlags) -> io::Result<File> {
-    let file = openat(dir, path, flags | OFlags::NONBLOCK, Mode::empty())?;
+    regular(openat(dir, path, flags | OFlags::NONBLOCK, Mode::empty())?)
+}
+
+fn regular(file: OwnedFd) -> io::Result<File> {
     match FileType::from_raw_mode(fstat(&file)?.st_mode) {
         FileType::RegularFile => Ok(File::from(file)),
         FileType::Directory => Err(io::ErrorKind::IsADirectory.into()),
@@ -404,6 +443,27 @@ pub(crate) fn names_in(dir: BorrowedFd) -> io::Result<Vec<OsString>> {
         }
     }
     Ok(names)
+}
+
+/// What is at `path` below `dir`, on any file system and reached without links.
+fn within(dir: BorrowedFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
+    let is_below = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    if !path.components().all(is_below) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    match openat2(dir, path, flags, Mode::empty(), resolve) {
+        // Before Linux 5.6, in some containers, and where the path is longer than the kernel takes.
+        Err(Errno::NOSYS | Errno::PERM | Errno::NAMETOOLONG) => {}
+        opened => return Ok(opened?),
+    }
+    let mut at = dir.try_clone_to_owned()?;
+    let mut parts = path.components().peekable();
+    while let Some(part) = parts.next() {
+        let flags = if parts.peek().is_some() { DIRECTORY | IN_PLACE } else { flags };
+        at = openat(&at, part.as_os_str(), flags, Mode::empty())?;
+    }
+    Ok(at)
 }
 
 /// The directory `path` in `dir`, reached without links and on the same file system.

@@ -65,3 +65,4 @@ pub mod thread;
 #[cfg(test)]
 mod tree;
 pub mod usage;
+pub mod waiting;

@@ -10,7 +10,8 @@ use crate::password::PasswordFile;
 use crate::purpose::Purpose;
 
 /// Options that need a copy to a target.
-const COPYING: [&str; 4] = ["force", "resume", "manifest", "against"];
+const COPYING: [&str; 7] =
+    ["force", "resume", "manifest", "against", "method", "request", "jobs"];
 
 /// Arguments of `copy`.
 #[derive(Args, Debug)]
@@ -42,11 +43,11 @@ pub struct CopyArgs {
     #[arg(long, default_value_t = 8, value_name = "N", help_heading = "Requests",
           value_parser = clap::value_parser!(u32).range(1..=256))]
     pub in_flight: u32,
-    /// Files at once
-    #[arg(long, default_value_t = 2, value_name = "N", help_heading = "Requests",
+    /// Files at once [default: 2]
+    #[arg(long, value_name = "N", help_heading = "Requests",
           value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub jobs: u16,
-    /// Move no more bytes a second than this, all files together
+    pub jobs: Option<u16>,
+    /// Move no more bytes a second than this, all files together; with --check, read no more
     #[arg(long, value_name = "BYTES", help_heading = "Requests")]
     pub rate: Option<Bytes>,
     /// Read the target again from its medium, and compare it with what was read from the source

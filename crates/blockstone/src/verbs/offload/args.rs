@@ -34,7 +34,7 @@ pub enum OffloadVerb {
     Account(AccountArgs),
     /// Show which part binds, against the number of hosts and against what the storage returns
     Model(Box<ModelArgs>),
-    /// Measure it: start engines, ask them with and without a filter at the storage, and count
+    /// Measure it: start servers, ask them with and without a filter at the storage, and count
     Run(Box<RunArgs>),
     /// Write the table of card transactions that `run` measures
     Generate(GenerateArgs),
