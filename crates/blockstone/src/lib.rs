@@ -23,6 +23,7 @@ mod part;
 mod password;
 mod printer;
 mod progress;
+mod purpose;
 mod recorded;
 mod recordings;
 #[cfg(test)]
@@ -32,6 +33,7 @@ mod verb;
 mod verbs;
 
 pub use cli::declarations;
+pub use purpose::Purpose;
 
 /// How recordings and their findings become reports, and the documents that reports print.
 pub mod reports {

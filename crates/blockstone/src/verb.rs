@@ -14,6 +14,7 @@ use clap::{ArgMatches, Args, ValueHint};
 
 use crate::exit::Exit;
 use crate::printer::{Color, Printer};
+use crate::purpose::Purpose;
 
 /// Takes the figures out of a recording.
 pub type Figures = fn(Recording, &Context) -> Result<(Manifest, Findings)>;
@@ -31,6 +32,10 @@ pub struct Verb {
     pub reports: bool,
     /// The JSON documents that it prints with `--json`.
     pub documents: &'static [Document],
+    /// Whether it makes recordings or looks them up: then `--runs-dir` means something.
+    pub finds_runs: bool,
+    /// Whether it writes files besides the page: then `--share` means something without one.
+    pub writes: bool,
     /// How a recording whose manifest names this verb is reported. `None`: it makes no recordings.
     pub report: Option<fn(Recording, &Context) -> Result<Report>>,
     /// The figures of such a recording, for a comparison with another.
@@ -54,6 +59,7 @@ pub struct Global {
     /// Also write the report to this file as an HTML page (`-`: on standard output, instead of
     /// text)
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(add = Purpose::Output)]
     pub html: Option<PathBuf>,
     /// Print only the result: no progress, no notes
     #[arg(long, short, global = true)]
@@ -71,6 +77,7 @@ pub struct Global {
     /// The directory in which recordings are stored
     #[arg(long, global = true, default_value = "blockstone-runs", value_name = "DIR",
           value_hint = ValueHint::DirPath)]
+    #[arg(add = Purpose::Directory)]
     pub runs_dir: PathBuf,
 }
 
@@ -114,6 +121,8 @@ impl Verb {
         run: |_, _| Ok(Exit::Done),
         reports: false,
         documents: &[],
+        finds_runs: false,
+        writes: false,
         report: None,
         figures: None,
     };

@@ -14,7 +14,7 @@ mod scrape;
 pub(crate) mod seal;
 mod server;
 pub(crate) mod size;
-mod subset;
+pub(crate) mod subset;
 pub(crate) mod traces;
 pub(crate) mod workload;
 

@@ -225,9 +225,9 @@ impl BlockFile {
         rename: fn(&HeldDir, &Path, &Path) -> io::Result<()>,
     ) -> Result<(), FileError> {
         let renamed = self.home().and_then(|home| {
-            let is_there = |name: &OsStr| match home.dir.leads_to(name, self.as_fd())? {
-                true => Ok(()),
-                false => Err(io::Error::other("another file has taken its name")),
+            let is_there = |name: &OsStr| {
+                let is_this = home.dir.leads_to(name, self.as_fd())?;
+                is_this.then_some(()).ok_or(io::Error::other("another file has taken its name"))
             };
             is_there(&home.name)?;
             rename(&home.dir, Path::new(&home.name), Path::new(name))?;

@@ -120,8 +120,8 @@ impl HeldDir {
 
     /// The directory `path` below this one, on any file system, reached without links.
     pub fn within(&self, path: &Path) -> io::Result<Self> {
-        let inner = if path.as_os_str().is_empty() { "." } else { "" };
-        let dir = within(self.dir.as_fd(), &path.join(inner), DIRECTORY | IN_PLACE)?;
+        let below = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let dir = within(self.dir.as_fd(), below, DIRECTORY | IN_PLACE)?;
         Ok(Self { dir, path: self.path.join(path) })
     }
 
@@ -437,6 +437,10 @@ pub fn read_file(path: &Path, at_most: Bytes) -> io::Result<Vec<u8>> {
 /// The bytes of a file. Fails when they are more than `at_most`.
 pub fn read_whole(file: File, at_most: Bytes) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
+    let found = file.metadata()?;
+    if found.is_file() {
+        crate::memory::ask(Bytes(found.len().min(at_most.get())))?;
+    }
     file.take(at_most.get() + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > at_most.get() {
         let why = format!("it is larger than {at_most}, the most that is read");
@@ -614,6 +618,38 @@ mod tests {
         for refused in ["link", "link/open", "below/..", "/"] {
             assert!(held.within(Path::new(refused)).is_err(), "{refused}");
         }
+    }
+
+    #[test]
+    fn files_are_read_below_a_directory_without_links_however_long_their_paths_are() {
+        let root = tempfile::tempdir().unwrap();
+        let held = HeldDir::hold(root.path()).unwrap();
+        let part = "d".repeat(200);
+        let (mut deep, mut inner) = (PathBuf::new(), HeldDir::hold(root.path()).unwrap());
+        // Longer than the kernel takes at once.
+        for _ in 0..30 {
+            inner.make_dir(Path::new(&part)).unwrap();
+            inner = inner.within(Path::new(&part)).unwrap();
+            deep.push(&part);
+        }
+        for (dir, below) in [(&inner, deep.join("file")), (&held, PathBuf::from("file"))] {
+            dir.create(Path::new("file")).unwrap().write_all(b"ours").unwrap();
+            let mut text = String::new();
+            held.read_within(&below).unwrap().read_to_string(&mut text).unwrap();
+            assert_eq!(text, "ours");
+        }
+        symlink("file", root.path().join("link")).unwrap();
+        symlink(&part, root.path().join("other")).unwrap();
+        for refused in ["link", "other/file", "../file", "/etc/passwd", "none", &part, ""] {
+            assert!(held.read_within(Path::new(refused)).is_err(), "{refused}");
+        }
+        // The same file, whatever has its name.
+        let file = held.read_within(Path::new("file")).unwrap();
+        fs::rename(root.path().join("file"), root.path().join("moved")).unwrap();
+        fs::write(root.path().join("file"), "other").unwrap();
+        again(&file, true, false).unwrap().write_all(b"OURS").unwrap();
+        assert_eq!(fs::read_to_string(root.path().join("moved")).unwrap(), "OURS");
+        assert!(again(&file, false, false).unwrap().write_all(b"x").is_err());
     }
 
     #[test]

@@ -11,12 +11,14 @@ use clap_mangen::Man;
 use crate::cli;
 use crate::exit::Exit;
 use crate::printer::Printer;
+use crate::purpose::Purpose;
 use crate::verb::Verb;
 
 #[derive(Args, Debug)]
 struct ManArgs {
     /// The directory to write to; it is created if missing
     #[arg(value_hint = ValueHint::DirPath)]
+    #[arg(add = Purpose::Directory)]
     dir: PathBuf,
 }
 

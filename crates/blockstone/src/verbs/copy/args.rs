@@ -7,6 +7,7 @@ use blockstone_copy::file::Method;
 use clap::{Args, ValueEnum, ValueHint};
 
 use crate::password::PasswordFile;
+use crate::purpose::Purpose;
 
 /// Options that need a copy to a target.
 const COPYING: [&str; 7] =
@@ -30,6 +31,7 @@ pub struct CopyArgs {
     /// exist yet, or a directory. `-` is standard input or output. With --check, the target of the
     /// copy
     #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
+    #[arg(add = Purpose::Copy)]
     pub paths: Vec<PathBuf>,
     /// How to move bytes, in place of the cheapest way that the files can have
     #[arg(long, value_name = "METHOD", help_heading = "Requests")]
@@ -59,14 +61,17 @@ pub struct CopyArgs {
     pub force: bool,
     /// Also write the hashes of all files to this file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(add = Purpose::Output)]
     pub manifest: Option<PathBuf>,
     /// Copy nothing: compare the files below PATH with this manifest
     #[arg(long, value_name = "MANIFEST", value_hint = ValueHint::FilePath,
           conflicts_with_all = COPYING)]
+    #[arg(add = Purpose::Input)]
     pub check: Option<PathBuf>,
     /// Name a block device that is the target a second time, to allow its content to be destroyed
     #[arg(long, value_name = "DEVICE", value_hint = ValueHint::FilePath,
           conflicts_with_all = ["against", "force", "resume", "manifest", "check"])]
+    #[arg(add = Purpose::Device)]
     pub destroy: Option<PathBuf>,
     /// Copy again with this program, in turn with ours, and show what each takes
     #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["resume", "force", "manifest"])]

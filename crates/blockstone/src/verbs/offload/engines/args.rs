@@ -6,6 +6,7 @@ use blockstone_base::units::Bytes;
 use blockstone_pushdown::cells::CELLS_MAX;
 use clap::{Args, ValueHint};
 
+use crate::purpose::Purpose;
 use crate::verbs::offload::generate::CardsArgs;
 
 /// Arguments of `offload run`.
@@ -19,6 +20,7 @@ Examples:
 pub struct RunArgs {
     /// The directory for the files of the servers, which are removed in the end
     #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    #[arg(add = Purpose::Scratch)]
     pub dir: PathBuf,
     #[command(flatten)]
     pub cards: CardsArgs,
@@ -35,5 +37,6 @@ pub struct RunArgs {
     pub repeat: u32,
     /// Directory of the PostgreSQL programs [default: the highest version in the usual places]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(add = Purpose::Program)]
     pub pg_bin: Option<PathBuf>,
 }
