@@ -7,10 +7,10 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use blockstone_base::units::Bytes;
+use blockstone_sys as sys;
 use blockstone_sys::file::FileError;
 use blockstone_sys::held::HeldDir;
 use blockstone_sys::survey::{self, SurveyError};
-use blockstone_sys as sys;
 
 use crate::contents::{self, Contents};
 
