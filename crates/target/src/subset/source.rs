@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use blockstone_subset::{CatalogueError, Plan, Source, Transform};
+use blockstone_sys::held::HeldDir;
 
 use super::manifest::{DataFile, KeyEntry, LargeObjects, Sequence};
 use crate::sql::error::SqlError;
@@ -55,6 +56,10 @@ pub trait SubsetSource: Source<Error = SqlError> {
     /// Rows of `table` are asked whether they match this condition.
     fn set_condition(&mut self, table: usize, condition: &str);
 
+    /// Fails when rows of a table cannot be told apart, or keys cannot be compared, without code
+    /// that users of the server made. To be asked before anything is read of the tables.
+    fn prove(&self) -> Result<(), SqlError>;
+
     /// What the reader of a report should know of this source.
     fn notes(&self) -> Vec<String>;
 
@@ -62,7 +67,7 @@ pub trait SubsetSource: Source<Error = SqlError> {
     fn check_dump(&mut self) -> Result<(), SqlError>;
 
     /// Writes the schema into `dir`.
-    fn dump_schema(&mut self, dir: &Path) -> Result<(), SqlError>;
+    fn dump_schema(&mut self, dir: &HeldDir) -> Result<(), SqlError>;
 
     /// Where the sequences stand.
     fn sequences(&mut self) -> Result<Vec<Sequence>, SqlError>;
@@ -75,7 +80,7 @@ pub trait SubsetSource: Source<Error = SqlError> {
     fn export(
         &mut self,
         plan: &Plan,
-        dir: &Path,
+        dir: &HeldDir,
         readers: usize,
         transform: Option<&dyn Transform>,
     ) -> Result<Exported, SqlError>;
@@ -91,6 +96,8 @@ pub struct Loaded {
     pub rows: Vec<u64>,
     /// Seconds of each step.
     pub steps: Vec<(Step, f64)>,
+    /// What the reader of a report should know of the load.
+    pub notes: Vec<String>,
 }
 
 /// What counting found of one key.
