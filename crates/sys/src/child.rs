@@ -1,11 +1,37 @@
-//! Servers that this program starts, as another user if it is root, and that end with it.
+//! Programs that this one starts: which, with what, as whom, and how they end.
+//!
+//! A program is named by an absolute path or looked for in the directories that the system's own
+//! programs are in, never in `PATH` and never in the working directory. It gets an environment of a
+//! few variables, no input, a working directory that is held by its descriptor, and it ends with the
+//! thread that started it. There is no way to a shell. Only [`Program::typed`], for a command line
+//! that is measured, finds the program and passes the environment as a shell would.
 
-use std::io;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Child as Started, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
+use blockstone_base::units::Bytes;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{fcntl_getfl, fcntl_setfl};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
 pub use rustix::process::Signal;
+use rustix::process::{Pid, PidfdFlags, pidfd_open, pidfd_send_signal};
+
+use crate::process::{self, Ended};
+
+/// Where programs of the system are, in the order in which they are looked for.
+const DIRECTORIES: [&str; 6] =
+    ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+/// What a program is told of the environment of this process.
+const KEPT: [&str; 2] = ["HOME", "TZ"];
+/// How long the end of a child, or of the user's patience, may go unnoticed.
+const LOOK: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
@@ -29,6 +55,333 @@ pub fn user(root: &Path, names: &[&str]) -> Option<User> {
 
 pub fn is_superuser() -> bool {
     rustix::process::geteuid().is_root()
+}
+
+/// A program that is about to be started.
+#[derive(Debug)]
+pub struct Program {
+    command: Command,
+    user: Option<User>,
+    end: Signal,
+    dir: Option<OwnedFd>,
+    passed: Vec<OwnedFd>,
+}
+
+impl Program {
+    /// The program of this name among those of the system. Fails with `NotFound`, or when it can be
+    /// replaced by others than root and this user.
+    pub fn find(name: &str) -> io::Result<Self> {
+        let missing =
+            || io::Error::new(io::ErrorKind::NotFound, format!("{name} is not installed"));
+        let path = DIRECTORIES.iter().map(|dir| Path::new(dir).join(name));
+        let path = path.into_iter().find(|path| is_executable(path)).ok_or_else(missing)?;
+        let found = std::fs::metadata(&path)?;
+        if !crate::path::is_trusted(found.uid()) || found.mode() & 0o002 != 0 {
+            let why = format!("other users may replace {}", path.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        }
+        Self::at(&path)
+    }
+
+    /// The program at an absolute path. Fails with `InvalidInput` for another.
+    pub fn at(path: &Path) -> io::Result<Self> {
+        if !path.is_absolute() {
+            let why = format!("{} is not an absolute path", path.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        let mut program = Self::of(Command::new(path));
+        program.command.env_clear().env("PATH", DIRECTORIES.join(":")).env("LC_ALL", "C");
+        for name in KEPT {
+            if let Some(value) = std::env::var_os(name) {
+                program.command.env(name, value);
+            }
+        }
+        Ok(program)
+    }
+
+    /// The program that a user typed on the command line to have it measured: looked for as a shell
+    /// would, with the whole environment.
+    pub fn typed(name: &OsStr) -> Self {
+        Self::of(Command::new(name))
+    }
+
+    fn of(mut command: Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Self { command, user: None, end: Signal::KILL, dir: None, passed: Vec::new() }
+    }
+
+    pub fn name(&self) -> &OsStr {
+        self.command.get_program()
+    }
+
+    pub fn arg(&mut self, argument: impl AsRef<OsStr>) -> &mut Self {
+        self.command.arg(argument);
+        self
+    }
+
+    pub fn args<S: AsRef<OsStr>>(&mut self, all: impl IntoIterator<Item = S>) -> &mut Self {
+        self.command.args(all);
+        self
+    }
+
+    pub fn env(&mut self, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> &mut Self {
+        self.command.env(key, value);
+        self
+    }
+
+    /// Its working directory, whatever has the name of that meanwhile. Fails when this process has
+    /// too many descriptors.
+    pub fn dir(&mut self, dir: impl AsFd) -> io::Result<&mut Self> {
+        self.dir = Some(dir.as_fd().try_clone_to_owned()?);
+        Ok(self)
+    }
+
+    /// Leaves an open file to it, and says under which path it can open the file again.
+    pub fn pass(&mut self, file: impl AsFd) -> io::Result<PathBuf> {
+        let file = file.as_fd().try_clone_to_owned()?;
+        let path = crate::path::of_descriptor(&file);
+        self.passed.push(file);
+        Ok(path)
+    }
+
+    /// Runs it as this user, without supplementary groups. Only the superuser can.
+    pub fn user(&mut self, user: Option<&User>) -> &mut Self {
+        self.user = user.cloned();
+        self
+    }
+
+    /// What it gets when the thread that starts it ends, however that comes about.
+    pub fn end(&mut self, signal: Signal) -> &mut Self {
+        self.end = signal;
+        self
+    }
+
+    /// Puts it at the head of a process group of its own, for [`Child::signal_group`].
+    pub fn group(&mut self) -> &mut Self {
+        self.command.process_group(0);
+        self
+    }
+
+    pub fn stdin(&mut self, file: impl Into<Stdio>) -> &mut Self {
+        self.command.stdin(file);
+        self
+    }
+
+    pub fn stdout(&mut self, file: impl Into<Stdio>) -> &mut Self {
+        self.command.stdout(file);
+        self
+    }
+
+    pub fn stderr(&mut self, file: impl Into<Stdio>) -> &mut Self {
+        self.command.stderr(file);
+        self
+    }
+
+    /// Starts it. Fails when it does not exist, or when there is no process to have.
+    pub fn spawn(mut self) -> io::Result<Child> {
+        if let Some(user) = &self.user {
+            // As the superuser, the standard library drops supplementary groups as well.
+            self.command.uid(user.uid).gid(user.gid);
+        }
+        let (dir, passed) = (self.dir.take(), std::mem::take(&mut self.passed));
+        let (end, parent) = (self.end, rustix::process::getpid());
+        let prepare = move || {
+            if let Some(dir) = &dir {
+                rustix::process::fchdir(dir)?;
+            }
+            for file in &passed {
+                fcntl_setfd(file, FdFlags::empty())?;
+            }
+            rustix::process::set_parent_process_death_signal(Some(end))?;
+            // The parent may have ended before that call.
+            if rustix::process::getppid() == Some(parent) {
+                Ok(())
+            } else {
+                Err(io::ErrorKind::Other.into())
+            }
+        };
+        // SAFETY: between fork and exec only async-signal-safe calls are made: system calls, and
+        // no allocation, for an `ErrorKind` becomes an error without one.
+        unsafe { self.command.pre_exec(prepare) };
+        let child = self.command.spawn()?;
+        let id = Pid::from_child(&child);
+        // It is not waited for yet: the number cannot have passed to another process.
+        let handle = pidfd_open(id, PidfdFlags::empty()).ok();
+        Ok(Child { child: Some(child), id, handle })
+    }
+
+    /// Runs it to its end, and returns what it wrote. It is killed when it takes longer than
+    /// `time` (`TimedOut`), writes more than `bytes` to one of its outputs (`FileTooLarge`), or
+    /// when `go_on`, which is asked every 20 ms, says no (`Interrupted`).
+    pub fn output(
+        mut self,
+        time: Duration,
+        bytes: Bytes,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> io::Result<Output> {
+        self.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let until = Instant::now() + time;
+        let mut child = self.spawn()?;
+        let mut pipes = [
+            Pipe::of(child.take_stdout().map(OwnedFd::from), bytes)?,
+            Pipe::of(child.take_stderr().map(OwnedFd::from), bytes)?,
+        ];
+        // What it leaves behind may hold the pipes after its end: they are not waited for then.
+        while !child.has_ended()? {
+            if Instant::now() >= until {
+                let why = format!("it takes longer than {} s", time.as_secs());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+            }
+            if !go_on() {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            wait_for(&child, &pipes)?;
+            for pipe in &mut pipes {
+                pipe.drain()?;
+            }
+        }
+        for pipe in &mut pipes {
+            pipe.drain()?;
+        }
+        let ended = child.wait()?;
+        let [stdout, stderr] = pipes.map(|pipe| pipe.read);
+        Ok(Output { ended, stdout, stderr })
+    }
+}
+
+/// What a program wrote until its end.
+#[derive(Debug)]
+pub struct Output {
+    pub ended: Ended,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+}
+
+impl Output {
+    pub fn status(&self) -> ExitStatus {
+        self.ended.status
+    }
+}
+
+/// Returns when there is something to read, when the child has ended, or after a moment.
+fn wait_for(child: &Child, pipes: &[Pipe]) -> io::Result<()> {
+    let mut on: Vec<PollFd> = pipes
+        .iter()
+        .filter_map(|pipe| pipe.file.as_ref())
+        .map(|file| PollFd::new(file, PollFlags::IN))
+        .collect();
+    if let Some(handle) = &child.handle {
+        on.push(PollFd::new(handle, PollFlags::IN));
+    }
+    let at_most = Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
+    match poll(&mut on, Some(&at_most)) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// One output of a child.
+struct Pipe {
+    /// None when it has ended.
+    file: Option<File>,
+    read: Vec<u8>,
+    at_most: Bytes,
+}
+
+impl Pipe {
+    fn of(pipe: Option<OwnedFd>, at_most: Bytes) -> io::Result<Self> {
+        if let Some(pipe) = &pipe {
+            fcntl_setfl(pipe, fcntl_getfl(pipe)? | rustix::fs::OFlags::NONBLOCK)?;
+        }
+        Ok(Self { file: pipe.map(File::from), read: Vec::new(), at_most })
+    }
+
+    /// Reads what is there.
+    fn drain(&mut self) -> io::Result<()> {
+        let mut buffer = [0; 16 << 10];
+        while let Some(file) = &mut self.file {
+            match file.read(&mut buffer) {
+                Ok(0) => self.file = None,
+                Ok(read) => self.read.extend_from_slice(&buffer[..read]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+            if self.read.len() as u64 > self.at_most.get() {
+                let why = format!("it writes more than {}", self.at_most);
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A program that was started. It is killed and waited for when this is dropped.
+#[derive(Debug)]
+pub struct Child {
+    /// None when it was waited for.
+    child: Option<Started>,
+    id: Pid,
+    /// None before Linux 5.3.
+    handle: Option<OwnedFd>,
+}
+
+impl Child {
+    pub fn id(&self) -> u32 {
+        self.id.as_raw_nonzero().get() as u32
+    }
+
+    /// Whether it has ended. What the kernel charged to it can still be read.
+    pub fn has_ended(&self) -> io::Result<bool> {
+        self.child.as_ref().map_or(Ok(true), process::has_ended)
+    }
+
+    /// Sends a signal; that it has ended already is no error.
+    pub fn signal(&self, signal: Signal) -> io::Result<()> {
+        let sent = match (&self.handle, &self.child) {
+            (Some(handle), _) => pidfd_send_signal(handle, signal),
+            (None, Some(_)) => rustix::process::kill_process(self.id, signal),
+            (None, None) => Ok(()),
+        };
+        match sent {
+            Ok(()) | Err(Errno::SRCH) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Sends a signal to every process of the group that it leads.
+    pub fn signal_group(&self, signal: Signal) -> io::Result<()> {
+        self.child.as_ref().map_or(Ok(()), |child| process::signal_group(child, signal))
+    }
+
+    /// Waits until it has ended.
+    pub fn wait(mut self) -> io::Result<Ended> {
+        match self.child.take() {
+            Some(child) => process::wait(child),
+            None => Err(Errno::CHILD.into()),
+        }
+    }
+
+    pub fn take_stdout(&mut self) -> Option<ChildStdout> {
+        self.child.as_mut()?.stdout.take()
+    }
+
+    pub fn take_stderr(&mut self) -> Option<ChildStderr> {
+        self.child.as_mut()?.stderr.take()
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn is_executable(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
 }
 
 /// Makes the program that `command` will start run as `user`, and get `signal` when the thread
@@ -55,9 +408,9 @@ pub fn confine(command: &mut Command, user: Option<&User>, signal: Signal) {
 
 /// Sends `signal` to process `pid`; one that has ended already is no error.
 pub fn signal(pid: u32, signal: Signal) -> io::Result<()> {
-    let Some(pid) = rustix::process::Pid::from_raw(pid as i32) else { return Ok(()) };
+    let Some(pid) = Pid::from_raw(pid as i32) else { return Ok(()) };
     match rustix::process::kill_process(pid, signal) {
-        Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+        Ok(()) | Err(Errno::SRCH) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }
@@ -86,5 +439,83 @@ mod tests {
         });
         let mut child = child.join().unwrap();
         assert!(!child.wait().unwrap().success());
+    }
+
+    fn said(program: Program) -> String {
+        let output = program.output(Duration::from_secs(10), Bytes(1 << 16), &mut || true);
+        String::from_utf8(output.unwrap().stdout).unwrap()
+    }
+
+    #[test]
+    fn a_program_of_the_system_gets_few_variables_and_a_directory_that_is_held() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("dir");
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::write(dir.join("name"), "").unwrap();
+        let held = crate::held::HeldDir::hold(&dir).unwrap();
+        std::fs::rename(&dir, root.path().join("moved")).unwrap();
+        std::fs::create_dir(&dir).unwrap();
+        let mut ls = Program::find("ls").unwrap();
+        ls.dir(&held).unwrap();
+        assert_eq!(said(ls), "name\n");
+
+        let mut env = Program::find("env").unwrap();
+        env.env("PGPASSWORD", "secret");
+        let text = said(env);
+        let mut names: Vec<&str> = text.lines().filter_map(|it| it.split('=').next()).collect();
+        names.retain(|name| !KEPT.contains(name));
+        names.sort_unstable();
+        assert_eq!(names, ["LC_ALL", "PATH", "PGPASSWORD"]);
+    }
+
+    #[test]
+    fn a_file_is_passed_under_a_path() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join("a"), "passed").unwrap();
+        let mut cat = Program::find("cat").unwrap();
+        let file = File::open(root.path().join("a")).unwrap();
+        std::fs::remove_file(root.path().join("a")).unwrap();
+        let path = cat.pass(&file).unwrap();
+        cat.arg(path);
+        assert_eq!(said(cat), "passed");
+    }
+
+    #[test]
+    fn a_program_is_not_taken_from_the_working_directory_or_the_path() {
+        let kind = |name| Program::find(name).unwrap_err().kind();
+        assert_eq!(kind("no-such-program"), io::ErrorKind::NotFound);
+        let kind = |path| Program::at(Path::new(path)).unwrap_err().kind();
+        assert_eq!(kind("ls"), io::ErrorKind::InvalidInput);
+        assert_eq!(kind("./ls"), io::ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn what_takes_too_long_or_writes_too_much_is_ended() {
+        let output = |name: &str, argument, time, bytes, go_on| {
+            let mut program = Program::find(name).unwrap();
+            program.arg(argument);
+            program.output(time, Bytes(bytes), &mut || go_on).unwrap_err().kind()
+        };
+        let long = Duration::from_secs(60);
+        let short = Duration::from_millis(50);
+        assert_eq!(output("sleep", "60", short, 10, true), io::ErrorKind::TimedOut);
+        assert_eq!(output("sleep", "60", long, 10, false), io::ErrorKind::Interrupted);
+        assert_eq!(output("yes", "x", long, 1 << 16, true), io::ErrorKind::FileTooLarge);
+    }
+
+    #[test]
+    fn a_child_is_signalled_by_its_handle_and_ends_with_its_value() {
+        let mut sleep = Program::find("sleep").unwrap();
+        sleep.arg("60");
+        let child = sleep.spawn().unwrap();
+        assert!(!child.has_ended().unwrap());
+        child.signal(Signal::TERM).unwrap();
+        assert!(!child.wait().unwrap().status.success());
+        let mut sleep = Program::find("sleep").unwrap();
+        sleep.arg("60");
+        let child = sleep.spawn().unwrap();
+        let id = child.id();
+        drop(child);
+        assert!(!Path::new(&format!("/proc/{id}")).exists());
     }
 }

@@ -78,6 +78,19 @@ impl HeldDir {
         Ok(Self { dir: openat(CWD, path, DIRECTORY, Mode::empty())?, path: path.to_owned() })
     }
 
+    /// A directory that was opened otherwise; `path` is for messages.
+    pub fn of(dir: OwnedFd, path: &Path) -> Self {
+        Self { dir, path: path.to_owned() }
+    }
+
+    /// The directory that holds the last name of `path`, whoever owns it, and that name. Fails with
+    /// [`crate::path::ForeignLink`] where a link of another user leads to it.
+    pub fn hold_parent(path: &Path) -> io::Result<(Self, PathBuf)> {
+        let (dir, name) = crate::path::parent(path)?;
+        let above = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+        Ok((Self::of(dir, above.unwrap_or(Path::new("."))), name.into()))
+    }
+
     /// The directory `path` below this one, on any file system, reached without links.
     pub fn within(&self, path: &Path) -> io::Result<Self> {
         let mut dir = self.dir.try_clone()?;
@@ -208,7 +221,12 @@ impl HeldDir {
     }
 
     pub fn is_empty(&self) -> io::Result<bool> {
-        Ok(names_in(self.dir.as_fd())?.is_empty())
+        Ok(self.names()?.is_empty())
+    }
+
+    /// The names in it, in the order of the file system.
+    pub fn names(&self) -> io::Result<Vec<OsString>> {
+        names_in(self.dir.as_fd())
     }
 
     /// The directory itself, to be locked.
