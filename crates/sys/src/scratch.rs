@@ -233,6 +233,11 @@ impl ScratchDir {
         self.entry.unlink(self.identity, AtFlags::REMOVEDIR)
     }
 
+    /// Makes it a directory like any other: no later run removes it.
+    pub fn keep(self) -> io::Result<()> {
+        Ok(unlinkat(&self.dir, RECORD, AtFlags::empty())?)
+    }
+
     /// Ends what is left of its server and removes it.
     pub fn clear_away(&self) -> io::Result<()> {
         let patience = Instant::now() + ENDING;

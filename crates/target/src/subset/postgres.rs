@@ -8,6 +8,7 @@ mod expected;
 mod export;
 mod large;
 mod load;
+mod rights;
 mod rows;
 mod script;
 mod trust;
@@ -27,7 +28,7 @@ use crate::postgres::views::value;
 use crate::sql::error::{During, SqlError};
 use crate::sql::host::ServerAddress;
 use crate::subset::manifest::Sequence;
-use crate::subset::source::{Expected, Exported, SubsetSource, Tell};
+use crate::subset::source::{Expected, Exported, SubsetSource, Tell, no_thread};
 use catalogue::Known;
 use trust::Relations;
 pub use load::{load, write_script};
@@ -261,14 +262,6 @@ impl SubsetSource for PostgresSource<'_> {
         transform: Option<&dyn Transform>,
     ) -> Result<Exported, SqlError> {
         Self::export(self, plan, dir, readers, transform)
-    }
-}
-
-fn no_thread(error: std::io::Error) -> SqlError {
-    SqlError::Program {
-        what: "start a thread for a connection".to_owned(),
-        why: error.to_string(),
-        hint: "raise the limit of processes, or read with --readers 1".to_owned(),
     }
 }
 

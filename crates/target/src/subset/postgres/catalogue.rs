@@ -12,7 +12,8 @@ use crate::sql::error::{During, SqlError};
 
 const TABLES: &str = include_str!("../../../sql/subset/postgres/tables.sql");
 const PARTS: &str = include_str!("../../../sql/subset/postgres/parts.sql");
-const COLUMNS: &str = include_str!("../../../sql/subset/postgres/columns.sql");
+/// With their types, of tables by their numbers.
+pub const COLUMNS: &str = include_str!("../../../sql/subset/postgres/columns.sql");
 const UNIQUE: &str = include_str!("../../../sql/subset/postgres/unique.sql");
 const KEYS: &str = include_str!("../../../sql/subset/postgres/keys.sql");
 /// Of a table, as a locator has room for.

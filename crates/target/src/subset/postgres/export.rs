@@ -15,13 +15,13 @@ use parking_lot::Mutex;
 use postgres::Client;
 
 use super::rows::{self, PART_BITS, ctid, io_error, wins};
-use super::{BEGIN, PostgresSource, SETTINGS, no_thread, qualified, quoted, trust};
+use super::{BEGIN, PostgresSource, SETTINGS, qualified, quoted, trust};
 use crate::postgres::address::Address;
 use crate::postgres::views::value;
 use crate::sql::error::{During, SqlError};
 use crate::sql::host::ServerAddress;
-use crate::subset::manifest::{DATA, DataFile, Sequence};
-use crate::subset::source::{Exported, file_error};
+use crate::subset::manifest::{DataFile, Sequence};
+use crate::subset::source::{Exported, file_error, make_data, no_thread};
 
 const SEQUENCES: &str = include_str!("../../../sql/subset/postgres/sequences.sql");
 /// Rows that are asked for at once.
@@ -245,12 +245,6 @@ impl PostgresSource<'_> {
         }
         Ok(all)
     }
-}
-
-/// The new directory of data in `dir`.
-pub fn make_data(dir: &HeldDir) -> Result<HeldDir, SqlError> {
-    let made = dir.make_dir(Path::new(DATA)).and_then(|()| dir.within(Path::new(DATA)));
-    made.map_err(|error| file_error(&dir.path().join(DATA), error))
 }
 
 impl PostgresSource<'_> {

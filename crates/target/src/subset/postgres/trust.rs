@@ -56,7 +56,7 @@ impl Relations {
         let (mut all, mut others) = (Vec::new(), false);
         for row in link.query(RELATIONS, &[]).during("list the tables")? {
             let (schema, name): (String, String) = (value(&row, 0)?, value(&row, 1)?);
-            let is_trusted = value(&row, 3)?;
+            let is_trusted: bool = value(&row, 3)?;
             others |= !is_trusted || !value::<bool>(&row, 4)?;
             let (is_partition, may_read) = (value(&row, 2)?, value(&row, 5)?);
             all.push(Relation { name: qualified(&schema, &name), is_partition, is_trusted, may_read });
