@@ -13,14 +13,14 @@ use anyhow::{Result, bail};
 use blockstone_base::units::{Bytes, thousands};
 use blockstone_report::render::json::schema::Document;
 use blockstone_subset::{Catalogue, Chosen, Plan, Sampled, Settings, Transform};
+use blockstone_sys::held::HeldDir;
+use blockstone_sys::{input, path};
 use blockstone_target::subset::engine::Engine;
 use blockstone_target::subset::manifest::{self, KeyEntry, Manifest, TableEntry};
 use blockstone_target::subset::mariadb::MariadbSource;
 use blockstone_target::subset::postgres::PostgresSource;
 use blockstone_target::subset::source::{Expected, Loaded, SubsetSource};
 use blockstone_target::subset::{self as server};
-use blockstone_sys::held::HeldDir;
-use blockstone_sys::{input, path};
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;

@@ -2,6 +2,7 @@
 //! a role, or whoever names a file or wrote a recording.
 
 mod databases;
+mod hostile_schema;
 mod orphans;
 mod passwords;
 mod servers;

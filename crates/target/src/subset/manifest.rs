@@ -201,7 +201,8 @@ impl Manifest {
         };
         let text = open_file(dir, Path::new(FILE));
         let text = text.and_then(|file| read_whole(file, Bytes(BYTES_MAX)));
-        let read = Self::parse(&text.map_err(|error| refuse(error.to_string()))?).map_err(refuse)?;
+        let read =
+            Self::parse(&text.map_err(|error| refuse(error.to_string()))?).map_err(refuse)?;
         let large = read.large_objects.iter().map(|objects| &objects.file);
         for file in read.files.iter().map(|file| &file.file).chain(large) {
             if let Err(error) = open_file(dir, &Path::new(DATA).join(file)) {

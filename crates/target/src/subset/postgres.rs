@@ -30,8 +30,8 @@ use crate::sql::host::ServerAddress;
 use crate::subset::manifest::Sequence;
 use crate::subset::source::{Expected, Exported, SubsetSource, Tell, no_thread};
 use catalogue::Known;
-use trust::Relations;
 pub use load::{load, write_script};
+use trust::Relations;
 
 /// Values are compared by their text: it must not depend on the server's settings. The planner
 /// evaluates no expressions of CHECK constraints.

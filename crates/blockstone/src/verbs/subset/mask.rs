@@ -8,7 +8,6 @@ use blockstone_base::units::Bytes;
 use blockstone_subset::mask::{self, Given, Mask, Rule};
 use blockstone_subset::{Catalogue, personal};
 use blockstone_sys::{input, secret};
-use blockstone_target::subset::source::named;
 use clap::{Args, ValueHint};
 
 /// Of a file with rules or a key.

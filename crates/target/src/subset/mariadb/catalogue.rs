@@ -121,7 +121,8 @@ fn unseen(server: &mut Server) -> Result<impl Iterator<Item = &'static str> + us
 fn hold<'n>(server: &mut Server, names: impl Iterator<Item = &'n str>) -> Result<(), SqlError> {
     let mut refused = Vec::new();
     for name in names {
-        let used = server.link.query_drop(format!("SELECT * FROM {}{IN_ORDER} LIMIT 0", quoted(name)));
+        let used =
+            server.link.query_drop(format!("SELECT * FROM {}{IN_ORDER} LIMIT 0", quoted(name)));
         match used {
             Err(mysql::Error::MySqlError(said))
                 if DENIED.contains(&said.code) || said.code == 1143 =>

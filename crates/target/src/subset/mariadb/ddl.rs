@@ -252,9 +252,9 @@ pub fn trigger(text: &str) -> Option<(String, Option<Account>)> {
         return None;
     }
     let _ = reader.has("IF") && reader.has("NOT") && reader.has("EXISTS");
-    let name = reader.any_name().unwrap_or_else(|| {
-        reader.0.split_whitespace().next().unwrap_or_default().to_owned()
-    });
+    let name = reader
+        .any_name()
+        .unwrap_or_else(|| reader.0.split_whitespace().next().unwrap_or_default().to_owned());
     Some((name, definer))
 }
 

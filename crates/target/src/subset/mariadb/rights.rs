@@ -57,8 +57,8 @@ impl Rights {
     pub fn notes(&self, server: &mut Server) -> Result<Vec<String>, SqlError> {
         let invokers: Vec<String> =
             answer::rows(&mut server.link, INVOKERS).during("list the routines")?;
-        let grants: Vec<String> =
-            answer::rows(&mut server.link, "SHOW GRANTS").during("query the rights of this user")?;
+        let grants: Vec<String> = answer::rows(&mut server.link, "SHOW GRANTS")
+            .during("query the rights of this user")?;
         let is_mighty = grants.iter().any(|grant| {
             let (privileges, rest) = grant.split_once(" ON ").unwrap_or_default();
             rest.starts_with("*.* ") && MIGHTY.iter().any(|word| privileges.contains(word))

@@ -24,7 +24,8 @@ const PLANNED: &str = include_str!("../../../sql/subset/postgres/planned.sql");
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
 const TABLES_ONLY: &str = "SELECT set_config(name, 'view,foreign-table', false) FROM pg_settings \
     WHERE name = 'restrict_nonsystem_relation_kind'";
-const ROLE: &str = "SELECT rolsuper, pg_is_in_recovery() FROM pg_roles WHERE rolname = current_user";
+const ROLE: &str =
+    "SELECT rolsuper, pg_is_in_recovery() FROM pg_roles WHERE rolname = current_user";
 const LOCK: &str = "lock the tables against changes of their columns";
 /// Names in a statement.
 const BATCH: usize = 500;
@@ -59,7 +60,12 @@ impl Relations {
             let is_trusted: bool = value(&row, 3)?;
             others |= !is_trusted || !value::<bool>(&row, 4)?;
             let (is_partition, may_read) = (value(&row, 2)?, value(&row, 5)?);
-            all.push(Relation { name: qualified(&schema, &name), is_partition, is_trusted, may_read });
+            all.push(Relation {
+                name: qualified(&schema, &name),
+                is_partition,
+                is_trusted,
+                may_read,
+            });
         }
         let row = link.query_one(ROLE, &[]).during("query the rights of this user")?;
         let is_strict = others && value::<bool>(&row, 0)?;
