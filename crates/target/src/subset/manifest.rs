@@ -121,8 +121,8 @@ pub struct LargeObjects {
 
 const WRONG: &str = "name a directory that `blockstone subset --from … DIR` wrote";
 
-/// Opens a file of the directory, whatever wrote that: through no link, and not where it is a second
-/// name of another user's file.
+/// Opens a file of the directory, whoever wrote that: through no link, and not where it is a
+/// second name of another user's file.
 pub fn open_file(dir: &HeldDir, path: &Path) -> io::Result<File> {
     let file = dir.read(path)?;
     let (found, above) = (file.metadata()?, dir.file()?.metadata()?);

@@ -120,7 +120,7 @@ fn no_code_of_a_role_runs_as_the_superuser_who_connects() {
     done(&run(hostile.place.command("watch").args(["--once", "--for", "1s", "--db", &address])));
     hostile.has_not_risen("watch");
     let mut noise = hostile.place.command("noise");
-    noise.args(["--sync", "--area", "2M", "--for", "2s", "--phase", "1s", "--db", &address]);
+    noise.args(["--sync", "--area", "2M", "--for", "4s", "--phase", "2s", "--db", &address]);
     let ran = run(noise.arg(hostile.place.data()));
     assert!(!ran.stderr.contains("unexpected argument"), "{ran:#?}");
     hostile.has_not_risen("noise");
@@ -404,7 +404,8 @@ const OF_EVIL: &str = "
     CREATE TABLE child (a int REFERENCES parent (id), b text)//
     INSERT INTO child SELECT seq, 'x' FROM seq_1_to_50//
     CREATE VIEW looks AS SELECT *, rise('view') AS r FROM parent//
-    CREATE ALGORITHM = TEMPTABLE VIEW counted AS SELECT count(*) AS n FROM child WHERE rise('v') = 1//
+    CREATE ALGORITHM = TEMPTABLE VIEW counted AS
+        SELECT count(*) AS n FROM child WHERE rise('view') = 1//
     CREATE TRIGGER fires BEFORE INSERT ON child FOR EACH ROW SET NEW.b = rise('trigger')//";
 
 #[test]

@@ -397,13 +397,13 @@ fn orphans_text(manifest: &Manifest, key: &KeyEntry) -> String {
 /// it was not told `--binary-mode`, under which it knows none. An old one ends with an error.
 const SANDBOX: &str = "/*!999999\\- enable the sandbox mode */";
 
-/// The same load as a script for the client, to be run in the directory. A server could have ended a
-/// literal early, for a command of the client to follow it.
+/// The same load as a script for the client, to be run in the directory. A server could have
+/// ended a literal early, for a command of the client to follow it.
 pub fn write_script(dir: &HeldDir, manifest: &Manifest) -> Result<(), SqlError> {
     let [before, after, code] = [BEFORE, AFTER, CODE].map(|file| read_schema(dir, file, Ok));
     let mut text = format!(
-        "{SANDBOX}\n-- mariadb --binary-mode --local-infile=1 DATABASE < {SCRIPT}, here, into an empty \
-         database\n\
+        "{SANDBOX}\n-- mariadb --binary-mode --local-infile=1 DATABASE < {SCRIPT}, here, into an \
+         empty database\n\
          SET NAMES utf8mb4;\nSET SESSION time_zone = '+00:00';\n{SETTINGS};\n{}",
         before?
     );

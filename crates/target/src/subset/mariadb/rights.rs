@@ -17,9 +17,9 @@ const INVOKERS: &str = "SELECT ROUTINE_NAME FROM information_schema.ROUTINES
     SELECT TABLE_NAME FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE() ORDER BY 1";
 /// Of whole servers, with which statements of others may do anything.
 const MIGHTY: [&str; 5] = ["ALL PRIVILEGES", "SUPER", "FILE", "CREATE USER", "SET USER"];
-const ADMINISTRATOR: &str = "Warning: the user who loaded it has privileges on the whole server, and \
-    ran statements of the source with them. All privileges on the two databases of a load are \
-    enough.";
+const ADMINISTRATOR: &str = "Warning: the user who loaded it has privileges on the whole server, \
+    and ran statements of the source with them. All privileges on the two databases of a load \
+    are enough.";
 
 #[derive(Default)]
 pub struct Rights {

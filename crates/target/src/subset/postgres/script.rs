@@ -116,9 +116,8 @@ mod tests {
     #[test]
     fn only_lines_outside_of_literals_and_bodies_are_left_out() {
         let head = "--\n-- PostgreSQL database dump\n--\n\n";
-        let text = format!(
-            "{head}\\restrict x\n{NEW_SETTING}\n{BODY}SELECT $1, 1;\n{NEW_SETTING}\n\\unrestrict x\n"
-        );
+        let begin = format!("{head}\\restrict x\n{NEW_SETTING}\n");
+        let text = format!("{begin}{BODY}SELECT $1, 1;\n{NEW_SETTING}\n\\unrestrict x\n");
         assert_eq!(for_server(&text), format!("{head}{BODY}SELECT $1, 1;\n"));
     }
 

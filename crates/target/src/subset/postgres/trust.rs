@@ -46,19 +46,21 @@ struct Relation {
 /// What is locked.
 pub struct Relations {
     all: Vec<Relation>,
-    /// Against new indexes and new names of schemas as well.
+    /// Against new indexes as well, where others own them: this user is a superuser.
     is_strict: bool,
+    /// Whether others could give another name to a schema.
+    are_schemas_theirs: bool,
     server: String,
 }
 
 impl Relations {
     /// Those that are there, which nothing is read of yet.
     pub fn list(link: &mut Client, server: &str) -> Result<Self, SqlError> {
-        let (mut all, mut others) = (Vec::new(), false);
+        let (mut all, mut are_schemas_theirs) = (Vec::new(), false);
         for row in link.query(RELATIONS, &[]).during("list the tables")? {
             let (schema, name): (String, String) = (value(&row, 0)?, value(&row, 1)?);
             let is_trusted: bool = value(&row, 3)?;
-            others |= !is_trusted || !value::<bool>(&row, 4)?;
+            are_schemas_theirs |= !value::<bool>(&row, 4)?;
             let (is_partition, may_read) = (value(&row, 2)?, value(&row, 5)?);
             all.push(Relation {
                 name: qualified(&schema, &name),
@@ -68,8 +70,9 @@ impl Relations {
             });
         }
         let row = link.query_one(ROLE, &[]).during("query the rights of this user")?;
-        let is_strict = others && value::<bool>(&row, 0)?;
-        if is_strict && value::<bool>(&row, 1)? {
+        let is_strict: bool = value(&row, 0)?;
+        let are_theirs = are_schemas_theirs || all.iter().any(|it: &Relation| !it.is_trusted);
+        if is_strict && are_theirs && value::<bool>(&row, 1)? {
             return Err(SqlError::unsuitable(
                 server,
                 "this user is a superuser, tables or schemas belong to others, and a standby \
@@ -77,7 +80,7 @@ impl Relations {
                 "name a role that is no superuser and may read all tables, or the primary server",
             ));
         }
-        Ok(Self { all, is_strict, server: server.to_owned() })
+        Ok(Self { all, is_strict, are_schemas_theirs, server: server.to_owned() })
     }
 
     /// Begins a transaction in which they stay what they are. Its snapshot is taken afterwards.
@@ -85,8 +88,9 @@ impl Relations {
         link.batch_execute(BEGIN).during("begin a snapshot")?;
         if self.is_strict {
             link.batch_execute("SET LOCAL lock_timeout = '30s'").during(LOCK)?;
-            let schemas = vec!["pg_catalog.pg_namespace"];
-            lock(link, schemas, "SHARE")?;
+            if self.are_schemas_theirs {
+                lock(link, vec!["pg_catalog.pg_namespace"], "SHARE")?;
+            }
             let others = self.all.iter().filter(|relation| !relation.is_trusted);
             lock(link, names(others), "SHARE UPDATE EXCLUSIVE")?;
             link.batch_execute("SET LOCAL lock_timeout = 0").during(LOCK)?;
