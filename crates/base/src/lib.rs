@@ -17,6 +17,8 @@
 //! assert!((rate.value - 1000.0).abs() < 1e-6);
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod capability;
 pub mod clock;
 pub mod coherence;

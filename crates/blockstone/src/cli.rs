@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use blockstone_sys::output;
 use blockstone_target::without_password;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::ErrorKind;
@@ -54,7 +55,7 @@ fn asked(matches: &ArgMatches) -> Result<Asked, clap::Error> {
     if let Some(file) = &global.html
         && let Some(why) = unwritable(file)
     {
-        let hint = "hint: name a file in a directory that exists";
+        let hint = "hint: name another file, in a directory that exists";
         let text = format!("write {}: {why}\n{hint}\n", file.display());
         return Err(clap::Error::raw(ErrorKind::ValueValidation, text));
     }
@@ -62,12 +63,11 @@ fn asked(matches: &ArgMatches) -> Result<Asked, clap::Error> {
 }
 
 /// Why a page cannot be written, as far as that can be known before an hour of measuring.
-fn unwritable(file: &Path) -> Option<&'static str> {
-    if file.is_dir() {
-        return Some("it is a directory");
+fn unwritable(file: &Path) -> Option<String> {
+    if file.as_os_str() == "-" {
+        return None;
     }
-    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
-    parent.is_some_and(|parent| !parent.is_dir()).then_some("there is no such directory")
+    output::check(file).err().map(|error| error.to_string())
 }
 
 /// Prints help or version, or what is wrong.

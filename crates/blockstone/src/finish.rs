@@ -1,9 +1,7 @@
 //! How every verb ends: the answer on standard output, the page where it was asked for, the exit
 //! code.
 
-use std::fs::{File, Permissions};
-use std::io::{self, IsTerminal as _, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
@@ -11,7 +9,7 @@ use blockstone_record::Recording;
 use blockstone_record::manifest::End;
 use blockstone_report::Report;
 use blockstone_report::render::{csv, html, json, terminal};
-use tempfile::NamedTempFile;
+use blockstone_sys::output;
 
 use crate::exit::Exit;
 use crate::printer::answer;
@@ -46,7 +44,7 @@ pub fn finish(report: &Report, context: &Context) -> Result<Exit> {
     }
     // After the answer: a page that cannot be written must not cost what took hours.
     if let Some(file) = page {
-        write_named(file, &html::page(report)?)
+        output::write(file, html::page(report)?.as_bytes())
             .with_context(|| format!("write {}\nhint: {WHERE}", file.display()))?;
         context.printer.note(&format!("report: {}", file.display()));
     }
@@ -82,35 +80,6 @@ pub fn judge_recording(dir: &Path, context: &Context) -> Result<Report> {
 /// Writes the page of a report beside its recordings.
 pub fn write_page(report: &Report, dir: &Path) -> Result<()> {
     Ok(blockstone_record::write_file(dir, PAGE, html::page(report)?.as_bytes())?)
-}
-
-/// Puts `text` into the file that the user named, whole or not at all. What is no file, such as a
-/// pipe, is written to as it is.
-fn write_named(file: &Path, text: &str) -> io::Result<()> {
-    if is_special(file) {
-        return std::fs::write(file, text);
-    }
-    let mut whole = beside(file)?;
-    whole.write_all(text.as_bytes())?;
-    whole.persist(file)?;
-    Ok(())
-}
-
-/// A file of this name that is written bit by bit. It replaces another file of that name, and a
-/// symbolic link, instead of writing to what was there.
-pub fn create_named(file: &Path) -> io::Result<File> {
-    if is_special(file) { File::create(file) } else { Ok(beside(file)?.persist(file)?) }
-}
-
-/// Whether it is a terminal, a pipe or something else that nothing can replace.
-fn is_special(file: &Path) -> bool {
-    file.exists() && !file.is_file()
-}
-
-fn beside(file: &Path) -> io::Result<NamedTempFile> {
-    let mode = Permissions::from_mode(0o666);
-    let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    tempfile::Builder::new().prefix(".blockstone-").permissions(mode).tempfile_in(dir)
 }
 
 /// The report of a recording, as the verb makes it that made the recording.
@@ -155,5 +124,5 @@ fn one_table(report: &Report, name: &str, context: &Context) -> Result<String> {
         let others = names[1..].join(", ");
         context.printer.note(&format!("table {}; others for --csv=TABLE: {others}", table.name));
     }
-    Ok(csv::table(table))
+    Ok(csv::table(table, context.global.csv_texts()))
 }

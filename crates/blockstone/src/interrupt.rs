@@ -2,8 +2,8 @@
 //! at once.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::Duration;
 
@@ -13,16 +13,28 @@ use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
 /// How long a database may keep silent after the user asked for the end.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The signal that asked the run to end, if any.
+/// The handlers are installed.
 #[derive(Clone, Debug)]
-pub struct Interrupt(Arc<AtomicUsize>);
+pub struct Interrupt(());
+
+/// What all handlers of this process saw.
+static SEEN: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
+
+/// The name of the signal that asked this process to end, where a handler for it is installed.
+pub fn signal() -> Option<&'static str> {
+    match SEEN.load(Ordering::Relaxed) as i32 {
+        0 => None,
+        SIGINT => Some("SIGINT"),
+        SIGTERM => Some("SIGTERM"),
+        _ => Some("SIGHUP"),
+    }
+}
 
 impl Interrupt {
     /// Installs the handlers.
     pub fn install() -> io::Result<Self> {
-        let seen = Arc::new(AtomicUsize::new(0));
         let again = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             // As nohup(1) starts a program.
@@ -32,7 +44,7 @@ impl Interrupt {
             // Registered first, so it sees the flag only from the second signal on.
             flag::register_conditional_shutdown(signal, 130, Arc::clone(&again))?;
             flag::register(signal, Arc::clone(&again))?;
-            flag::register_usize(signal, Arc::clone(&seen), signal as usize)?;
+            flag::register_usize(signal, Arc::clone(&SEEN), signal as usize)?;
         }
         let mut asked = Signals::new([SIGINT, SIGTERM])?;
         let patience = move || {
@@ -48,17 +60,12 @@ impl Interrupt {
             const HINT: &str = "raise ulimit -v (memory) or ulimit -u (threads)";
             io::Error::other(format!("start a thread: {error}\nhint: {HINT}"))
         })?;
-        Ok(Self(seen))
+        Ok(Self(()))
     }
 
     /// The name of the signal that arrived.
     pub fn signal(&self) -> Option<&'static str> {
-        match self.0.load(Ordering::Relaxed) as i32 {
-            0 => None,
-            SIGINT => Some("SIGINT"),
-            SIGTERM => Some("SIGTERM"),
-            _ => Some("SIGHUP"),
-        }
+        signal()
     }
 }
 

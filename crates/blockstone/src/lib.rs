@@ -8,6 +8,8 @@
 //! let exit: std::process::ExitCode = blockstone_cli::main();
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod chapters;
 mod choice;
 mod cli;
@@ -21,6 +23,7 @@ mod part;
 mod password;
 mod printer;
 mod progress;
+mod purpose;
 mod recorded;
 mod recordings;
 #[cfg(test)]
@@ -30,6 +33,7 @@ mod verb;
 mod verbs;
 
 pub use cli::declarations;
+pub use purpose::Purpose;
 
 /// How recordings and their findings become reports, and the documents that reports print.
 pub mod reports {
@@ -41,6 +45,7 @@ pub mod reports {
 use std::process::ExitCode;
 
 use blockstone_sys::{heap, process};
+use exit::Exit;
 
 /// The program.
 pub fn main() -> ExitCode {
@@ -54,11 +59,13 @@ pub fn main() -> ExitCode {
     if asked.verb.reports && !asked.context.global.share {
         process::keep_private();
     }
-    match (asked.verb.run)(&asked.options, &asked.context) {
-        Ok(exit) => exit.into(),
-        Err(error) => {
-            asked.context.printer.error(&error);
-            exit::Exit::CouldNotRun.into()
-        }
-    }
+    let run = || (asked.verb.run)(&asked.options, &asked.context);
+    let ended = blockstone_target::without_panics(run).map_err(Into::into).flatten();
+    let exit = ended.unwrap_or_else(|error| {
+        asked.context.printer.error(&error);
+        Exit::CouldNotRun
+    });
+    // What fails because the user asked for the end did not fail.
+    let is_asked = exit == Exit::CouldNotRun && interrupt::signal().is_some();
+    if is_asked { Exit::Interrupted.into() } else { exit.into() }
 }

@@ -6,11 +6,14 @@ use anyhow::{Result, bail};
 use blockstone_target::{password, without_password};
 use clap::{Args, ValueHint};
 
+use crate::purpose::Purpose;
+
 #[derive(Args, Clone, Debug, Default)]
 pub struct PasswordFile {
     /// Take the password of the database from the first line of this file, which nobody else may
     /// read
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(add = Purpose::Input)]
     pub password_file: Option<PathBuf>,
 }
 

@@ -1,10 +1,15 @@
 //! Files that may be compressed: gzip, bzip2, xz, zstd.
 
 use std::cell::Cell;
-use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::rc::Rc;
+
+use blockstone_sys::input;
+use blockstone_sys::waiting::Waiting;
+
+use crate::interrupt;
 
 /// Bytes that are read at once.
 const PIECE_BYTES: usize = 1 << 20;
@@ -19,7 +24,7 @@ pub struct Unpacked {
 }
 
 struct Counted {
-    file: Box<dyn Read>,
+    file: Waiting<fn() -> bool>,
     count: Rc<Cell<u64>>,
 }
 
@@ -32,13 +37,15 @@ impl Read for Counted {
 }
 
 impl Unpacked {
-    /// `-` is standard input.
+    /// `-` is standard input. A signal that asks for the end is the end of what is read.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file: Box<dyn Read> = if path == Path::new("-") {
-            Box::new(io::stdin())
+        let go_on: fn() -> bool = || interrupt::signal().is_none();
+        let file = if path == Path::new("-") {
+            io::stdin().as_fd().try_clone_to_owned()?.into()
         } else {
-            Box::new(File::open(path)?)
+            input::open(path)?
         };
+        let file = Waiting::new(file, go_on);
         let packed = Rc::new(Cell::new(0));
         let counted = Counted { file, count: Rc::clone(&packed) };
         let mut buffered = BufReader::with_capacity(PIECE_BYTES, counted);

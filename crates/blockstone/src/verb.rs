@@ -8,11 +8,13 @@ use blockstone_judge::Findings;
 use blockstone_record::Recording;
 use blockstone_record::manifest::Manifest;
 use blockstone_report::Report;
+use blockstone_report::render::csv::Texts;
 use blockstone_report::render::json::schema::Document;
 use clap::{ArgMatches, Args, ValueHint};
 
 use crate::exit::Exit;
 use crate::printer::{Color, Printer};
+use crate::purpose::Purpose;
 
 /// Takes the figures out of a recording.
 pub type Figures = fn(Recording, &Context) -> Result<(Manifest, Findings)>;
@@ -46,9 +48,14 @@ pub struct Global {
     #[arg(long, global = true, value_name = "TABLE", num_args = 0..=1, require_equals = true,
           default_missing_value = "", conflicts_with = "json")]
     pub csv: Option<String>,
+    /// With --csv: texts as they are, for a program. Without it, a text that a spreadsheet would take
+    /// for a formula gets a `'` before it
+    #[arg(long, global = true, requires = "csv")]
+    pub csv_raw: bool,
     /// Also write the report to this file as an HTML page (`-`: on standard output, instead of
     /// text)
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(add = Purpose::Output)]
     pub html: Option<PathBuf>,
     /// Print only the result: no progress, no notes
     #[arg(long, short, global = true)]
@@ -66,6 +73,7 @@ pub struct Global {
     /// The directory in which recordings are stored
     #[arg(long, global = true, default_value = "blockstone-runs", value_name = "DIR",
           value_hint = ValueHint::DirPath)]
+    #[arg(add = Purpose::Directory)]
     pub runs_dir: PathBuf,
 }
 
@@ -73,6 +81,11 @@ impl Global {
     /// Whether all that a page has is shown, on a page or a terminal.
     pub fn shows_page(&self) -> bool {
         self.html.is_some() || self.verbose
+    }
+
+    /// How texts are written in CSV.
+    pub fn csv_texts(&self) -> Texts {
+        if self.csv_raw { Texts::Raw } else { Texts::Guarded }
     }
 
     /// The first option given that only a report can answer.

@@ -4,8 +4,8 @@
 //! drift concerns both alike.
 
 use std::fmt;
-use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use blockstone_base::column::{Cell, Reading};
@@ -17,7 +17,7 @@ use blockstone_instance::group::{DiskGroup, DiskSpec, GroupSpec, Member, Redunda
 use blockstone_instance::{Instance, InstanceError, InstanceSpec, OpenSpec};
 use blockstone_measure::{Live, Observer, Rate, Session};
 use blockstone_record::manifest::{Group, Phase, Stop};
-use blockstone_sys::usage;
+use blockstone_sys::{thread, usage};
 
 use crate::error::CalibrateError;
 
@@ -142,18 +142,29 @@ fn open(seed: u64) -> Result<Instance, InstanceError> {
 
 /// Lets as many sessions visit blocks, each in a thread of its own.
 fn take_turn(instance: &Instance, sessions: u32, seed: u64) -> Result<Turn, InstanceError> {
-    let connected = Barrier::new(sessions as usize);
-    let turns: Vec<_> = thread::scope(|scope| {
-        let connected = &connected;
-        let work = |number| move || visit(instance, connected, number, seed);
-        let threads: Vec<_> = (0..sessions).map(|number| scope.spawn(work(number))).collect();
-        let joined = threads
+    let start = OnceLock::new();
+    let (connected, heard) = channel();
+    let turns = std::thread::scope(|scope| {
+        let begin = |number: u32| {
+            let (connected, start) = (connected.clone(), &start);
+            let work = move || visit(instance, (connected, start), number, seed);
+            let name = format!("visits-{number}");
+            thread::scoped(scope, &name, work)
+                .map_err(|source| InstanceError::Thread { name, source })
+        };
+        let threads: Result<Vec<_>, _> = (0..sessions).map(begin).collect();
+        if threads.is_ok() {
+            heard.iter().take(sessions as usize).for_each(drop);
+        }
+        // Those that were started end when not all were.
+        let _ = start.set(threads.is_ok());
+        let joined = threads?
             .into_iter()
             .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        joined.collect()
+        Ok::<Vec<_>, InstanceError>(joined.collect())
     });
     let mut all = Turn::default();
-    for turn in turns {
+    for turn in turns? {
         let turn = turn?;
         all.visits += turn.visits;
         all.cpu_ns += turn.cpu_ns;
@@ -164,13 +175,16 @@ fn take_turn(instance: &Instance, sessions: u32, seed: u64) -> Result<Turn, Inst
 
 fn visit(
     instance: &Instance,
-    connected: &Barrier,
+    (connected, start): (Sender<()>, &OnceLock<bool>),
     number: u32,
     seed: u64,
 ) -> Result<Turn, InstanceError> {
     let session = instance.session(number);
-    // Also when it failed: the others wait for it.
-    connected.wait();
+    // Also when it failed: it is waited for.
+    let _ = connected.send(());
+    if !start.wait() {
+        return Ok(Turn::default());
+    }
     let mut session = session?;
     let mut rng = Rng::new(seed, u64::from(number));
     let (start, start_ns) = (Instant::now(), usage::thread_cpu_ns());

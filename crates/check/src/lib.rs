@@ -26,6 +26,8 @@
 //! }
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod coherence;
 pub mod direct;
 pub mod durability;

@@ -1,20 +1,28 @@
-//! The same copy by cp(1), interleaved with ours.
+//! The same copy by cp(1), interleaved with ours. What is removed again is made in a directory that
+//! only this user may enter, beside the target.
 
-use std::ffi::OsStr;
-use std::fs;
+use std::fs::File;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use blockstone_sys::child::{self, Signal};
-use blockstone_sys::process;
+use blockstone_measure::scratch;
+use blockstone_sys::child::Program;
+use blockstone_sys::held::{FileType, HeldDir};
+use blockstone_sys::scratch::ScratchDir;
 
 use crate::CopyError;
 use crate::cost::{cached_bytes, drop_cached, page_cache_bytes};
 
 /// In ABBA order, so that a steady drift of the machine affects both alike.
 pub const ROUNDS: [Tool; 4] = [Tool::Ours, Tool::Cp, Tool::Cp, Tool::Ours];
+/// The name of a copy in its room.
+pub const COPY: &str = "copy";
+/// How soon the end of cp is seen, and a signal while it runs.
+const LOOK: Duration = Duration::from_millis(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
@@ -34,19 +42,52 @@ pub struct Round {
     pub all_cached_bytes: [Option<u64>; 2],
 }
 
-/// Measures one copy of `sources` to `target` by `act`, which returns its CPU seconds. The files
+/// A file or directory, by its name in a directory that is held; without a name that itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Top<'a> {
+    pub dir: &'a HeldDir,
+    pub name: &'a Path,
+}
+
+impl Top<'_> {
+    /// Its regular files, opened one by one.
+    fn files(&self) -> impl Iterator<Item = io::Result<File>> {
+        self.regular().into_iter().map(|below| self.dir.read_within(&below))
+    }
+
+    /// The regular files of a file or directory, below the directory that is held.
+    fn regular(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut left = Vec::new();
+        match self.dir.look(self.name) {
+            Ok(Some(FileType::RegularFile)) => found.push(self.name.to_owned()),
+            Ok(None | Some(FileType::Directory)) => left.push(self.name.to_owned()),
+            _ if self.name.as_os_str().is_empty() => left.push(PathBuf::new()),
+            _ => {}
+        }
+        while let Some(below) = left.pop() {
+            let Ok(dir) = self.dir.within(&below) else { continue };
+            for name in dir.names().unwrap_or_default() {
+                match dir.look(Path::new(&name)) {
+                    Ok(Some(FileType::RegularFile)) => found.push(below.join(name)),
+                    Ok(Some(FileType::Directory)) => left.push(below.join(name)),
+                    _ => {}
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Measures one copy of `source` to `target` by `act`, which returns its CPU seconds. The files
 /// are dropped from the page cache first.
 pub fn round(
     tool: Tool,
-    (sources, target): (&[PathBuf], &Path),
+    (source, target): (Top<'_>, Top<'_>),
     act: impl FnOnce() -> Result<f64, CopyError>,
 ) -> Result<Round, CopyError> {
-    let files = || sources.iter().flat_map(|source| regular(source));
-    drop_cached(files().collect::<Vec<_>>().iter().map(PathBuf::as_path));
-    let cached = || {
-        let both: Vec<PathBuf> = files().chain(regular(target)).collect();
-        cached_bytes(both.iter().map(PathBuf::as_path))
-    };
+    drop_cached(source.files());
+    let cached = || cached_bytes(source.files().chain(target.files()));
     let (files_before, all_before) = (cached(), page_cache_bytes());
     let began = Instant::now();
     let cpu_seconds = act()?;
@@ -60,60 +101,85 @@ pub fn round(
     })
 }
 
-/// Runs `cp -a` and flushes each file of the target, so that it is as durable as ours (`sync -f`
-/// would also write the data of others). Returns the CPU seconds of both.
-pub fn cp(sources: &[PathBuf], target: &Path) -> Result<f64, CopyError> {
-    let mut command = Command::new("cp");
-    command.args(["--reflink=never", "--sparse=auto", "-a", "-T", "--"]);
-    command.args(sources).arg(target);
-    let ended = |source| failed("run cp to", target, source);
-    command.stdin(Stdio::null()).stdout(Stdio::null());
-    child::confine(&mut command, None, Signal::KILL);
-    let cp = process::wait(command.spawn().map_err(ended)?).map_err(ended)?;
-    if !cp.status.success() {
-        return Err(ended(io::Error::other(cp.status.to_string())));
+/// A directory for one copy, on the file system of the target.
+#[derive(Debug)]
+pub struct Room {
+    made: ScratchDir,
+    dir: HeldDir,
+}
+
+impl Room {
+    /// Makes it in the directory of the target, and removes what killed runs left there.
+    pub fn beside(target: &HeldDir) -> Result<Self, CopyError> {
+        let path = target.path();
+        let made = || {
+            scratch::remove_orphans(path, &[]);
+            let id = RandomState::new().build_hasher().finish();
+            let name = scratch::name(id, "against");
+            let made = ScratchDir::create_in(target, &name)?;
+            let dir = HeldDir::of(rustix::io::dup(&made)?, &path.join(name));
+            Ok(Self { made, dir })
+        };
+        made().map_err(|source| failed("make a directory in", path, source))
     }
-    let before = blockstone_sys::usage::process().cpu_ns();
-    for file in regular(target) {
-        fs::File::open(&file)
-            .and_then(|opened| opened.sync_all())
-            .map_err(|source| failed("make durable", &file, source))?;
+
+    pub fn dir(&self) -> &HeldDir {
+        &self.dir
     }
-    let flushes = blockstone_sys::usage::process().cpu_ns() - before;
-    Ok((cp.cpu.cpu_ns() + flushes) as f64 / 1e9)
-}
 
-/// A unique name beside `target`.
-pub fn beside(target: &Path, number: usize) -> PathBuf {
-    let name = target.file_name().unwrap_or(OsStr::new("target"));
-    let mut own = OsStr::new(".blockstone-against-").to_owned();
-    own.push(format!("{}-{number}-", std::process::id()));
-    own.push(name);
-    target.with_file_name(own)
-}
+    /// The copy in it.
+    pub fn top(&self) -> Top<'_> {
+        Top { dir: &self.dir, name: Path::new(COPY) }
+    }
 
-/// Removes what a round made.
-pub fn remove(target: &Path) -> Result<(), CopyError> {
-    let is_dir = fs::symlink_metadata(target).is_ok_and(|found| found.is_dir());
-    let removed = if is_dir { fs::remove_dir_all(target) } else { fs::remove_file(target) };
-    removed.map_err(|source| failed("remove", target, source))
-}
-
-/// The regular files of a file or directory.
-fn regular(path: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut left = vec![path.to_owned()];
-    while let Some(path) = left.pop() {
-        match fs::symlink_metadata(&path) {
-            Ok(it) if it.is_file() => found.push(path),
-            Ok(it) if it.is_dir() => {
-                let entries = fs::read_dir(&path).into_iter().flatten().flatten();
-                left.extend(entries.map(|entry| entry.path()));
+    /// Runs `cp -a` and flushes each file of the target, so that it is as durable as ours (`sync
+    /// -f` would also write the data of others). Returns the CPU seconds of both. `go_on` is asked
+    /// every millisecond, and ends it.
+    pub fn cp(&self, source: Top<'_>, go_on: &mut dyn FnMut() -> bool) -> Result<f64, CopyError> {
+        let path = self.dir.path();
+        let ended = |source| failed("run cp in", path, source);
+        let mut cp = Program::find("cp").map_err(ended)?;
+        // Neither path leads through a name that another user may replace.
+        let from = cp.pass(source.dir).map_err(ended)?;
+        let name = if source.name.as_os_str().is_empty() { Path::new(".") } else { source.name };
+        cp.args(["--reflink=never", "--sparse=auto", "-a", "-T", "--"]);
+        cp.arg(from.join(name)).arg(COPY).dir(&self.dir).map_err(ended)?;
+        cp.stderr(Stdio::inherit());
+        let cp = cp.spawn().map_err(ended)?;
+        while !cp.has_ended().map_err(ended)? {
+            if !go_on() {
+                return Err(CopyError::Interrupted);
             }
-            _ => {}
+            thread::sleep(LOOK);
         }
+        let cp = cp.wait().map_err(ended)?;
+        if !cp.status.success() {
+            return Err(ended(io::Error::other(cp.status.to_string())));
+        }
+        let before = blockstone_sys::usage::process().cpu_ns();
+        for below in self.top().regular() {
+            if !go_on() {
+                return Err(CopyError::Interrupted);
+            }
+            let synced = self.dir.read_within(&below).and_then(|file| file.sync_all());
+            synced.map_err(|source| failed("make durable", &path.join(below), source))?;
+        }
+        let flushes = blockstone_sys::usage::process().cpu_ns() - before;
+        Ok((cp.cpu.cpu_ns() + flushes) as f64 / 1e9)
     }
-    found
+
+    /// Removes it with the copy.
+    pub fn remove(self) -> Result<(), CopyError> {
+        let path = self.dir.path();
+        self.made.remove().map_err(|source| failed("remove", path, source))
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        // The next comparison beside this target removes what cannot be removed now.
+        let _ = self.made.remove();
+    }
 }
 
 fn failed(operation: &'static str, path: &Path, source: io::Error) -> CopyError {

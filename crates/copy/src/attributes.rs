@@ -3,17 +3,19 @@
 use std::ffi::{CStr, CString};
 use std::fmt::Display;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use rustix::buffer::spare_capacity;
 use rustix::fs::{
-    AtFlags, CWD, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid, XattrFlags, chmod, chownat,
-    fchmod, fchown, fgetxattr, flistxattr, fremovexattr, fsetxattr, fstat, futimens, openat,
-    utimensat,
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid, XattrFlags,
+    chmodat, chownat, fchmod, fchown, fgetxattr, flistxattr, fremovexattr, fsetxattr, fstat,
+    futimens, openat, removexattr, utimensat,
 };
 use rustix::io::Errno;
+
+use blockstone_sys::path::of_descriptor;
 
 use crate::CopyError;
 
@@ -31,6 +33,8 @@ pub enum Lack {
     Times,
     AccessList,
     ExtendedAttribute,
+    /// Owner and mode of a directory that was there before.
+    Directory,
     /// A socket, which means nothing without the process that made it.
     Socket,
 }
@@ -43,6 +47,7 @@ impl Lack {
             Self::Times => "times",
             Self::AccessList => "access list",
             Self::ExtendedAttribute => "extended attribute",
+            Self::Directory => "owner and mode of a directory",
             Self::Socket => "socket",
         }
     }
@@ -76,6 +81,27 @@ impl Notes {
         let mut notes = self.0.into_inner().unwrap_or_default();
         notes.sort_by_key(|note| note.lack);
         notes
+    }
+}
+
+/// A link, pipe or device that was just made.
+#[derive(Clone, Copy, Debug)]
+pub struct Made {
+    pub kind: FileType,
+    /// Of a device.
+    pub number: u64,
+    /// Of new files in its directory.
+    pub owner: u32,
+}
+
+impl Made {
+    /// Whether this is it, and has no other name.
+    fn is(&self, found: &Stat) -> bool {
+        let devices = [FileType::BlockDevice, FileType::CharacterDevice];
+        FileType::from_raw_mode(found.st_mode) == self.kind
+            && (found.st_rdev == self.number || !devices.contains(&self.kind))
+            && found.st_uid == self.owner
+            && found.st_nlink <= 1
     }
 }
 
@@ -125,20 +151,17 @@ impl Attributes {
         let is_owned =
             keeps_owner(fchown(file, Some(self.owner.0), Some(self.owner.1)), path, notes)?;
         fchmod(file, Mode::from_raw_mode(self.mode_for(is_owned, path, notes)))
-            .map_err(failed("set the mode of", path))?;
+            .map_err(CopyError::io("set the mode of", path))?;
         // An inherited list could admit users whom the source excludes.
         for list in ACCESS_LISTS {
             if !self.extended.iter().any(|(name, _)| name.as_c_str() == list) {
-                match fremovexattr(file, list) {
-                    Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::ACCESS) => {}
-                    Err(error) => return Err(failed("remove the access list of", path)(error)),
-                }
+                unless_there_is_none(fremovexattr(file, list), path)?;
             }
         }
         for (name, value) in &self.extended {
             if let Err(error) = fsetxattr(file, name.as_c_str(), value, XattrFlags::empty()) {
                 if matches!(error, Errno::NOSPC | Errno::DQUOT | Errno::IO) {
-                    return Err(failed("write an extended attribute of", path)(error));
+                    return Err(CopyError::io("write an extended attribute of", path)(error));
                 }
                 let is_list = ACCESS_LISTS.contains(&name.as_c_str());
                 let lack = if is_list { Lack::AccessList } else { Lack::ExtendedAttribute };
@@ -150,34 +173,56 @@ impl Attributes {
         Ok(())
     }
 
-    /// Sets them on a link, pipe or device, which cannot be opened.
+    /// Sets them on a link, pipe or device, which cannot be opened. Fails when `name` leads to
+    /// anything but what was made there.
     pub fn apply_at(
         &self,
         dir: impl AsFd,
         name: &Path,
+        made: &Made,
         path: &Path,
         notes: &Notes,
     ) -> Result<(), CopyError> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let node = openat(dir, name, flags, Mode::empty()).map_err(failed("open", path))?;
+        let node = openat(dir, name, flags, Mode::empty()).map_err(CopyError::io("open", path))?;
+        // From here on, the name does not matter.
+        if !made.is(&fstat(&node).map_err(CopyError::io("look at", path))?) {
+            return Err(CopyError::replaced("set the attributes of", path));
+        }
         let chown =
             chownat(&node, c"", Some(self.owner.0), Some(self.owner.1), AtFlags::EMPTY_PATH);
         let is_owned = keeps_owner(chown, path, notes)?;
-        let is_link =
-            fstat(&node).map_err(failed("look at", path))?.st_mode & 0o170_000 == 0o120_000;
+        let is_link = made.kind == FileType::Symlink;
         if !is_link {
+            let through = of_descriptor(&node);
             let mode = Mode::from_raw_mode(self.mode_for(is_owned, path, notes));
-            chmod(through(&node), mode).map_err(failed("set the mode of", path))?;
+            chmodat(CWD, &through, mode, AtFlags::empty())
+                .map_err(CopyError::io("set the mode of", path))?;
+            // Inherited from its directory.
+            unless_there_is_none(removexattr(&through, ACCESS_LISTS[0]), path)?;
         }
         let set = utimensat(&node, c"", &self.times, AtFlags::EMPTY_PATH);
         // Before Linux 5.8.
         let set = if set == Err(Errno::INVAL) && !is_link {
-            utimensat(CWD, through(&node), &self.times, AtFlags::empty())
+            utimensat(CWD, of_descriptor(&node), &self.times, AtFlags::empty())
         } else {
             set
         };
         keep_times(set, path, notes);
         Ok(())
+    }
+
+    /// The owner that a target gets if this user may give it.
+    pub fn user(&self) -> u32 {
+        self.owner.0.as_raw()
+    }
+
+    /// Whether a directory that has these attributes admits the same users as one that has others
+    /// in these respects.
+    pub fn admits_as(&self, found: &Stat) -> bool {
+        (self.owner.0.as_raw(), self.owner.1.as_raw()) == (found.st_uid, found.st_gid)
+            && self.mode == found.st_mode & 0o7777
+            && !self.extended.iter().any(|(name, _)| ACCESS_LISTS.contains(&name.as_c_str()))
     }
 
     /// Without the original owner, set-ID bits would grant the rights of another user.
@@ -197,7 +242,7 @@ fn keeps_owner(set: rustix::io::Result<()>, path: &Path, notes: &Notes) -> Resul
             notes.add(Lack::Owner, path, &io::Error::from(error));
             Ok(false)
         }
-        Err(error) => Err(failed("set the owner of", path)(error)),
+        Err(error) => Err(CopyError::io("set the owner of", path)(error)),
     }
 }
 
@@ -207,8 +252,11 @@ fn keep_times(set: rustix::io::Result<()>, path: &Path, notes: &Notes) {
     }
 }
 
-fn through(node: &OwnedFd) -> String {
-    format!("/proc/self/fd/{}", node.as_raw_fd())
+fn unless_there_is_none(removed: rustix::io::Result<()>, path: &Path) -> Result<(), CopyError> {
+    match removed {
+        Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::ACCESS) => Ok(()),
+        Err(error) => Err(CopyError::io("remove the access list of", path)(error)),
+    }
 }
 
 fn names(file: impl AsFd) -> io::Result<Vec<CString>> {
@@ -234,14 +282,5 @@ fn fetch(
             ask(out).map(drop)
         }
         asked => asked.map(drop),
-    }
-}
-
-pub(crate) fn failed(operation: &'static str, path: &Path) -> impl FnOnce(Errno) -> CopyError {
-    move |error| CopyError::Io {
-        operation,
-        path: path.to_owned(),
-        source: error.into(),
-        hint: "dmesg and the state of the file system say more",
     }
 }

@@ -2,12 +2,13 @@
 //! and what it leaves in the page cache.
 
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use blockstone_sys::account::{self, Io};
 use blockstone_sys::cached::{self, Look};
-use blockstone_sys::proc::{numbers, numbers_after};
+use blockstone_sys::proc::{self, numbers, numbers_after};
 use blockstone_sys::{survey, usage};
 
 /// Time limit for looking at the page cache.
@@ -91,22 +92,18 @@ fn counters(path: &Path) -> Option<PathBuf> {
 }
 
 fn moved(counters: &[PathBuf], field: usize) -> Option<u64> {
-    let sectors = counters.iter().map(|file| numbers(&std::fs::read(file).ok()?).nth(field));
+    let sectors = counters.iter().map(|file| numbers(proc::text(file)?.as_bytes()).nth(field));
     let sectors: Option<Vec<u64>> = sectors.collect();
     Some(sectors.filter(|all| !all.is_empty())?.iter().sum::<u64>() * SECTOR_BYTES)
 }
 
 /// Bytes of these files in the page cache. `None` where the kernel does not say (before Linux 6.5)
 /// or the file system keeps its files in memory. A file that does not exist counts as 0.
-pub fn cached_bytes<'a>(files: impl IntoIterator<Item = &'a Path>) -> Option<u64> {
+pub fn cached_bytes(files: impl IntoIterator<Item = io::Result<File>>) -> Option<u64> {
     let until = Instant::now() + PATIENCE;
     let mut bytes = 0;
-    for path in files {
-        let Ok(found) = std::fs::symlink_metadata(path) else { continue };
-        if !found.is_file() {
-            continue;
-        }
-        match cached::look(path, found.len(), until) {
+    for file in files.into_iter().flatten() {
+        match cached::look_at(&file, file.metadata().map_or(0, |found| found.len()), until) {
             Ok(Look::Cached(found)) => bytes += found.cached_bytes,
             _ => return None,
         }
@@ -115,17 +112,15 @@ pub fn cached_bytes<'a>(files: impl IntoIterator<Item = &'a Path>) -> Option<u64
 }
 
 /// Makes the page cache forget these files, as far as nobody else uses their pages.
-pub fn drop_cached<'a>(files: impl IntoIterator<Item = &'a Path>) {
-    for path in files {
-        if let Ok(file) = File::open(path) {
-            let _ = file.sync_all();
-            let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
-        }
+pub fn drop_cached(files: impl IntoIterator<Item = io::Result<File>>) {
+    for file in files.into_iter().flatten() {
+        let _ = file.sync_all();
+        let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
     }
 }
 
 /// Page cache of all files: `Cached` of `/proc/meminfo`.
 pub fn page_cache_bytes() -> Option<u64> {
-    let text = std::fs::read("/proc/meminfo").ok()?;
-    Some(numbers_after(&text, "Cached:")?.next()? * 1024)
+    let text = proc::text(Path::new("/proc/meminfo"))?;
+    Some(numbers_after(text.as_bytes(), "Cached:")?.next()? * 1024)
 }

@@ -1,31 +1,55 @@
-//! A block device as the source of a copy.
+//! A block device as the source or the target of a copy.
 
 use std::fs::File;
-use std::io::{self, Seek as _, SeekFrom};
-use std::os::unix::fs::FileTypeExt as _;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
+use blockstone_sys::file::{Access, BlockFile, FileError};
+use blockstone_sys::path;
 
 use crate::CopyError;
 
 /// Whether the path is a block device, or a link to one, as names in /dev/disk are.
 pub fn is_device(path: &Path) -> bool {
-    path.metadata().is_ok_and(|found| found.file_type().is_block_device())
+    path::is_block_device(path)
 }
 
 /// Opens a device to read it past the page cache.
 pub fn open(path: &Path) -> Result<File, CopyError> {
-    let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::CLOEXEC;
-    let opened = rustix::fs::open(path, flags, Mode::empty());
-    opened.map(File::from).map_err(CopyError::io("open", path))
+    file_of(BlockFile::open(path, Access::Read, true)?, path)
+}
+
+/// The number of a device: what its name leads to may change.
+pub fn number(path: &Path) -> Result<u64, CopyError> {
+    Ok(path::look(path).map_err(CopyError::io("look at", path))?.rdev())
+}
+
+/// Opens the device with this number to overwrite it past the page cache, if nothing else holds it.
+pub(crate) fn open_to_overwrite(path: &Path, number: u64) -> Result<File, CopyError> {
+    let opened = BlockFile::open_device(path, true)?;
+    if !opened.is_device() {
+        return Err(CopyError::replaced("overwrite", path));
+    }
+    let file = file_of(opened, path)?;
+    if file.metadata().map_err(CopyError::io("look at", path))?.rdev() != number {
+        return Err(CopyError::replaced("overwrite", path));
+    }
+    Ok(file)
+}
+
+fn file_of(opened: BlockFile, path: &Path) -> Result<File, CopyError> {
+    let owned = opened.as_fd().try_clone_to_owned();
+    Ok(File::from(owned.map_err(CopyError::io("open", path))?))
 }
 
 /// The size of a file or device.
 pub fn size_bytes(path: &Path) -> io::Result<u64> {
-    let found = path.metadata()?;
-    if found.file_type().is_block_device() {
-        return File::open(path)?.seek(SeekFrom::End(0));
+    if is_device(path) {
+        let size = |file: BlockFile| file.size_bytes();
+        let found = BlockFile::open(path, Access::Read, false).and_then(size);
+        return found.map_err(|error: FileError| io::Error::other(error));
     }
-    Ok(found.len())
+    Ok(path::look(path)?.len())
 }

@@ -4,7 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use blockstone_sys::buffer::ArenaError;
+use blockstone_sys::file::FileError;
 use blockstone_sys::ring::RingError;
+use rustix::fs::FileType;
+use rustix::io::Errno;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
@@ -41,6 +44,10 @@ pub enum CopyError {
         path.display(), part.display()
     )]
     Differs { path: PathBuf, part: PathBuf, offset_bytes: u64, expected: u128, found: u128 },
+    #[error("copy to {}: it exists and {why}\nhint: look at it; --force replaces it", path.display())]
+    NotKept { path: PathBuf, why: String },
+    #[error("copy to {}: it is {what}, which a copy never replaces\nhint: {hint}", path.display())]
+    Special { path: PathBuf, what: &'static str, hint: &'static str },
     #[error("copy: {what}\nhint: {hint}")]
     Usage { what: String, hint: &'static str },
     #[error("read the manifest: line {line}: {why}\nhint: name a manifest that copy wrote")]
@@ -49,9 +56,34 @@ pub enum CopyError {
     Memory(#[from] ArenaError),
     #[error(transparent)]
     Ring(#[from] RingError),
+    #[error(transparent)]
+    Device(#[from] FileError),
 }
 
 impl CopyError {
+    /// Whether there is not the memory that was asked for.
+    pub(crate) fn is_memory(&self) -> bool {
+        matches!(self, Self::Memory(_))
+    }
+
+    /// Fails if what is found at `path` is never replaced.
+    pub(crate) fn unless_replaceable(found: FileType, path: &Path) -> Result<(), Self> {
+        match special(found) {
+            Some((what, hint)) => Err(Self::Special { path: path.to_owned(), what, hint }),
+            None => Ok(()),
+        }
+    }
+
+    /// A name that leads to something else than what this copy made or planned.
+    pub(crate) fn replaced(operation: &'static str, path: &Path) -> Self {
+        Self::Io {
+            operation,
+            path: path.to_owned(),
+            source: io::Error::other("something else has its name now"),
+            hint: "copy it when nobody changes names in these directories",
+        }
+    }
+
     /// Makes an I/O error with the hint that fits it.
     pub(crate) fn io<'a, E: Into<io::Error>>(
         operation: &'static str,
@@ -65,7 +97,32 @@ impl CopyError {
     }
 }
 
+/// What a copy never replaces, and what its user may want instead; none for files, links and
+/// directories.
+pub(crate) fn special(found: FileType) -> Option<(&'static str, &'static str)> {
+    let to_pipe = "`blockstone copy FILE - > TARGET` writes to it";
+    match found {
+        FileType::BlockDevice => {
+            Some(("a block device", "named a second time with --destroy, it is overwritten"))
+        }
+        FileType::CharacterDevice => Some((
+            "a character device",
+            "`blockstone copy FILE - > /dev/null` only reads, for a file or a block device",
+        )),
+        FileType::Fifo => Some(("a named pipe", to_pipe)),
+        FileType::Socket => Some(("a socket", "name another target")),
+        _ => None,
+    }
+}
+
 fn hint(source: &io::Error) -> &'static str {
+    let errno = |errno: Errno| source.raw_os_error() == Some(errno.raw_os_error());
+    if errno(Errno::MFILE) || errno(Errno::NFILE) {
+        return "raise the limit on open files (ulimit -n), or copy fewer --jobs at once";
+    }
+    if errno(Errno::NAMETOOLONG) {
+        return "copy from a directory further down: the kernel takes paths of 4095 bytes";
+    }
     match source.kind() {
         io::ErrorKind::NotFound => "check the path",
         io::ErrorKind::PermissionDenied => "run as a user who may",

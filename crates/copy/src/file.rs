@@ -7,6 +7,7 @@ mod copier;
 mod extents;
 mod finish;
 mod io;
+mod keep;
 pub mod manifest;
 mod mover;
 mod moving;
@@ -29,6 +30,7 @@ use serde::{Deserialize, Serialize};
 use crate::CopyError;
 pub use batch::BatchJob;
 pub use copier::Copier;
+pub use keep::Kept;
 
 /// How bytes get from one file to another, the cheapest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -81,9 +83,22 @@ impl Default for Options {
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
     pub source: &'a Path,
+    /// The directory that has the last name of the source.
+    pub from: &'a HeldDir,
     pub target_dir: &'a HeldDir,
     /// The name in that directory, without a separator.
     pub name: &'a Path,
+}
+
+impl<'a> Job<'a> {
+    pub fn source_name(&self) -> &'a Path {
+        Path::new(self.source.file_name().unwrap_or_default())
+    }
+
+    /// The source to read. Fails when it is no regular file.
+    fn open(&self) -> Result<File, CopyError> {
+        self.from.read(self.source_name()).map_err(CopyError::io("open", self.source))
+    }
 }
 
 /// A chunk of a file that was read, and its hash.

@@ -1,18 +1,21 @@
 //! What is to be copied: files, directories, links, and which of them are one file; and the copy of
 //! all of it, several files at a time.
 
+mod kept;
 mod pace;
 mod plan;
 mod run;
+mod walk;
+mod workshop;
 
 use std::path::PathBuf;
 
 use crate::CopyError;
 use crate::attributes::Note;
-use crate::file::Copied;
+use crate::file::{Copied, Kept};
 
 pub use pace::{Steady, smooth_request};
-pub use plan::{Entry, Kind, Plan, PlanError, pipe_target, plan, shown};
+pub use plan::{Entry, Kind, Plan, PlanError, pipe_target, plan, plan_into, shown};
 pub use run::{Settings, Step, copy};
 
 /// Why one file could not be copied; the others are copied all the same.
@@ -32,6 +35,13 @@ pub struct CopiedFile {
     pub seconds: Option<f64>,
 }
 
+/// A file that an earlier copy had completed, and that was read again.
+#[derive(Debug)]
+pub struct KeptFile {
+    pub target: PathBuf,
+    pub kept: Kept,
+}
+
 /// The result of a plan.
 #[derive(Debug, Default)]
 pub struct Outcome {
@@ -39,6 +49,8 @@ pub struct Outcome {
     /// Files that an earlier copy had completed.
     pub kept_files: u64,
     pub kept_bytes: u64,
+    /// Those of them that were read for a manifest, or to be verified.
+    pub kept: Vec<KeptFile>,
     pub directories: u64,
     pub links: u64,
     /// Further names of files that were copied.

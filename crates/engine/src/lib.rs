@@ -33,6 +33,8 @@
 //! # Ok::<(), blockstone_engine::EngineError>(())
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod content;
 mod disk;
 mod driver;

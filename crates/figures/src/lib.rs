@@ -25,6 +25,8 @@
 //! assert_eq!(interval.per_s("network", "eth0", "received_bytes"), Ok(2_000.0));
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod compare;
 mod focus;
 mod history;

@@ -53,6 +53,26 @@ pub enum Role {
     Files(Program),
     /// Start the program with options that nobody puts together, for every verb
     Options(Program),
+    /// Start the program with paths in directories of another user, who attacks it: needs root
+    Attacks(Attacks),
+}
+
+#[derive(Args)]
+pub struct Attacks {
+    /// Verbs; all when none is named
+    pub names: Vec<String>,
+    /// The program
+    #[arg(long)]
+    pub binary: PathBuf,
+    /// Only what tests try
+    #[arg(long)]
+    pub short: bool,
+    /// Commands that are attacked at once [default: as many as processors]
+    #[arg(long)]
+    pub jobs: Option<usize>,
+    /// Print a JSON document
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Args)]

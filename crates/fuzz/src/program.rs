@@ -1,10 +1,12 @@
 //! The built program, started as a user starts it with something that it does not expect: a damaged
-//! file ([`files`]), or options that nobody puts together ([`options`]). How it ends is checked,
-//! and what it says, and how much memory it took.
+//! file ([`files`]), options that nobody puts together ([`options`]), or paths in a directory of
+//! another user who attacks it ([`attacks`]). How it ends is checked, and what it says, and how
+//! much memory it took.
 //!
 //! In the process of the fuzzer a parser is tried a million times; here everything that reads a
 //! file is tried with it, up to the exit code, some thousands of times.
 
+pub mod attacks;
 pub mod files;
 pub mod options;
 mod runner;
@@ -122,7 +124,7 @@ impl fmt::Display for Outcome {
 }
 
 /// Does `one` with each of `all`, several at a time; outcomes in the order of `all`.
-fn each<T: Sync>(all: &[T], jobs: usize, one: impl Fn(&T) -> Outcome + Sync) -> Vec<Outcome> {
+fn each<T: Sync, O: Send>(all: &[T], jobs: usize, one: impl Fn(&T) -> O + Sync) -> Vec<O> {
     let (next, outcomes) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     thread::scope(|scope| {
         for _ in 0..jobs.clamp(1, all.len().max(1)) {
@@ -157,6 +159,8 @@ fn copy(from: &Path, to: &Path) {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn wanted(inputs: u64) -> Wanted {
@@ -187,5 +191,33 @@ mod tests {
         let [outcome] = &outcomes[..] else { panic!("one class was asked for") };
         assert_eq!((outcome.starts, outcome.odd), (5, 5), "{outcome}");
         assert_eq!(outcome.findings.len(), 1, "one of a kind: {outcome}");
+    }
+
+    #[test]
+    fn whoever_owns_the_directory_of_a_path_reaches_nothing_of_root() {
+        blockstone_testkit::require!(Root, Loop);
+        let all = attacks::run(&[], attacks::Depth::Short, &wanted(1));
+        let bad: Vec<String> =
+            all.iter().filter(|it| !it.is_clean()).map(ToString::to_string).collect();
+        assert!(bad.is_empty(), "{}\n{}", attacks::Attacked::HEADING, bad.join("\n"));
+        let cells: u64 = all.iter().map(|it| it.cells).sum();
+        assert!(cells > 1000, "{cells} cells");
+    }
+
+    #[test]
+    fn a_program_that_follows_links_is_found() {
+        blockstone_testkit::require!(Root, Loop);
+        let dir = tempfile::tempdir().unwrap();
+        let binary = dir.path().join("writes");
+        let script = "#!/bin/sh\nfor last; do :; done\necho page > \"$last\"\n";
+        std::fs::write(&binary, script).unwrap();
+        std::fs::set_permissions(&binary, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let all = attacks::run(
+            &["claim".to_owned()],
+            attacks::Depth::Short,
+            &Wanted { binary, ..wanted(1) },
+        );
+        let [claim] = &all[..] else { panic!("one verb was asked for") };
+        assert!(claim.touched > 3 && claim.disclosed > 0, "{claim}");
     }
 }

@@ -7,7 +7,6 @@ pub(crate) mod imports;
 pub(crate) mod instance;
 mod meet;
 pub(crate) mod offload;
-mod ranges;
 pub(crate) mod recording;
 pub(crate) mod reduce;
 pub(crate) mod scans;
@@ -15,7 +14,7 @@ mod scrape;
 pub(crate) mod seal;
 mod server;
 pub(crate) mod size;
-mod subset;
+pub(crate) mod subset;
 pub(crate) mod traces;
 pub(crate) mod workload;
 
@@ -93,7 +92,6 @@ pub const TARGETS: &[Target] = &[
     any("nvme", host::log_pages, host::log_page),
     // What comes over networks.
     target("scrape", scrape::requests, scrape::scrape),
-    target("ranges", ranges::requests, ranges::serve),
     target("meet", meet::conversations, meet::talk),
     target("postgres", server::postgres_answers, server::postgres),
     target("mysql", server::mysql_answers, server::mysql),

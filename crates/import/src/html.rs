@@ -7,6 +7,9 @@ use crate::table::{Table, joined};
 
 /// Rows of one table; no report has as many.
 const ROWS_MAX: usize = 100_000;
+/// Cells of one row, and of all rows of a table; no report has as many. What follows is left out.
+const ROW_CELLS_MAX: usize = 1_000;
+const CELLS_MAX: usize = 2_000_000;
 
 /// The tables whose summary is wanted, in their order.
 pub fn tables(text: &str, wanted: impl Fn(&str) -> bool) -> Vec<Table<'_>> {
@@ -29,6 +32,7 @@ struct Rows<'a> {
     head: Vec<String>,
     done: Vec<Vec<Cow<'a, str>>>,
     row: Vec<Cow<'a, str>>,
+    cells: usize,
     /// Whether the row has a heading, and a text that is none: that of an empty one may be none.
     has: (bool, bool),
 }
@@ -37,7 +41,8 @@ impl Rows<'_> {
     fn end_row(&mut self) {
         let row = std::mem::take(&mut self.row);
         let is_head = std::mem::take(&mut self.has) == (true, false);
-        if row.is_empty() || self.done.len() >= ROWS_MAX {
+        self.cells += row.len();
+        if row.is_empty() || self.done.len() >= ROWS_MAX || self.cells > CELLS_MAX {
             return;
         }
         if is_head && self.done.is_empty() {
@@ -62,7 +67,9 @@ fn table<'a>(tags: &mut Tags<'a>, summary: String) -> Table<'a> {
             let text = contents(&tags.text[start..tag.start]);
             rows.has.0 |= is_heading;
             rows.has.1 |= !is_heading && !text.trim().is_empty();
-            rows.row.push(text);
+            if rows.row.len() < ROW_CELLS_MAX {
+                rows.row.push(text);
+            }
         }
         if opens {
             cell = Some((tags.at, tag.is("th")));
@@ -219,6 +226,15 @@ mod tests {
             assert!(!found[0].is_whole);
             assert_eq!(found[0].rows, [["1"]]);
         }
+    }
+
+    #[test]
+    fn rows_and_tables_of_endless_cells_are_cut() {
+        let row = format!("<tr>{}</tr>", "<td>1".repeat(2 * ROW_CELLS_MAX));
+        let text = format!("<table>{}</table>", row.repeat(2 * CELLS_MAX / ROW_CELLS_MAX));
+        let found = all(&text);
+        assert_eq!(found[0].rows[0].len(), ROW_CELLS_MAX);
+        assert_eq!(found[0].rows.len(), CELLS_MAX / ROW_CELLS_MAX);
     }
 
     #[test]

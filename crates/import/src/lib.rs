@@ -17,6 +17,8 @@
 //! # Ok::<(), blockstone_import::ImportError>(())
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod html;
 mod layout;
 mod number;

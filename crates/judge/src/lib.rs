@@ -20,6 +20,8 @@
 //! # Ok(()) }
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod buffered;
 pub mod claim;
 pub mod compare;

@@ -35,6 +35,8 @@
 //! # Ok::<(), blockstone_record::RecordError>(())
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod capability;
 pub mod claim;
 pub mod contents;

@@ -22,6 +22,8 @@
 //! # Ok::<(), blockstone_offload::CountersError>(())
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod assign;
 pub mod counters;
 mod error;

@@ -15,6 +15,7 @@ use blockstone_base::Capability;
 pub use blockstone_sys::bpf::Device;
 use blockstone_sys::bpf::active::{ActiveTracer, DeviceSums, Owner, UNIT_BYTES, UNITS_KEPT};
 use blockstone_sys::bpf::{self, Audit, BpfError, Subject};
+use blockstone_sys::path;
 use blockstone_sys::proc::{number, under};
 
 pub use columns::{SCHEMA, bucket_start};
@@ -249,7 +250,7 @@ impl ActiveSet {
 impl Named {
     /// Looks how large the file is, if what has its name now is the same file.
     fn measure(&mut self) {
-        let found = self.path.as_ref().and_then(|path| std::fs::metadata(path).ok());
+        let found = self.path.as_ref().and_then(|path| path::look(path).ok());
         if let Some(found) = found.filter(|found| found.ino() == self.inode) {
             self.size_bytes = Some(found.size());
         }

@@ -11,9 +11,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use blockstone_base::column::{Origin, Unit};
-use blockstone_sys::account;
 use blockstone_sys::cached::{self, Cached, Look};
 use blockstone_sys::descriptors::{self, Descriptor};
+use blockstone_sys::{account, path, proc};
 
 use crate::io::file_type;
 use crate::roles::Role;
@@ -251,7 +251,7 @@ impl CachedFiles {
         };
         let mounts = descriptors::local_mounts(&self.root, pid);
         for Descriptor { path, mount, flags } in descriptors {
-            let name = std::fs::read_link(&path).unwrap_or_default();
+            let name = proc::link_target(&path).unwrap_or_default();
             if !self.is_meant(&name) {
                 continue;
             }
@@ -259,7 +259,7 @@ impl CachedFiles {
                 continue;
             }
             let is_direct = flags.is_direct();
-            let Ok(found) = std::fs::metadata(&path) else { continue };
+            let Ok(found) = path::look(&path) else { continue };
             if !found.is_file() || found.len() == 0 {
                 continue;
             }
@@ -329,7 +329,7 @@ fn look(pid: u32, path: &Path, found: &Metadata) -> io::Result<Look> {
     let own = name.and_then(|name| name.parse().ok()).filter(|_| pid == std::process::id());
     let Some(number) = own else { return cached::look(path, found.len(), until) };
     let look = cached::look_at_own(number, found.len(), until)?;
-    let now = std::fs::metadata(path)?;
+    let now = path::look(path)?;
     if (now.dev(), now.ino()) == (found.dev(), found.ino()) {
         Ok(look)
     } else {

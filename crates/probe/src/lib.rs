@@ -21,6 +21,8 @@
 //! }
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod active_set;
 pub mod block;
 pub mod cached_files;

@@ -237,7 +237,7 @@ impl Probe for Processes {
 fn owner(root: &Path, pid: u32) -> Option<u32> {
     use std::os::unix::fs::MetadataExt;
     let dir = blockstone_sys::proc::under(root, format!("/proc/{pid}"));
-    Some(std::fs::metadata(dir).ok()?.uid())
+    Some(blockstone_sys::path::look(&dir).ok()?.uid())
 }
 
 #[cfg(test)]

@@ -5,11 +5,10 @@
 //! Only `/proc` is read: files of another user may be anything.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::fs;
 use std::path::Path;
 
 use blockstone_sys::account::Process;
-use blockstone_sys::proc::under;
+use blockstone_sys::proc::{self, entries, under};
 
 const ORACLE: &str = "oracle";
 
@@ -141,8 +140,9 @@ fn instance(title: &str) -> Option<&str> {
 /// The least port that a process listens on; that in the name of its socket if it listens on none.
 fn port(root: &Path, pid: u32) -> Option<u16> {
     let dir = under(root, format!("/proc/{pid}"));
-    let sockets: BTreeSet<String> = fs::read_dir(dir.join("fd")).ok()?.filter_map(inode).collect();
-    let read = |name: &str| fs::read_to_string(dir.join("net").join(name)).unwrap_or_default();
+    let sockets: BTreeSet<String> =
+        entries(&dir.join("fd")).iter().filter_map(|it| inode(it)).collect();
+    let read = |name: &str| proc::read(&dir.join("net").join(name)).unwrap_or_default();
     let tables = [read("tcp"), read("tcp6")];
     let ports = tables.iter().flat_map(|table| table.lines()).filter_map(|line| {
         const LISTEN: &str = "0A";
@@ -162,8 +162,8 @@ fn port(root: &Path, pid: u32) -> Option<u16> {
 }
 
 /// The inode of an open socket.
-fn inode(entry: std::io::Result<fs::DirEntry>) -> Option<String> {
-    let target = fs::read_link(entry.ok()?.path()).ok()?;
+fn inode(entry: &Path) -> Option<String> {
+    let target = proc::link_target(entry).ok()?;
     Some(target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())
 }
 

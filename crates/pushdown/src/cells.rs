@@ -1,9 +1,9 @@
 //! The table of cards in cells, servers of a database that hold a part each, and what queries of
 //! the host take of them.
 
-mod engine;
 mod query;
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use blockstone_base::units::Bytes;
@@ -11,11 +11,9 @@ use blockstone_measure::claim::{self, ClaimError};
 use blockstone_measure::scratch;
 use blockstone_sys::{child, netns, survey};
 use blockstone_target::SqlError;
-use blockstone_target::cells::{CellsSpec, Moved};
+use blockstone_target::cells::{Cells, CellsSpec, Moved, Session};
 
-use crate::cards::Cards;
-use engine::Asker;
-pub use engine::Product;
+use crate::cards::{Cards, SPAN_S, TABLE, sql_columns};
 pub use query::Query;
 
 /// What the file of a table takes a row, with some to spare.
@@ -28,7 +26,6 @@ pub const CELLS_MAX: u32 = 64;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
-    pub product: Product,
     /// Where the servers keep their files; they are removed in the end.
     pub dir: PathBuf,
     pub cards: Cards,
@@ -46,7 +43,6 @@ pub struct Settings {
 /// What one query took on one number of cells.
 #[derive(Clone, Debug)]
 pub struct Ran {
-    pub product: Product,
     pub cells: u32,
     pub query: Query,
     /// Whether the filter, and for a count the counting, was left to the cells.
@@ -66,27 +62,14 @@ pub struct Ran {
 pub const BLOCK: u64 = 8192;
 
 impl Ran {
-    /// What the plan asks of the cells: blocks that PostgreSQL looked at, in its buffers or not; of
-    /// ClickHouse all columns of the table.
+    /// What the plan asks of the cells: blocks that they looked at, in their buffers or not.
     pub fn asked_bytes(&self) -> u64 {
-        match self.product {
-            Product::Postgres => (self.moved.buffer_reads + self.moved.buffer_hits) * BLOCK,
-            Product::ClickHouse => self.table_bytes,
-        }
-    }
-
-    /// Of that, the columns that were not read.
-    pub fn skipped_bytes(&self) -> Option<u64> {
-        match self.product {
-            Product::Postgres => None,
-            Product::ClickHouse => Some(self.table_bytes.saturating_sub(self.moved.file_bytes?)),
-        }
+        (self.moved.buffer_reads + self.moved.buffer_hits) * BLOCK
     }
 }
 
 #[derive(Clone, Debug)]
 pub struct Measured {
-    pub product: Product,
     /// As the server names it.
     pub release: String,
     /// Why the sockets were not compared with an interface of their own; none if they were.
@@ -180,10 +163,8 @@ fn run(
         cache: settings.cache,
         apart: not_apart.is_none(),
     };
-    let product = settings.product;
-    let mut cells = product.start(&spec, &mut |text| tell(0.0, &format!("start {text}")))?;
+    let mut cells = Cells::start(&spec, &mut |text| tell(0.0, &format!("start {text}")))?;
     let mut measured = Measured {
-        product,
         release: cells.release().to_owned(),
         not_apart: not_apart.or(cells.not_apart().map(str::to_owned)),
         removed: Vec::new(),
@@ -197,7 +178,7 @@ fn run(
         let of = |what: &str| format!("{count} cells: {what}");
         let mut go_on =
             |done: f64| tell(share + done * 0.3 / settings.cells.len() as f64, &of("load"));
-        let loaded = cells.load(settings, (count, loaded_of), &mut go_on);
+        let loaded = load(&mut cells, &settings.cards, (count, loaded_of), &mut go_on);
         loaded_of = count;
         let table_bytes = match loaded {
             Err(SqlError::Interrupted) => {
@@ -206,11 +187,11 @@ fn run(
             }
             loaded => loaded?,
         };
-        let mut session = cells.asker(count)?;
+        let mut session = cells.session(count as usize)?;
         let mut go_on = |done: f64, query: Query| {
             tell(share + (0.3 + 0.7 * done) / settings.cells.len() as f64, &of(query.name()))
         };
-        let moved = match rounds(&mut *session, settings.repeat.max(1), &mut go_on) {
+        let moved = match rounds((&mut session, count), settings.repeat.max(1), &mut go_on) {
             Err(SqlError::Interrupted) => {
                 measured.interrupted = true;
                 return Ok(measured);
@@ -223,13 +204,12 @@ fn run(
             let Some(moved) = fastest else { continue };
             check(&settings.cards, query, count, &moved)?;
             measured.runs.push(Ran {
-                product,
                 cells: count,
                 query,
                 pushdown,
                 rows: settings.cards.rows(),
                 table_bytes,
-                remote: session.remote((query, pushdown))?,
+                remote: query::remote(&session.plan(&query.sql(pushdown, count))?),
                 seconds_of_rounds,
                 moved,
             });
@@ -238,17 +218,58 @@ fn run(
     Ok(measured)
 }
 
+/// Spreads the table over the first `count` cells, by time, and names it to the host; `before` of
+/// them had it until now. Returns the size of its files in bytes.
+fn load(
+    cells: &mut Cells,
+    cards: &Cards,
+    (count, before): (u32, u32),
+    go_on: &mut dyn FnMut(f64) -> bool,
+) -> Result<u64, SqlError> {
+    for at in 0..before {
+        cells.on_cell(at as usize, &format!("DROP TABLE {TABLE}"))?;
+    }
+    let mut bytes = 0;
+    for at in 0..u64::from(count) {
+        let mut rows = part(cards, (at, u64::from(count)), go_on);
+        bytes += cells.fill(at as usize, (TABLE, &sql_columns()), &mut rows)?.1;
+    }
+    cells.on_host(&query::host_tables(count))?;
+    Ok(bytes)
+}
+
+/// Rows of the `at`th of `count` parts by time, in the order of time.
+fn part<'a>(
+    cards: &'a Cards,
+    (at, count): (u64, u64),
+    go_on: &'a mut dyn FnMut(f64) -> bool,
+) -> impl FnMut(&mut Vec<u8>) -> ControlFlow<bool> + 'a {
+    let bound = |at: u64| cards.first_since(at * SPAN_S / count);
+    let (mut next, end) = (bound(at), bound(at + 1));
+    move |chunk| {
+        while chunk.len() < CHUNK && next < end {
+            cards.row(next).write('\t', chunk);
+            next += 1;
+        }
+        if !go_on(next as f64 / cards.rows() as f64) {
+            return ControlFlow::Break(false);
+        }
+        if next < end { ControlFlow::Continue(()) } else { ControlFlow::Break(true) }
+    }
+}
+
 /// What each query took in each round: what else the machine does then disturbs all queries alike.
 fn rounds(
-    session: &mut dyn Asker,
+    (session, cells): (&mut Session<'_>, u32),
     repeat: u32,
     go_on: &mut dyn FnMut(f64, Query) -> bool,
 ) -> Result<Vec<Vec<Moved>>, SqlError> {
     let mut moved: Vec<Vec<Moved>> = vec![Vec::new(); query::ALL.len()];
     for round in 0..repeat {
         let done = f64::from(round) / f64::from(repeat);
-        for (moved, &asked) in moved.iter_mut().zip(&query::ALL) {
-            moved.push(session.ask(asked, &mut || go_on(done, asked.0))?);
+        for (moved, &(query, pushdown)) in moved.iter_mut().zip(&query::ALL) {
+            let text = query.sql(pushdown, cells);
+            moved.push(session.ask(&text, &mut || go_on(done, query))?);
         }
     }
     Ok(moved)

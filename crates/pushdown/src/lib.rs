@@ -1,9 +1,7 @@
 //! Storage that filters rows, measured on real engines: what each side reads, sends and computes.
 //!
 //! [`cards`] is the data set: transactions of payment cards, made of seed and position alone.
-//! [`cells`] asks it of PostgreSQL servers that each hold a part. [`parquet`] writes it to files,
-//! [`range`] serves these over HTTP and counts, and [`duckdb`] reads them there: that is avoidance
-//! by the reader, not a filter at the storage.
+//! [`cells`] asks it of PostgreSQL servers that each hold a part.
 //!
 //! ```
 //! use blockstone_pushdown::cards::Cards;
@@ -13,8 +11,7 @@
 //! assert_eq!(own, cards.own());
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod cards;
 pub mod cells;
-pub mod duckdb;
-pub mod parquet;
-pub mod range;

@@ -88,7 +88,7 @@ impl Disk for System {
         match below(held, path) {
             Ok(below) => held.sync(below),
             // One above it, which was created with it.
-            Err(_) => File::open(path)?.sync_all(),
+            Err(_) => HeldDir::hold(path)?.sync(Path::new(".")),
         }
     }
 

@@ -37,9 +37,10 @@
 //! # Ok::<(), blockstone_record::RecordError>(())
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod manifest;
 pub mod parameters;
-pub mod plain;
 pub mod scan;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -1,11 +1,12 @@
 //! The directory of runs: how a run's directory is named, and the list of those there.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, TryLockError};
-use std::io::{self, Read};
+use std::fs::TryLockError;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use blockstone_sys::held::HeldDir;
+use blockstone_sys::{path, random};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
@@ -86,15 +87,11 @@ fn own(dir: &Path) -> Result<Option<HeldDir>, RecordError> {
 /// a directory that is no run is not listed. No root means no runs. Fails when `root` cannot be
 /// listed.
 pub fn list_runs(root: &Path) -> Result<Vec<RunEntry>, RecordError> {
-    let entries = match fs::read_dir(root) {
+    let entries = match path::entries(root) {
         Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(RecordError::io("list", root))?,
     };
-    let mut runs = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(RecordError::io("list", root))?.path();
-        runs.extend(run_entry(&path));
-    }
+    let mut runs: Vec<RunEntry> = entries.iter().filter_map(|path| run_entry(path)).collect();
     runs.sort_by(|a, b| (b.started_at, &b.path).cmp(&(a.started_at, &a.path)));
     Ok(runs)
 }
@@ -156,16 +153,13 @@ impl Named {
 
 /// Whether a recorder of this machine holds the directory's lock.
 fn is_locked(dir: &Path) -> bool {
-    let lock = File::open(dir).map(|file| file.try_lock_shared());
+    let lock = HeldDir::hold(dir).and_then(|held| held.file()).map(|file| file.try_lock_shared());
     matches!(lock, Ok(Err(TryLockError::WouldBlock)))
 }
 
 /// Six letters, 30 random bits: enough among the runs of one second.
 fn new_id() -> Result<String, RecordError> {
-    let path = Path::new("/dev/urandom");
     let mut bytes = [0_u8; 6];
-    File::open(path)
-        .and_then(|mut file| file.read_exact(&mut bytes))
-        .map_err(RecordError::io("read", path))?;
+    random::fill(&mut bytes).map_err(RecordError::io("name", Path::new("a recording")))?;
     Ok(bytes.iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect())
 }

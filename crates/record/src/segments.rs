@@ -6,11 +6,10 @@
 //! removes them. A reader that finds `series/host.parquet` therefore finds all rows in it and
 //! ignores any segment that is left; any other reader takes the segments.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use blockstone_base::units::Bytes;
-use blockstone_sys::held;
+use blockstone_sys::{held, path};
 
 use crate::disk::{Disk, publish};
 use crate::error::RecordError;
@@ -83,12 +82,10 @@ impl TableFiles {
     }
 
     pub fn find(&self) -> Result<Found, RecordError> {
-        let entries = fs::read_dir(&self.dir).map_err(RecordError::io("list", &self.dir))?;
+        let names = path::names(&self.dir).map_err(RecordError::io("list", &self.dir))?;
         let mut segments = Vec::new();
         let mut compacted = false;
-        for entry in entries {
-            let entry = entry.map_err(RecordError::io("list", &self.dir))?;
-            let name = entry.file_name();
+        for name in names {
             let middle = name
                 .to_str()
                 .and_then(|name| name.strip_prefix(&self.stem)?.strip_suffix(".parquet"));
@@ -96,7 +93,7 @@ impl TableFiles {
                 Some("") => compacted = true,
                 Some(middle) => {
                     if let Some(number) = middle.strip_prefix('.').and_then(|n| n.parse().ok()) {
-                        segments.push((number, entry.path()));
+                        segments.push((number, self.dir.join(&name)));
                     }
                 }
                 None => {}

@@ -16,6 +16,8 @@
 //! assert_ne!(digest::block(&zeros), digest::block(&ones));
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod chunk;
 pub mod compress;
 pub mod counter;

@@ -14,6 +14,8 @@
 //! assert_eq!(terminal::text(&report, false, &Style { color: false, width: 100 }), "done\n");
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod chart;
 pub mod format;
 pub mod render;

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
-use std::thread;
 
 use blockstone_base::column::Schema;
 use blockstone_base::units::Nanos;
@@ -13,6 +12,7 @@ use blockstone_measure::{Observer, Session, SessionSpec, capability, evidence};
 use blockstone_record::manifest::{End, Group};
 use blockstone_record::parameters::RunParameters;
 use blockstone_sys::file::{Access, BlockFile};
+use blockstone_sys::thread;
 use blockstone_target::live::{Answer, Teller};
 use blockstone_target::{Description, Target, without_password};
 use blockstone_workload::Parameters;
@@ -211,14 +211,8 @@ impl Prepared<'_> {
         // Not the data directory of a server, and not a target that takes no space.
         let is_file = |path: &&PathBuf| std::fs::metadata(path).is_ok_and(|found| !found.is_dir());
         let paths = self.spec.places.iter().map(|place| &place.path).filter(is_file);
-        let found: Vec<_> = thread::scope(|scope| {
-            let threads: Vec<_> = paths.map(|path| scope.spawn(move || look(path, true))).collect();
-            let joined = threads.into_iter().map(|thread| {
-                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            });
-            joined.collect()
-        });
-        for found in found {
+        let paths: Vec<&PathBuf> = paths.collect();
+        for found in thread::each("examine", &paths, |path| look(path, true)) {
             let found = found?;
             session.watch_pages(Path::new(&found.path));
             session.recorder().manifest().disk_files.push(found);

@@ -1,11 +1,12 @@
 //! Data sets as files, so that scans can be tried and tested on what is known.
 
-use std::fs::{self, File};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use blockstone_base::Bytes;
 use blockstone_reduce::generate::{Kind, Shape, fill};
+use blockstone_sys::held::HeldDir;
+use blockstone_sys::output;
 use blockstone_sys::survey::target;
 
 use crate::error::ScanError;
@@ -25,30 +26,29 @@ pub fn generate(
         let path = path.to_owned();
         move |source| ScanError::Generate { path, source }
     };
-    let is_filled = fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
-    if is_filled {
+    let was_there = dir.exists();
+    let held = output::directory(dir).map_err(failed(dir))?;
+    if !held.is_empty().map_err(failed(dir))? {
         let source = std::io::ErrorKind::DirectoryNotEmpty.into();
         return Err(failed(dir)(source));
     }
-    let was_there = dir.exists();
-    fs::create_dir_all(dir).map_err(failed(dir))?;
     let all = shape.file_bytes().saturating_mul(shape.files.into());
     if let Err(error) = room(dir, all) {
         if !was_there {
-            // The error to report is that there is no room.
-            let _ = fs::remove_dir(dir);
+            remove_dir(&held);
         }
         return Err(error);
     }
     let mut done = 0;
-    let mut made: Vec<PathBuf> = Vec::new();
+    let mut made = Vec::new();
     let mut part = vec![0; PART_BYTES as usize];
     let digits = shape.files.to_string().len();
     let result = (|| {
         for number in 0..shape.files {
-            let path = dir.join(format!("{}-{:0digits$}.dbf", kind.name, number + 1));
-            let mut file = File::create_new(&path).map_err(failed(&path))?;
-            made.push(path.clone());
+            let name = format!("{}-{:0digits$}.dbf", kind.name, number + 1);
+            let path = dir.join(&name);
+            let mut file = held.create(Path::new(&name)).map_err(failed(&path))?;
+            made.push(name);
             let mut at = 0;
             while at < shape.file_bytes() {
                 let len = PART_BYTES.min(shape.file_bytes() - at) as usize;
@@ -64,15 +64,21 @@ pub fn generate(
         Ok(true)
     })();
     if !matches!(result, Ok(true)) {
-        for path in made {
+        for name in made {
             // The error to report is the reason for removing it.
-            let _ = fs::remove_file(path);
+            let _ = held.remove(Path::new(&name));
         }
         if !was_there {
-            let _ = fs::remove_dir(dir);
+            remove_dir(&held);
         }
     }
     result.map(|_| done)
+}
+
+/// Removes a directory that was made for files that are not there; why they are not is reported.
+fn remove_dir(held: &HeldDir) {
+    let above = HeldDir::hold_parent(held.path());
+    let _ = above.and_then(|(above, name)| above.remove_dir(name.as_os_str(), held));
 }
 
 /// Filling a file system affects all of its users.

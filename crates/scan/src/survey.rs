@@ -2,7 +2,7 @@
 //! format of a file is recognised by its beginning.
 
 use std::collections::HashSet;
-use std::fs::{self, File, Metadata};
+use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ use blockstone_reduce::scanned::Skipped;
 use blockstone_reduce::table::FILES_MAX;
 use blockstone_sys::buffer::Arena;
 use blockstone_sys::file::{Access, BlockFile, FileError, FileState};
+use blockstone_sys::{input, path};
 
 use crate::error::{ScanError, first_line};
 
@@ -87,7 +88,7 @@ pub fn survey(paths: &[PathBuf], look: Look, watch: &mut Watch<'_>) -> Result<Su
     };
     for path in paths {
         let found =
-            fs::metadata(path).map_err(|source| ScanError::Path { path: path.clone(), source })?;
+            path::look(path).map_err(|source| ScanError::Path { path: path.clone(), source })?;
         if found.file_type().is_block_device() {
             walk.file(path, &found);
         } else if !walk.enter(path, &found) {
@@ -146,18 +147,16 @@ impl Walk<'_, '_> {
             self.skip(path, "this directory was already scanned", false);
             return;
         }
-        let entries = fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>);
-        let mut paths: Vec<PathBuf> = match entries {
-            Ok(entries) => entries.iter().map(fs::DirEntry::path).collect(),
+        let paths = match path::entries(path) {
+            Ok(paths) => paths,
             Err(error) => return self.skip(path, &error.to_string(), true),
         };
-        paths.sort_unstable();
         for path in paths {
             self.ended |= !(self.watch)(Surveying { found: self.files.len(), looked_at: 0 });
             if self.ended {
                 return;
             }
-            match fs::metadata(&path) {
+            match path::look(&path) {
                 Ok(found) if self.enter(&path, &found) => {}
                 Ok(found) => {
                     let why = format!("a {} in a directory is not scanned", kind_name(&found));
@@ -178,7 +177,7 @@ impl Walk<'_, '_> {
         let is_small = !device && found.len() <= SEGMENT_BYTES as u64;
         if !is_small || self.look == Look::All {
             self.unseen.push(self.files.len());
-        } else if let Err(error) = File::open(path) {
+        } else if let Err(error) = input::open(path) {
             return self.skip(path, &error.to_string(), true);
         }
         self.files.push(Found {

@@ -20,6 +20,8 @@
 //! assert!(state.help && rows == 0);
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod columns;
 mod draw;
 mod keys;

@@ -25,6 +25,8 @@
 //! assert!(need.hardware_iops.p99.is_none(), "of two days of hours");
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod cluster;
 pub mod consolidation;
 pub mod growth;

@@ -23,6 +23,8 @@
 //! # Ok::<(), blockstone_subset::MaskError>(())
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod catalogue;
 mod closure;
 pub mod expected;

@@ -7,7 +7,10 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use blockstone_base::units::Bytes;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
+
+use crate::memory::{self, Short};
 
 /// Every slot begins on this boundary: the strictest alignment that direct I/O asks for.
 pub const SLOT_ALIGN_BYTES: usize = 4096;
@@ -89,10 +92,16 @@ pub enum ArenaError {
          hint: use fewer workers, a lower depth or a smaller block"
     )]
     Map { bytes: usize, source: std::io::Error },
+    #[error(
+        "allocate I/O memory: {0}\n\
+         hint: ask for smaller requests or fewer at once, or raise the limit of the control group"
+    )]
+    Short(#[from] Short),
 }
 
 impl Arena {
-    /// An arena of `slots` slots of `slot_bytes` bytes.
+    /// An arena of `slots` slots of `slot_bytes` bytes. Fails where the control group or the machine
+    /// has less memory left.
     ///
     /// # Panics
     /// When `slots` or `slot_bytes` is zero.
@@ -108,6 +117,7 @@ impl Arena {
         } else {
             // One page more than needed, so that the slots can begin on a huge page.
             let padded = rounded + HUGE_PAGE_BYTES;
+            memory::ask(Bytes(padded as u64))?;
             (map(padded, MapFlags::empty())?, padded, Pages::Transparent)
         };
         let base = if pages == Pages::Transparent {

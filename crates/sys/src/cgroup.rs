@@ -17,7 +17,7 @@ const UNLIMITED_BYTES: u64 = 1 << 62;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
     pub limit_bytes: u64,
-    /// Used of it in bytes, page cache included.
+    /// Used of it in bytes, without pages of files, which the kernel takes back where it needs them.
     pub used_bytes: u64,
 }
 
@@ -171,15 +171,23 @@ impl Groups {
 
     /// The memory limit with the least room left.
     pub fn memory_limit(&self) -> Option<MemoryLimit> {
-        let limits = |directories: &[PathBuf], limit: &str, used: &str| {
+        let limits = |directories: &[PathBuf], [limit, used, files]: [&str; 3]| {
             let read = |directory: &PathBuf| {
-                let file = |name| number(&under(&self.root, directory.join(name)));
-                Some(MemoryLimit { limit_bytes: file(limit)?, used_bytes: file(used)? })
+                let path = |name| under(&self.root, directory.join(name));
+                let stat = text(&path("memory.stat")).unwrap_or_default();
+                let of_files = ["inactive", "active"].map(|kind| {
+                    let key = format!("{files}{kind}_file");
+                    numbers_after(stat.as_bytes(), &key).and_then(|mut it| it.next()).unwrap_or(0)
+                });
+                let used_bytes = number(&path(used))?;
+                let used_bytes = used_bytes.saturating_sub(of_files[0].saturating_add(of_files[1]));
+                Some(MemoryLimit { limit_bytes: number(&path(limit))?, used_bytes })
             };
             directories.iter().filter_map(read).collect::<Vec<_>>()
         };
-        let unified = limits(&self.unified, "memory.max", "memory.current");
-        let v1 = limits(&self.memory, "memory.limit_in_bytes", "memory.usage_in_bytes");
+        // Version 1 counts pages of groups below it under names of their own.
+        let unified = limits(&self.unified, ["memory.max", "memory.current", ""]);
+        let v1 = limits(&self.memory, ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_"]);
         unified
             .into_iter()
             .chain(v1)

@@ -207,7 +207,7 @@ impl Program {
         let id = Pid::from_child(&child);
         // It is not waited for yet: the number cannot have passed to another process.
         let handle = pidfd_open(id, PidfdFlags::empty()).ok();
-        Ok(Child { child: Some(child), id, handle })
+        Ok(Child { started: Some(child), id, handle })
     }
 
     /// Runs it to its end, and returns what it wrote. It is killed when it takes longer than
@@ -320,7 +320,7 @@ impl Pipe {
 #[derive(Debug)]
 pub struct Child {
     /// None when it was waited for.
-    child: Option<Started>,
+    started: Option<Started>,
     id: Pid,
     /// None before Linux 5.3.
     handle: Option<OwnedFd>,
@@ -333,12 +333,12 @@ impl Child {
 
     /// Whether it has ended. What the kernel charged to it can still be read.
     pub fn has_ended(&self) -> io::Result<bool> {
-        self.child.as_ref().map_or(Ok(true), process::has_ended)
+        self.started.as_ref().map_or(Ok(true), process::has_ended)
     }
 
     /// Sends a signal; that it has ended already is no error.
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
-        let sent = match (&self.handle, &self.child) {
+        let sent = match (&self.handle, &self.started) {
             (Some(handle), _) => pidfd_send_signal(handle, signal),
             (None, Some(_)) => rustix::process::kill_process(self.id, signal),
             (None, None) => Ok(()),
@@ -351,29 +351,29 @@ impl Child {
 
     /// Sends a signal to every process of the group that it leads.
     pub fn signal_group(&self, signal: Signal) -> io::Result<()> {
-        self.child.as_ref().map_or(Ok(()), |child| process::signal_group(child, signal))
+        self.started.as_ref().map_or(Ok(()), |child| process::signal_group(child, signal))
     }
 
     /// Waits until it has ended.
     pub fn wait(mut self) -> io::Result<Ended> {
-        match self.child.take() {
+        match self.started.take() {
             Some(child) => process::wait(child),
             None => Err(Errno::CHILD.into()),
         }
     }
 
     pub fn take_stdout(&mut self) -> Option<ChildStdout> {
-        self.child.as_mut()?.stdout.take()
+        self.started.as_mut()?.stdout.take()
     }
 
     pub fn take_stderr(&mut self) -> Option<ChildStderr> {
-        self.child.as_mut()?.stderr.take()
+        self.started.as_mut()?.stderr.take()
     }
 }
 
 impl Drop for Child {
     fn drop(&mut self) {
-        if let Some(mut child) = self.child.take() {
+        if let Some(mut child) = self.started.take() {
             let _ = child.kill();
             let _ = child.wait();
         }

@@ -1,16 +1,29 @@
 //! Files and block devices that are read and written in blocks: opened direct or through the page
 //! cache, addressed by offset, never through a cursor.
+//!
+//! A path is resolved once. A file that this program makes lies where other users may write: its
+//! directory is held by its descriptor, and the file is opened again, renamed and removed from
+//! there, never by path, so that nothing can be put in its place.
 
-use std::fs::{File, OpenOptions};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use blockstone_base::Capability;
 use blockstone_base::direct::SyncFlag;
-use rustix::fs::{FallocateFlags, FlockOperation, SeekFrom};
+use rustix::fs::{
+    CWD, FallocateFlags, FileType, FlockOperation, Mode, OFlags, SeekFrom, fstat, openat,
+};
 use rustix::io::{Errno, ReadWriteFlags};
+
+use crate::held::{HeldDir, Identity, open_again};
+
+const DEVICE: FileType = FileType::BlockDevice;
+const NEITHER: &str = "it is neither a regular file nor a block device";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -23,6 +36,15 @@ pub struct BlockFile {
     file: File,
     path: PathBuf,
     direct: bool,
+    /// Where it lies, if it was reached from a directory that is held.
+    home: Option<Home>,
+}
+
+/// A name in a directory that is held.
+#[derive(Clone, Debug)]
+struct Home {
+    dir: Arc<HeldDir>,
+    name: OsString,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -46,65 +68,172 @@ pub struct FileState {
 }
 
 impl BlockFile {
-    /// Opens an existing file or block device, with `O_DIRECT` when `direct`. Fails when it cannot
+    /// Opens an existing regular file or block device that the user named, with `O_DIRECT` when
+    /// `direct`; links are followed. Fails when it is anything else, which is not opened, or cannot
     /// be opened that way; an `O_DIRECT` that the file system does not know is an error and never
     /// silently dropped.
     pub fn open(path: &Path, access: Access, direct: bool) -> Result<Self, FileError> {
-        Self::open_with(path, access, direct, 0)
+        Self::open_as(path, flags(access, direct), direct, &[FileType::RegularFile, DEVICE])
     }
 
     /// Opens a block device for writing and claims it (`O_EXCL`) against mounts, arrays and pools.
     /// As [`BlockFile::open`]; `EBUSY` when it is claimed.
     pub fn open_device(path: &Path, direct: bool) -> Result<Self, FileError> {
-        Self::open_with(path, Access::ReadWrite, direct, libc::O_EXCL)
+        let flags = flags(Access::ReadWrite, direct) | OFlags::EXCL;
+        Self::open_as(path, flags, direct, &[DEVICE])
     }
 
     /// Opens an existing file or block device to write to it, with the flag that has each write
     /// return only when it is durable. As [`BlockFile::open`].
     pub fn open_synchronous(path: &Path, direct: bool, flag: SyncFlag) -> Result<Self, FileError> {
-        let more_flags = match flag {
-            SyncFlag::None => 0,
-            SyncFlag::Dsync => libc::O_DSYNC,
-            SyncFlag::Sync => libc::O_SYNC,
-        };
-        Self::open_with(path, Access::ReadWrite, direct, more_flags)
+        let flags = flags(Access::ReadWrite, direct) | synchronous(flag);
+        Self::open_as(path, flags, direct, &[FileType::RegularFile, DEVICE])
     }
 
-    fn open_with(
+    /// The device that holds no bytes, to take the place of a file that is let go.
+    pub fn nothing() -> Result<Self, FileError> {
+        let device = Path::new("/dev/null");
+        Self::open_as(device, OFlags::RDONLY, false, &[FileType::CharacterDevice])
+    }
+
+    /// What the path leads to is looked at before it is opened: a pipe would wait for its writer,
+    /// and some devices act on being opened.
+    fn open_as(
         path: &Path,
-        access: Access,
+        flags: OFlags,
         direct: bool,
-        more_flags: i32,
+        types: &[FileType],
     ) -> Result<Self, FileError> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(access == Access::ReadWrite);
-        let found = options.custom_flags(flags(direct) | more_flags).open(path);
+        let opened = openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+            .map_err(io::Error::from)
+            .and_then(|found| {
+                check_type(found.as_fd(), types)?;
+                open_again(found.as_fd(), flags)
+            });
         let path = path.to_owned();
-        match found {
-            Ok(file) => Ok(Self { file, path, direct }),
+        match opened {
+            Ok(file) => Ok(Self { file, path, direct, home: None }),
             Err(source) => Err(FileError::Open { path, direct, source }),
         }
     }
 
-    /// Creates a file that did not exist, readable by its owner only. Nothing is allocated: its
-    /// blocks come from being written, so that no unwritten extent is left to answer a read. Fails
-    /// when it exists or cannot be created. A file system that refuses `O_DIRECT` may have made the
-    /// name already; it is removed again.
+    /// Creates a file that did not exist, readable by its owner only, and holds its directory.
+    /// Nothing is allocated: its blocks come from being written, so that no unwritten extent is
+    /// left to answer a read. Fails when it exists or cannot be created. A file system that refuses
+    /// `O_DIRECT` may have made the name already; it is removed again.
     pub fn create_new(path: &Path, direct: bool) -> Result<Self, FileError> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(true).mode(0o600).custom_flags(flags(direct));
-        let file = options.open(path).map_err(|source| {
-            if direct && source.raw_os_error() == Some(libc::EINVAL) {
-                let _ = std::fs::remove_file(path);
+        let error = |source| FileError::Create { path: path.to_owned(), direct, source };
+        let name = path.file_name().ok_or_else(|| error(io::ErrorKind::InvalidInput.into()))?;
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+        let dir = HeldDir::reach(above.unwrap_or(Path::new("."))).map_err(error)?;
+        let made = Self::create_in(&Arc::new(dir), name, direct);
+        made.map(|made| Self { path: path.to_owned(), ..made })
+    }
+
+    /// As [`BlockFile::create_new`], under a name in a directory that is held.
+    pub fn create_in(dir: &Arc<HeldDir>, name: &OsStr, direct: bool) -> Result<Self, FileError> {
+        let made = dir.create_new_as(Path::new(name), flags(Access::ReadWrite, direct));
+        let path = dir.path().join(name);
+        match made {
+            Ok(file) => Ok(Self { file, path, direct, home: Some(Home::new(dir, name)) }),
+            Err(source) => {
+                if direct && source.raw_os_error() == Some(libc::EINVAL) {
+                    let _ = dir.remove(Path::new(name));
+                }
+                Err(FileError::Create { path, direct, source })
             }
-            FileError::Create { path: path.to_owned(), direct, source }
-        })?;
-        Ok(Self { file, path: path.to_owned(), direct })
+        }
+    }
+
+    /// Opens the regular file of that name in a directory that is held; a link is not followed.
+    /// Fails as [`BlockFile::open`].
+    pub fn open_in(
+        dir: &Arc<HeldDir>,
+        name: &OsStr,
+        access: Access,
+        direct: bool,
+    ) -> Result<Self, FileError> {
+        let path = dir.path().join(name);
+        let found = dir.find(Path::new(name)).and_then(|found| {
+            check_type(found.as_fd(), &[FileType::RegularFile])?;
+            open_again(found.as_fd(), flags(access, direct))
+        });
+        match found {
+            Ok(file) => Ok(Self { file, path, direct, home: Some(Home::new(dir, name)) }),
+            Err(source) => Err(FileError::Open { path, direct, source }),
+        }
+    }
+
+    /// Opens this very file or device a second time (a new open file description), whatever its
+    /// name leads to by now. Fails as [`BlockFile::open`].
+    pub fn reopen(&self, access: Access, direct: bool) -> Result<Self, FileError> {
+        self.reopen_as(flags(access, direct), direct)
+    }
+
+    /// As [`BlockFile::reopen`], to write to it, with the flag that has each write return only when
+    /// it is durable.
+    pub fn reopen_synchronous(&self, direct: bool, flag: SyncFlag) -> Result<Self, FileError> {
+        self.reopen_as(flags(Access::ReadWrite, direct) | synchronous(flag), direct)
+    }
+
+    fn reopen_as(&self, flags: OFlags, direct: bool) -> Result<Self, FileError> {
+        let (path, home) = (self.path.clone(), self.home.clone());
+        match open_again(self.as_fd(), flags) {
+            Ok(file) => Ok(Self { file, path, direct, home }),
+            Err(source) => Err(FileError::Open { path, direct, source }),
+        }
+    }
+
+    /// This very file opened a second time, to read it through the page cache.
+    pub fn plain(&self) -> Result<File, FileError> {
+        self.reopen(Access::Read, false).map(|again| again.file)
+    }
+
+    /// Removes its name if it still leads to this file: what has taken the name meanwhile stays.
+    /// Fails when it was not reached from a directory that is held.
+    pub fn remove(&self) -> Result<(), FileError> {
+        let removed = self.home().and_then(|home| home.dir.remove_this(&home.name, self.as_fd()));
+        removed.map_err(|source| self.error("remove", source))
+    }
+
+    /// Gives it another name in its directory, in place of what has that name.
+    pub fn rename(&mut self, name: &OsStr) -> Result<(), FileError> {
+        self.renamed(name, HeldDir::rename)
+    }
+
+    /// As [`BlockFile::rename`]; fails when the name exists.
+    pub fn rename_new(&mut self, name: &OsStr) -> Result<(), FileError> {
+        self.renamed(name, HeldDir::rename_new)
+    }
+
+    fn renamed(
+        &mut self,
+        name: &OsStr,
+        rename: fn(&HeldDir, &Path, &Path) -> io::Result<()>,
+    ) -> Result<(), FileError> {
+        let renamed = self.home().and_then(|home| {
+            let is_there = |name: &OsStr| match home.dir.leads_to(name, self.as_fd())? {
+                true => Ok(()),
+                false => Err(io::Error::other("another file has taken its name")),
+            };
+            is_there(&home.name)?;
+            rename(&home.dir, Path::new(&home.name), Path::new(name))?;
+            is_there(name).map(|()| Home::new(&home.dir, name))
+        });
+        let home = renamed.map_err(|source| self.error("rename", source))?;
+        self.path.set_file_name(name);
+        self.home = Some(home);
+        Ok(())
+    }
+
+    fn home(&self) -> io::Result<&Home> {
+        let why = || io::Error::new(io::ErrorKind::Unsupported, "its directory is not held");
+        self.home.as_ref().ok_or_else(why)
     }
 
     /// A file that was opened otherwise; `path` is for messages.
     pub fn of(file: File, path: &Path, direct: bool) -> Self {
-        Self { file, path: path.to_owned(), direct }
+        Self { file, path: path.to_owned(), direct, home: None }
     }
 
     pub fn path(&self) -> &Path {
@@ -200,11 +329,14 @@ impl BlockFile {
         }
     }
 
-    /// Whether its path still leads to it: a file that was removed or replaced goes on answering
+    /// Whether its name still leads to it: a file that was removed or replaced goes on answering
     /// processes that have it open, and is gone for all others.
     pub fn is_at_its_path(&self) -> bool {
-        match (self.file.metadata(), std::fs::metadata(&self.path)) {
-            (Ok(here), Ok(there)) => (here.dev(), here.ino()) == (there.dev(), there.ino()),
+        if let Some(home) = &self.home {
+            return home.dir.leads_to(&home.name, self.as_fd()).unwrap_or(false);
+        }
+        match (fstat(&self.file), rustix::fs::stat(&self.path)) {
+            (Ok(here), Ok(there)) => Identity::of(&here) == Identity::of(&there),
             _ => false,
         }
     }
@@ -293,8 +425,40 @@ impl AsRawFd for BlockFile {
     }
 }
 
-fn flags(direct: bool) -> i32 {
-    if direct { libc::O_DIRECT } else { 0 }
+impl Home {
+    fn new(dir: &Arc<HeldDir>, name: &OsStr) -> Self {
+        Self { dir: Arc::clone(dir), name: name.to_owned() }
+    }
+}
+
+fn flags(access: Access, direct: bool) -> OFlags {
+    let access = match access {
+        Access::Read => OFlags::RDONLY,
+        Access::ReadWrite => OFlags::RDWR,
+    };
+    let direct = if direct { OFlags::DIRECT } else { OFlags::empty() };
+    access | direct | OFlags::CLOEXEC
+}
+
+fn synchronous(flag: SyncFlag) -> OFlags {
+    match flag {
+        SyncFlag::None => OFlags::empty(),
+        SyncFlag::Dsync => OFlags::DSYNC,
+        SyncFlag::Sync => OFlags::SYNC,
+    }
+}
+
+fn check_type(found: BorrowedFd, types: &[FileType]) -> io::Result<()> {
+    let found = FileType::from_raw_mode(fstat(found)?.st_mode);
+    if types.contains(&found) {
+        return Ok(());
+    }
+    Err(match found {
+        FileType::Directory => Errno::ISDIR.into(),
+        FileType::RegularFile => Errno::NOTBLK.into(),
+        FileType::Symlink => Errno::LOOP.into(),
+        _ => io::Error::new(io::ErrorKind::InvalidInput, NEITHER),
+    })
 }
 
 fn open_hint(source: &io::Error, direct: bool) -> &'static str {
@@ -306,6 +470,9 @@ fn open_hint(source: &io::Error, direct: bool) -> &'static str {
         Some(libc::ENOENT) => "nothing of that name exists; check the spelling",
         Some(libc::EBUSY) => "the device is in use",
         Some(libc::EISDIR) => "name a file or a block device, not a directory",
+        Some(libc::ENOTBLK) => "name a block device",
+        Some(libc::ELOOP) => "a link is not followed there; choose another directory",
+        None if source.kind() == io::ErrorKind::InvalidInput => "name a file or a block device",
         _ => io_hint(source),
     }
 }
@@ -353,7 +520,7 @@ mod tests {
         file.write_out(0, 8704).unwrap();
         file.fdatasync().unwrap();
         file.fsync().unwrap();
-        let synchronous = BlockFile::open_synchronous(&path, false, SyncFlag::Dsync).unwrap();
+        let synchronous = file.reopen_synchronous(false, SyncFlag::Dsync).unwrap();
         assert_eq!(synchronous.write_at(8192, &[7; 512]), Ok(512));
         assert_eq!(file.size_bytes().unwrap(), 8704);
         let mut back = [0; 512];
@@ -397,6 +564,76 @@ mod tests {
         assert!(!file.is_at_its_path());
         let _other = BlockFile::create_new(&path, false).unwrap();
         assert!(!file.is_at_its_path(), "another file of that name is not this one");
+    }
+
+    #[test]
+    fn what_takes_the_name_of_a_file_is_neither_opened_nor_renamed_nor_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("dir/data");
+        let (victim, aside) = (root.path().join("victim"), root.path().join("dir/aside"));
+        std::fs::create_dir(root.path().join("dir")).unwrap();
+        std::fs::write(&victim, "victim").unwrap();
+        let mut file = BlockFile::create_new(&path, false).unwrap();
+        std::fs::rename(&path, &aside).unwrap();
+        std::os::unix::fs::symlink(&victim, &path).unwrap();
+
+        assert_eq!(file.reopen(Access::ReadWrite, false).unwrap().write_at(0, b"ours"), Ok(4));
+        assert_eq!(file.plain().unwrap().metadata().unwrap().len(), 4);
+        assert!(!file.is_at_its_path());
+        file.remove().unwrap();
+        assert!(path.is_symlink());
+        assert!(file.rename(OsStr::new("other")).is_err());
+        assert_eq!(std::fs::read(&victim).unwrap(), b"victim");
+        assert_eq!(std::fs::read(&aside).unwrap(), b"ours");
+
+        // The directory goes elsewhere, and another one takes its path.
+        std::fs::rename(&aside, root.path().join("dir/back")).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        std::fs::rename(root.path().join("dir/back"), &path).unwrap();
+        let moved = root.path().join("moved");
+        std::fs::rename(root.path().join("dir"), &moved).unwrap();
+        std::fs::create_dir(root.path().join("dir")).unwrap();
+        std::fs::write(&path, "other").unwrap();
+        file.rename_new(OsStr::new("kept")).unwrap();
+        assert_eq!(std::fs::read(moved.join("kept")).unwrap(), b"ours");
+        file.remove().unwrap();
+        assert_eq!(std::fs::read_dir(moved).unwrap().count(), 0);
+        assert_eq!(std::fs::read(&path).unwrap(), b"other");
+    }
+
+    #[test]
+    fn a_file_of_a_held_directory_is_reached_from_there() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = Arc::new(HeldDir::make(&root.path().join("dir")).unwrap());
+        let [data, link, kept] = ["data", "link", "kept"].map(OsStr::new);
+        let mut file = BlockFile::create_in(&dir, data, false).unwrap();
+        std::fs::rename(root.path().join("dir"), root.path().join("moved")).unwrap();
+        std::os::unix::fs::symlink("data", root.path().join("moved/link")).unwrap();
+        assert!(BlockFile::open_in(&dir, link, Access::Read, false).is_err());
+        assert!(BlockFile::open_in(&dir, data, Access::Read, false).unwrap().is_at_its_path());
+        assert!(file.rename_new(link).is_err());
+        file.rename_new(kept).unwrap();
+        assert!(file.is_at_its_path() && file.path().ends_with("dir/kept"));
+        file.rename(data).unwrap();
+        file.remove().unwrap();
+        file.remove().unwrap();
+        assert_eq!(std::fs::read_dir(root.path().join("moved")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn only_files_and_block_devices_are_opened() {
+        let root = tempfile::tempdir().unwrap();
+        let (pipe, link) = (root.path().join("pipe"), root.path().join("link"));
+        rustix::fs::mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        BlockFile::create_new(&root.path().join("data"), false).unwrap();
+        std::os::unix::fs::symlink("data", &link).unwrap();
+        BlockFile::open(&link, Access::ReadWrite, false).unwrap();
+        for refused in [pipe.as_path(), root.path(), Path::new("/dev/null")] {
+            let error = BlockFile::open(refused, Access::Read, false).unwrap_err().to_string();
+            assert!(error.contains("hint: name a file or a block device"), "{error}");
+        }
+        let error = BlockFile::open_device(&link, false).unwrap_err().to_string();
+        assert!(error.contains("hint: name a block device"), "{error}");
     }
 
     #[test]

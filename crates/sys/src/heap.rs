@@ -13,18 +13,110 @@
 //! ```
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::panic;
 use std::ptr;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed};
+
+use blockstone_base::units::Bytes;
 
 static LIVE: AtomicI64 = AtomicI64::new(0);
 static PEAK: AtomicI64 = AtomicI64::new(0);
 static START: AtomicI64 = AtomicI64::new(0);
 static MOST: AtomicI64 = AtomicI64::new(i64::MAX);
 
-/// What [`Ending`] prints.
-const ENDING: &str = "error: out of memory\n\
-    hint: raise ulimit -v or the limit of the control group; read a shorter part or fewer tables\n";
+/// Whose limit [`Ending`] names when there is no memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// Of the user or the machine.
+    System,
+    /// What the files that are read may take: [`crate::memory::READING`].
+    Reading,
+    /// What the control group had left.
+    Group,
+}
+
+/// What [`Ending`] prints, by [`Limit`].
+const ENDINGS: [&str; 3] = [
+    "error: out of memory\n\
+     hint: raise ulimit -v or the limit of the control group; read a shorter part or fewer tables\n",
+    "error: read the files: they need more than 480 MiB of memory\n\
+     hint: name smaller files, or fewer at once\n",
+    "error: read the files: they need more memory than is left\n\
+     hint: raise the limit of the control group; name smaller files, or a shorter part\n",
+];
+static LIMIT: AtomicUsize = AtomicUsize::new(Limit::System as usize);
+
+/// Says whose limit it is from now on.
+pub(crate) fn end_at(limit: Limit) {
+    LIMIT.store(limit as usize, Relaxed);
+}
+
+/// What [`Ending`] prints where a call of [`bounded`] had asked for more than its bound.
+const ENDING_BOUNDED: &str = "error: out of memory: what was read asks for more than there is\n\
+    hint: check that what answers there is what it is taken for\n";
+
+const UNBOUNDED: i64 = i64::MAX;
+
+thread_local! {
+    /// Bytes that this thread may still take.
+    static LEFT: Cell<i64> = const { Cell::new(UNBOUNDED) };
+    /// What is called when it takes more.
+    static EXCESS: Cell<Option<*const dyn Fn()>> = const { Cell::new(None) };
+    static EXCEEDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does `work`. As soon as it has taken more than `most` bytes on this thread, beside those that
+/// it gave back, `excess` is called, once; it is to make `work` fail. Only [`Ending`] counts.
+pub fn bounded<T>(most: Bytes, excess: &dyn Fn(), work: impl FnOnce() -> T) -> T {
+    struct Restored(i64, Option<*const dyn Fn()>, bool);
+    impl Drop for Restored {
+        fn drop(&mut self) {
+            LEFT.set(self.0);
+            EXCESS.set(self.1);
+            EXCEEDED.set(self.2);
+        }
+    }
+    let most = i64::try_from(most.get()).unwrap_or(UNBOUNDED - 1);
+    // SAFETY: only the lifetime changes. The pointer is taken back when this function ends, in
+    // whatever way, and no other thread sees it.
+    let excess = unsafe { std::mem::transmute::<*const (dyn Fn() + '_), *const dyn Fn()>(excess) };
+    let before =
+        Restored(LEFT.replace(most), EXCESS.replace(Some(excess)), EXCEEDED.replace(false));
+    let done = work();
+    drop(before);
+    done
+}
+
+fn charge(bytes: usize) {
+    let left = LEFT.get();
+    if left == UNBOUNDED {
+        return;
+    }
+    let left = left.saturating_sub_unsigned(bytes as u64);
+    LEFT.set(left);
+    if left < 0 {
+        exceed();
+    }
+}
+
+fn refund(bytes: usize) {
+    let left = LEFT.get();
+    if left != UNBOUNDED {
+        LEFT.set(left.saturating_add_unsigned(bytes as u64).min(UNBOUNDED - 1));
+    }
+}
+
+#[cold]
+fn exceed() {
+    // What is called may allocate.
+    LEFT.set(UNBOUNDED);
+    EXCEEDED.set(true);
+    if let Some(excess) = EXCESS.take() {
+        // SAFETY: the call of `bounded` that holds it has not ended: it would have taken it back.
+        unsafe { (*excess)() };
+    }
+}
 
 /// The system's allocator. If there is no memory, the program says so and ends with exit code 2:
 /// no line of Rust and no destructor runs any more.
@@ -40,9 +132,10 @@ fn or_end(memory: *mut u8) -> *mut u8 {
 }
 
 fn end() -> ! {
+    let ending = if EXCEEDED.get() { ENDING_BOUNDED } else { ENDINGS[LIMIT.load(Relaxed)] };
     // SAFETY: the text is valid for its length; neither call allocates.
     unsafe {
-        libc::write(libc::STDERR_FILENO, ENDING.as_ptr().cast(), ENDING.len());
+        libc::write(libc::STDERR_FILENO, ending.as_ptr().cast(), ending.len());
         libc::_exit(2)
     }
 }
@@ -63,21 +156,26 @@ pub fn end_threads_without_stack() {
 // SAFETY: memory comes from and goes to the system's allocator, with the layouts of the caller.
 unsafe impl GlobalAlloc for Ending {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        charge(layout.size());
         // SAFETY: the caller's promises are those that the system's allocator asks for.
         or_end(unsafe { System.alloc(layout) })
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        charge(layout.size());
         // SAFETY: as in `alloc`.
         or_end(unsafe { System.alloc_zeroed(layout) })
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        refund(layout.size());
         // SAFETY: `memory` came from the system's allocator with this layout.
         unsafe { System.dealloc(memory, layout) }
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        refund(layout.size());
+        charge(size);
         // SAFETY: `memory` came from the system's allocator with this layout.
         or_end(unsafe { System.realloc(memory, layout, size) })
     }
@@ -150,5 +248,41 @@ unsafe impl GlobalAlloc for Counted {
         }
         // SAFETY: `memory` came from the system's allocator with this layout.
         unsafe { System.realloc(memory, layout, size) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes and gives back through [`Ending`], which is not the allocator of this program.
+    fn takes(sizes: &[usize]) {
+        let layout = |size| Layout::from_size_align(size, 1).unwrap();
+        let taken = sizes.iter().map(|&size| {
+            // SAFETY: the size is not zero.
+            (unsafe { Ending.alloc(layout(size)) }, size)
+        });
+        for (memory, size) in taken.collect::<Vec<_>>() {
+            // SAFETY: it came from this allocator, with this layout.
+            unsafe { Ending.dealloc(memory, layout(size)) };
+        }
+    }
+
+    #[test]
+    fn more_than_the_bound_is_told_once_and_what_was_given_back_does_not_count() {
+        let told = Cell::new(0);
+        let tell = || told.set(told.get() + 1);
+        let most = Bytes(10_000);
+        bounded(most, &tell, || (0..10).for_each(|_| takes(&[4_000, 5_000])));
+        assert_eq!(told.get(), 0);
+        bounded(most, &tell, || {
+            bounded(Bytes(100), &tell, || takes(&[101, 101]));
+            assert_eq!(told.get(), 1);
+            takes(&[4_000, 6_001, 100]);
+        });
+        assert_eq!(told.get(), 2);
+        takes(&[1 << 20]);
+        let panicked = panic::catch_unwind(|| bounded(most, &|| {}, || panic!("{}", "so")));
+        assert!(panicked.is_err() && LEFT.get() == UNBOUNDED && EXCESS.take().is_none());
     }
 }

@@ -5,7 +5,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 use blockstone_base::units::Bytes;
@@ -47,6 +47,19 @@ impl Foreign {
     }
 }
 
+/// What stays the same when a file is renamed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+}
+
+impl Identity {
+    pub(crate) fn of(found: &Stat) -> Self {
+        Self { device: found.st_dev, inode: found.st_ino }
+    }
+}
+
 #[derive(Debug)]
 pub struct HeldDir {
     dir: OwnedFd,
@@ -78,6 +91,13 @@ impl HeldDir {
         Ok(Self { dir: openat(CWD, path, DIRECTORY, Mode::empty())?, path: path.to_owned() })
     }
 
+    /// As [`HeldDir::hold`], only to reach what has a name in it: it need not be readable, and can
+    /// be neither listed nor synced.
+    pub fn reach(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self { dir: openat(CWD, path, flags, Mode::empty())?, path: path.to_owned() })
+    }
+
     /// A directory that was opened otherwise; `path` is for messages.
     pub fn of(dir: OwnedFd, path: &Path) -> Self {
         Self { dir, path: path.to_owned() }
@@ -93,14 +113,15 @@ impl HeldDir {
 
     /// The directory `path` below this one, on any file system, reached without links.
     pub fn within(&self, path: &Path) -> io::Result<Self> {
-        let mut dir = self.dir.try_clone()?;
-        for part in path.components() {
-            let Component::Normal(name) = part else {
-                return Err(io::ErrorKind::InvalidInput.into());
-            };
-            dir = openat(&dir, name, DIRECTORY | IN_PLACE, Mode::empty())?;
-        }
+        let inner = if path.as_os_str().is_empty() { "." } else { "" };
+        let dir = within(self.dir.as_fd(), &path.join(inner), DIRECTORY | IN_PLACE)?;
         Ok(Self { dir, path: self.path.join(path) })
+    }
+
+    /// A file below this directory to read, as [`open_file`] opens it, on any file system and
+    /// reached without links.
+    pub fn read_within(&self, path: &Path) -> io::Result<File> {
+        regular(within(self.dir.as_fd(), path, OFlags::NONBLOCK | IN_PLACE)?)
     }
 
     /// Opens the directory `path`, as [`HeldDir::open`] does, or makes it and those above it that
@@ -114,10 +135,7 @@ impl HeldDir {
         let mut new: Vec<&Path> = path.ancestors().take_while(missing).collect();
         let above = new.last().and_then(|top| top.parent());
         let above = above.filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        // It need not be readable.
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let mut held =
-            Self { dir: openat(CWD, above, flags, Mode::empty())?, path: above.to_owned() };
+        let mut held = Self::reach(above)?;
         while let Some(dir) = new.pop() {
             let name = dir.file_name().ok_or(io::ErrorKind::InvalidInput)?;
             held.make_dir(Path::new(name))?;
@@ -144,6 +162,66 @@ impl HeldDir {
         }
     }
 
+    /// Makes and holds a directory of this user alone. Fails when the name exists, or was replaced
+    /// by another user in that moment.
+    pub fn make_new_dir(&self, name: &OsStr) -> io::Result<Self> {
+        mkdirat(&self.dir, name, Mode::from_raw_mode(0o700))?;
+        let made = self.within(Path::new(name))?;
+        let found = fstat(&made.dir)?;
+        if !made.is_trusted(&found, false)? || !made.is_empty()? {
+            return Err(io::Error::other("another user replaced it as it was made"));
+        }
+        Ok(made)
+    }
+
+    /// The directory of that name that this user made here, and no other user writes to.
+    pub fn open_own_dir(&self, name: &OsStr) -> io::Result<Self> {
+        let held = self.within(Path::new(name))?;
+        let found = fstat(&held.dir)?;
+        if !held.is_trusted(&found, false)? {
+            return Err(Foreign::Owner(found.st_uid).into());
+        }
+        match found.st_mode & 0o7777 {
+            mode if mode & 0o022 != 0 => Err(Foreign::Writable(mode).into()),
+            _ => Ok(held),
+        }
+    }
+
+    /// Removes the empty directory of that name if it is still `held`.
+    pub fn remove_dir(&self, name: &OsStr, held: &Self) -> io::Result<()> {
+        self.remove_as(name, held.as_fd(), AtFlags::REMOVEDIR)
+    }
+
+    /// Removes the name if it still leads to `file`: what has taken the name meanwhile stays.
+    pub fn remove_this(&self, name: &OsStr, file: BorrowedFd) -> io::Result<()> {
+        self.remove_as(name, file, AtFlags::empty())
+    }
+
+    fn remove_as(&self, name: &OsStr, held: BorrowedFd, flags: AtFlags) -> io::Result<()> {
+        if !self.leads_to(name, held)? {
+            return Ok(());
+        }
+        match unlinkat(&self.dir, name, flags) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether a name in it leads to what is open as `held`, and not through a link.
+    pub fn leads_to(&self, name: &OsStr, held: BorrowedFd) -> io::Result<bool> {
+        match rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => Ok(Identity::of(&found) == Identity::of(&fstat(held)?)),
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What has this name, a link itself, to look at and to open again (`O_PATH`).
+    pub fn find(&self, path: &Path) -> io::Result<OwnedFd> {
+        let (parent, name) = self.parent(path)?;
+        Ok(openat(&parent, name, OFlags::PATH | IN_PLACE, Mode::empty())?)
+    }
+
     /// A new file to write, in place of one that a killed process may have left.
     pub fn create(&self, path: &Path) -> io::Result<File> {
         let (parent, name) = self.parent(path)?;
@@ -163,8 +241,12 @@ impl HeldDir {
 
     /// A new file of this user alone, to read and to write. Fails when the name exists.
     pub fn create_new(&self, path: &Path) -> io::Result<File> {
+        self.create_new_as(path, OFlags::RDWR)
+    }
+
+    pub(crate) fn create_new_as(&self, path: &Path, flags: OFlags) -> io::Result<File> {
         let (parent, name) = self.parent(path)?;
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | IN_PLACE;
+        let flags = flags | OFlags::CREATE | OFlags::EXCL | IN_PLACE;
         Ok(File::from(openat(&parent, name, flags, OWNER_MODE)?))
     }
 
@@ -188,21 +270,7 @@ impl HeldDir {
     /// As [`HeldDir::rename`]; fails when the new name exists.
     pub fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
         let ((from_dir, from), (to_dir, to)) = (self.parent(from)?, self.parent(to)?);
-        match renameat_with(&from_dir, from, &to_dir, to, RenameFlags::NOREPLACE) {
-            // NFS, FUSE and others do not know the flag. Nor do all know a second name.
-            Err(Errno::INVAL | Errno::NOSYS) => {}
-            renamed => return Ok(renamed?),
-        }
-        match linkat(&from_dir, from, &to_dir, to, AtFlags::empty()) {
-            Ok(()) => return Ok(unlinkat(&from_dir, from, AtFlags::empty())?),
-            Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM | Errno::MLINK) => {}
-            Err(error) => return Err(error.into()),
-        }
-        match rustix::fs::statat(&to_dir, to, AtFlags::SYMLINK_NOFOLLOW) {
-            Err(Errno::NOENT) => Ok(renameat(&from_dir, from, &to_dir, to)?),
-            Ok(_) => Err(Errno::EXIST.into()),
-            Err(error) => Err(error.into()),
-        }
+        rename_new((from_dir, from.as_ref()), (to_dir, to.as_ref()))
     }
 
     pub fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -234,14 +302,14 @@ impl HeldDir {
         Ok(File::from(self.dir.try_clone()?))
     }
 
-    fn below(&self, path: &Path) -> io::Result<OwnedFd> {
+    fn below(&self, path: &Path) -> io::Result<Below<'_>> {
         if path.components().all(|part| part == Component::CurDir) {
-            return self.dir.try_clone();
+            return Ok(Below::This(self.dir.as_fd()));
         }
-        open_below(self.dir.as_fd(), path.as_os_str())
+        Ok(Below::Opened(open_below(self.dir.as_fd(), path.as_os_str())?))
     }
 
-    fn parent<'a>(&self, path: &'a Path) -> io::Result<(OwnedFd, &'a OsStr)> {
+    fn parent<'a>(&self, path: &'a Path) -> io::Result<(Below<'_>, &'a OsStr)> {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         Ok((self.below(path.parent().unwrap_or(Path::new("")))?, name))
     }
@@ -253,16 +321,58 @@ impl HeldDir {
         if found.st_uid == me || root_too && found.st_uid == 0 {
             return Ok(true);
         }
+        Ok(self.owner_of_new()? == found.st_uid)
+    }
+
+    /// The owner that the file system gives to what this user makes here.
+    pub fn owner_of_new(&self) -> io::Result<u32> {
         let probe = Path::new(OWNER_PROBE);
         let owner = fstat(self.create(probe)?)?.st_uid;
         self.remove(probe)?;
-        Ok(owner == found.st_uid)
+        Ok(owner)
+    }
+}
+
+/// A directory below one that is held, or that one.
+enum Below<'a> {
+    This(BorrowedFd<'a>),
+    Opened(OwnedFd),
+}
+
+impl AsFd for Below<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::This(dir) => *dir,
+            Self::Opened(dir) => dir.as_fd(),
+        }
     }
 }
 
 impl AsFd for HeldDir {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.dir.as_fd()
+    }
+}
+
+/// Renames what is in one directory to a name in another that is free. Fails when it is not.
+pub fn rename_new(
+    (from_dir, from): (impl AsFd, &Path),
+    (to_dir, to): (impl AsFd, &Path),
+) -> io::Result<()> {
+    match renameat_with(&from_dir, from, &to_dir, to, RenameFlags::NOREPLACE) {
+        // NFS, FUSE and others do not know the flag. Nor do all know a second name.
+        Err(Errno::INVAL | Errno::NOSYS) => {}
+        renamed => return Ok(renamed?),
+    }
+    match linkat(&from_dir, from, &to_dir, to, AtFlags::empty()) {
+        Ok(()) => return Ok(unlinkat(&from_dir, from, AtFlags::empty())?),
+        Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM | Errno::MLINK) => {}
+        Err(error) => return Err(error.into()),
+    }
+    match rustix::fs::statat(&to_dir, to, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => Ok(renameat(&from_dir, from, &to_dir, to)?),
+        Ok(_) => Err(Errno::EXIST.into()),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -293,12 +403,31 @@ pub fn read_whole(file: File, at_most: Bytes) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The same file, opened once more: to write too if `writes`, past the page cache if `direct`.
+pub fn again(file: impl AsFd, writes: bool, direct: bool) -> io::Result<File> {
+    let access = if writes { OFlags::RDWR } else { OFlags::RDONLY };
+    let how = if direct { OFlags::DIRECT } else { OFlags::empty() };
+    open_again(file.as_fd(), access | how)
+}
+
 fn open_at(dir: BorrowedFd, path: &Path, flags: OFlags) -> io::Result<File> {
-    let file = openat(dir, path, flags | OFlags::NONBLOCK, Mode::empty())?;
+    regular(openat(dir, path, flags | OFlags::NONBLOCK, Mode::empty())?)
+}
+
+fn regular(file: OwnedFd) -> io::Result<File> {
     match FileType::from_raw_mode(fstat(&file)?.st_mode) {
         FileType::RegularFile => Ok(File::from(file)),
         FileType::Directory => Err(io::ErrorKind::IsADirectory.into()),
         _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+    }
+}
+
+/// Opens what is open as `found` (`O_PATH` too) as a new open file description.
+pub(crate) fn open_again(found: BorrowedFd, flags: OFlags) -> io::Result<File> {
+    let again = format!("/proc/self/fd/{}", found.as_raw_fd());
+    match openat(CWD, again, flags | OFlags::CLOEXEC, Mode::empty()) {
+        Err(Errno::NOENT) => Err(io::Error::new(io::ErrorKind::NotFound, "/proc is not mounted")),
+        opened => Ok(File::from(opened?)),
     }
 }
 
@@ -314,6 +443,27 @@ pub(crate) fn names_in(dir: BorrowedFd) -> io::Result<Vec<OsString>> {
         }
     }
     Ok(names)
+}
+
+/// What is at `path` below `dir`, on any file system and reached without links.
+fn within(dir: BorrowedFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
+    let is_below = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    if !path.components().all(is_below) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    match openat2(dir, path, flags, Mode::empty(), resolve) {
+        // Before Linux 5.6, in some containers, and where the path is longer than the kernel takes.
+        Err(Errno::NOSYS | Errno::PERM | Errno::NAMETOOLONG) => {}
+        opened => return Ok(opened?),
+    }
+    let mut at = dir.try_clone_to_owned()?;
+    let mut parts = path.components().peekable();
+    while let Some(part) = parts.next() {
+        let flags = if parts.peek().is_some() { DIRECTORY | IN_PLACE } else { flags };
+        at = openat(&at, part.as_os_str(), flags, Mode::empty())?;
+    }
+    Ok(at)
 }
 
 /// The directory `path` in `dir`, reached without links and on the same file system.

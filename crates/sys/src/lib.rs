@@ -51,6 +51,7 @@ pub mod perf;
 pub mod proc;
 pub mod process;
 pub mod processors;
+pub mod random;
 pub mod range_lock;
 pub mod ring;
 pub mod scratch;
@@ -64,3 +65,4 @@ pub mod thread;
 #[cfg(test)]
 mod tree;
 pub mod usage;
+pub mod waiting;

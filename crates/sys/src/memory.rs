@@ -1,7 +1,82 @@
-//! Pages of memory, and tables that are looked at in no order: with huge pages, the processor finds
-//! most of them without walking the page tables.
+//! How much memory there is for this process, and pages of it: tables that are looked at in no order
+//! are faster with huge pages, for the processor finds most of them without walking the page tables.
 
+use std::io;
+use std::path::Path;
+
+use blockstone_base::units::Bytes;
 use rustix::mm::Advice;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::heap::{self, Limit};
+use crate::proc::own_status;
+use crate::survey::mem_available_bytes;
+
+/// What reading the files of a user may take, whatever is in them.
+pub const READING: Bytes = Bytes::mib(480);
+/// Kept free for what the kernel charges to the control group besides, such as page tables.
+const SPARE: u64 = 8 << 20;
+/// Less than this is not asked for.
+const SMALL: u64 = 1 << 20;
+
+/// There is less memory than something needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{needed} of memory are needed, and {left} are left in the control group or on the machine"
+)]
+pub struct Short {
+    pub needed: Bytes,
+    pub left: Bytes,
+}
+
+impl From<Short> for io::Error {
+    fn from(short: Short) -> Self {
+        Self::new(io::ErrorKind::OutOfMemory, short)
+    }
+}
+
+/// Refuses what the kernel would end this process for, or another one of its control group.
+pub fn ask(needed: Bytes) -> Result<(), Short> {
+    if needed.get() < SMALL {
+        return Ok(());
+    }
+    ask_of(needed, left())
+}
+
+fn ask_of(needed: Bytes, left: Option<Bytes>) -> Result<(), Short> {
+    match left {
+        Some(left) if left < needed => Err(Short { needed, left }),
+        _ => Ok(()),
+    }
+}
+
+/// What is left in the control group and on the machine, without [`SPARE`].
+fn left() -> Option<Bytes> {
+    mem_available_bytes(Path::new("/")).map(|left| Bytes(left.saturating_sub(SPARE)))
+}
+
+/// From now on, memory beyond `most`, and beyond what is left in the control group, ends the program
+/// as [`heap::Ending`] does. Programs that are started inherit this limit (`RLIMIT_DATA`).
+pub fn hold_to(most: Option<Bytes>) {
+    let group = left();
+    let limit = match (most, group) {
+        (Some(most), Some(group)) if group < most => Some((group, Limit::Group)),
+        (Some(most), _) => Some((most, Limit::Reading)),
+        (None, Some(group)) => Some((group, Limit::Group)),
+        (None, None) => None,
+    };
+    let Some((bytes, limit)) = limit else { return };
+    let held = own_status(Path::new("/"), "VmData:");
+    let held = held.and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
+    let bytes = bytes.get().saturating_add(held.unwrap_or(0) * 1024);
+    let Rlimit { current, maximum } = getrlimit(Resource::Data);
+    if current.is_some_and(|current| current <= bytes) {
+        return;
+    }
+    if setrlimit(Resource::Data, Rlimit { current: Some(bytes), maximum }).is_ok() {
+        heap::end_at(limit);
+    }
+}
 
 /// The size of the pages in which this kernel counts memory.
 pub fn page_bytes() -> u64 {
@@ -28,6 +103,17 @@ pub fn advise_huge_pages(table: &mut [u32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_left_is_refused() {
+        let (needed, left) = (Bytes::mib(64), Bytes::mib(63));
+        assert_eq!(ask_of(needed, Some(left)), Err(Short { needed, left }));
+        assert_eq!(ask_of(left, Some(left)), Ok(()));
+        assert_eq!(ask_of(needed, None), Ok(()), "where the kernel says nothing");
+        let refused = ask(Bytes(u64::MAX)).map_err(io::Error::from);
+        assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::OutOfMemory);
+        assert_eq!(ask(Bytes(1)), Ok(()));
+    }
 
     #[test]
     fn a_table_of_any_size_keeps_its_content() {

@@ -43,6 +43,20 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     place.keep().map(drop)
 }
 
+/// Fails where [`write`] would, as far as that can be known without writing.
+pub fn check(path: &Path) -> io::Result<()> {
+    if descriptor(path).is_some() {
+        return Ok(());
+    }
+    let (dir, name) = path::parent(path)?;
+    match statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(found) if is_replaceable(&found) => Ok(()),
+        Ok(found) => allowed(&found),
+        Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// A file of this name that is written bit by bit. It replaces another file of that name at once.
 pub fn create(path: &Path) -> io::Result<File> {
     Place::of(path)?.keep()
@@ -77,10 +91,8 @@ impl Place {
         }
         let (dir, name) = path::parent(path)?;
         match statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(found) => match FileType::from_raw_mode(found.st_mode) {
-                FileType::RegularFile | FileType::Symlink => {}
-                _ => return special(dir.as_fd(), &name, &found),
-            },
+            Ok(found) if is_replaceable(&found) => {}
+            Ok(found) => return special(dir.as_fd(), &name, &found),
             Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
         }
@@ -116,32 +128,42 @@ impl Drop for Place {
     }
 }
 
-/// What nothing can replace.
-fn special(dir: BorrowedFd, name: &OsStr, found: &Stat) -> io::Result<Place> {
+fn is_replaceable(found: &Stat) -> bool {
+    let kind = FileType::from_raw_mode(found.st_mode);
+    matches!(kind, FileType::RegularFile | FileType::Symlink)
+}
+
+/// Whether it is a pipe or a character device that nobody else has put there.
+fn allowed(found: &Stat) -> io::Result<()> {
     let refused = |why: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     match FileType::from_raw_mode(found.st_mode) {
-        FileType::Fifo | FileType::CharacterDevice => {}
-        FileType::Directory => return Err(io::ErrorKind::IsADirectory.into()),
-        FileType::BlockDevice => return refused("it is a block device"),
-        _ => return refused("it is neither a file nor a pipe"),
+        FileType::Fifo | FileType::CharacterDevice if is_trusted(found.st_uid) => Ok(()),
+        FileType::Fifo | FileType::CharacterDevice => {
+            let why = format!("it is a pipe or a device of user {}", found.st_uid);
+            Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+        }
+        FileType::Directory => Err(io::ErrorKind::IsADirectory.into()),
+        FileType::BlockDevice => refused("it is a block device"),
+        _ => refused("it is neither a file nor a pipe"),
     }
+}
+
+/// Opens what cannot be replaced.
+fn special(dir: BorrowedFd, name: &OsStr, found: &Stat) -> io::Result<Place> {
+    allowed(found)?;
     let until = Instant::now() + READER;
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY;
     let file = loop {
         match openat(dir, name, flags | OFlags::CLOEXEC, Mode::empty()) {
             Err(Errno::NXIO) if Instant::now() < until => thread::sleep(LOOK),
-            Err(Errno::NXIO) => return refused("it is a pipe that nothing reads from"),
+            Err(Errno::NXIO) => {
+                return Err(io::Error::other("it is a pipe that nothing reads from"));
+            }
             opened => break opened?,
         }
     };
-    let opened = fstat(&file)?;
-    let is_special = |it: &Stat| {
-        matches!(FileType::from_raw_mode(it.st_mode), FileType::Fifo | FileType::CharacterDevice)
-    };
-    if !is_special(&opened) || !is_trusted(opened.st_uid) {
-        let why = format!("it is a pipe or a device of user {}", opened.st_uid);
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
-    }
+    // Another may have taken its name.
+    allowed(&fstat(&file)?)?;
     fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
     Ok(Place { file: File::from(file), pending: None })
 }

@@ -30,6 +30,13 @@ pub fn hang_up(peer: &Peer) -> usize {
         .count()
 }
 
+/// Shuts down the connection whose descriptor is `number`, so that whoever reads from it finds its
+/// end.
+pub fn hang_up_socket(number: i32) {
+    // One that is closed by now has nothing to read.
+    let _ = duplicate(number).map(|socket| shutdown(&socket, Shutdown::Both));
+}
+
 /// A descriptor of our own for the same open file: from here on it cannot become another.
 fn duplicate(number: i32) -> Option<OwnedFd> {
     // SAFETY: the number is only handed to fcntl(2), which fails if it is none by now.
@@ -51,6 +58,7 @@ fn peer_of(socket: BorrowedFd) -> Option<Peer> {
 mod tests {
     use std::io::Read;
     use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsRawFd;
     use std::os::unix::net::{UnixListener, UnixStream};
 
     use super::*;
@@ -77,5 +85,8 @@ mod tests {
         assert_eq!(hang_up(&Peer::Local("other.sock".into())), 0);
         assert_eq!(hang_up(&Peer::Local("server.sock".into())), 1);
         assert_eq!(stream.read(&mut [0]).unwrap(), 0);
+        let (mut one, _other) = UnixStream::pair().unwrap();
+        hang_up_socket(one.as_raw_fd());
+        assert_eq!(one.read(&mut [0]).unwrap(), 0);
     }
 }

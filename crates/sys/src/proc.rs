@@ -53,6 +53,21 @@ pub fn under(root: &Path, path: impl AsRef<Path>) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
+/// A file's text as it is.
+pub fn read(path: &Path) -> io::Result<String> {
+    fs::read_to_string(path)
+}
+
+/// A file's bytes as they are.
+pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    fs::read(path)
+}
+
+/// What a link says.
+pub fn link_target(path: &Path) -> io::Result<PathBuf> {
+    fs::read_link(path)
+}
+
 /// A short file's text, trimmed; none when it is missing, unreadable or empty.
 pub fn text(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;

@@ -24,12 +24,14 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::account;
 use crate::child::User;
-use crate::held::{names_in, open_below};
+use crate::held::{Identity, names_in, open_below};
 
 const RECORD: &str = "blockstone.scratch";
 const RECORD_START: &str = "blockstone scratch directory";
 /// A record is shorter than this.
 const RECORD_BYTES: u64 = 256;
+/// What is read of the log of a server, which may give it any length.
+const LOG_BYTES: u64 = 64 << 10;
 /// No database nests directories as deep as this; each level holds a descriptor.
 const DEEPEST: u32 = 100;
 /// A younger file may be one that a run has created and not locked yet.
@@ -40,19 +42,6 @@ const ENDING: Duration = Duration::from_secs(1);
 
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-
-/// What stays the same when a file is renamed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity {
-    device: u64,
-    inode: u64,
-}
-
-impl Identity {
-    fn of(found: &Stat) -> Self {
-        Self { device: found.st_dev, inode: found.st_ino }
-    }
-}
 
 /// A name in a directory that is held open.
 #[derive(Debug)]
@@ -116,18 +105,33 @@ impl ScratchDir {
     pub fn create(path: &Path, program: Option<&Path>) -> io::Result<Self> {
         let program =
             program.map(|path| Ok::<_, io::Error>(Identity::of(&rustix::fs::stat(path)?)));
-        let program = program.transpose()?;
-        let entry = Entry::of(path)?;
+        Self::make(Entry::of(path)?, program.transpose()?)
+    }
+
+    /// The same as `name` in a directory that is held, for what this process makes in it.
+    pub fn create_in(dir: impl AsFd, name: &str) -> io::Result<Self> {
+        Self::make(Entry { parent: dir.as_fd().try_clone_to_owned()?, name: name.into() }, None)
+    }
+
+    fn make(entry: Entry, program: Option<Identity>) -> io::Result<Self> {
         rustix::fs::mkdirat(&entry.parent, &entry.name, Mode::from_raw_mode(0o700))?;
         let dir = entry.open(DIRECTORY)?;
         let found = fstat(&dir)?;
-        let owner = rustix::process::geteuid().as_raw();
         let identity = Identity::of(&found);
-        let made = Self { entry, dir, identity, owner, program };
-        if found.st_uid != owner || !made.is_empty()? {
-            return Err(io::Error::other("another user replaced it as it was made"));
+        let made = Self { entry, dir, identity, owner: found.st_uid, program };
+        if found.st_mode & 0o022 != 0 {
+            let why = "others may write to every directory that is made there";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
+        let replaced = || io::Error::other("another user replaced it as it was made");
+        if !made.is_empty()? {
+            return Err(replaced());
+        }
+        // Where a file system maps owners, what is made in a directory has the owner of that.
         let prepared = made.lock().and_then(|()| made.write_record());
+        let prepared = prepared.and_then(|owner| {
+            if owner == made.owner { Ok(()) } else { Err(replaced()) }
+        });
         if let Err(error) = prepared {
             let _ = made.remove();
             return Err(error);
@@ -148,6 +152,11 @@ impl ScratchDir {
             Err(error) => return Err(error),
         }
         Ok(made)
+    }
+
+    /// The user whose processes may work in it.
+    pub fn owner(&self) -> u32 {
+        self.owner
     }
 
     /// Gives it to the user of a server. Fails when the file system has no owners.
@@ -194,12 +203,15 @@ impl ScratchDir {
         Ok(names_in(self.dir.as_fd())?.is_empty())
     }
 
-    fn write_record(&self) -> io::Result<()> {
+    /// Returns the owner of the new record.
+    fn write_record(&self) -> io::Result<u32> {
         let line = |program: Identity| format!("program {} {}\n", program.device, program.inode);
         let program = self.program.map(line).unwrap_or_default();
         let text = format!("{RECORD_START}\ninode {}\n{program}", self.identity.inode);
         let mode = Mode::from_raw_mode(0o600);
-        self.create_file(RECORD, OFlags::WRONLY, mode)?.write_all(text.as_bytes())
+        let mut record = self.create_file(RECORD, OFlags::WRONLY, mode)?;
+        record.write_all(text.as_bytes())?;
+        Ok(record.metadata()?.uid())
     }
 
     /// The program that the record names. Only who made the directory can have written it: it
@@ -302,11 +314,11 @@ impl Log {
         self.0.try_clone()
     }
 
-    /// All that was written until now, as text; empty if it cannot be read.
+    /// What was written last, at most [`LOG_BYTES`], as text; empty if it cannot be read.
     pub fn text(&self) -> String {
         let len = self.0.metadata().map_or(0, |found| found.len());
-        let mut bytes = vec![0; len as usize];
-        match self.0.read_at(&mut bytes, 0) {
+        let mut bytes = vec![0; LOG_BYTES.min(len) as usize];
+        match self.0.read_at(&mut bytes, len.saturating_sub(LOG_BYTES)) {
             Ok(read) => String::from_utf8_lossy(&bytes[..read]).into_owned(),
             Err(_) => String::new(),
         }

@@ -1,6 +1,14 @@
-//! SQLite with direct I/O: a VFS (the interface through which SQLite opens files) that reads and
-//! writes the database file with `O_DIRECT` and leaves all else to SQLite's own VFS "unix": locks,
-//! flushes and sizes of the database, and its log, journal and shared memory as a whole.
+//! SQLite in a directory that is held, with and without direct I/O: two VFS (the interface through
+//! which SQLite opens files) over SQLite's own, "unix".
+//!
+//! Both take a path as it is. "unix" would follow the links in it once, when a connection is
+//! opened, and use what it found by name from then on: whoever can rename a directory on that way
+//! could then lead it elsewhere. A path through a descriptor, `/proc/self/fd/N/name`, leads to the
+//! same directory for as long as the descriptor is open. The last name of a path is not followed
+//! where it is a link.
+//!
+//! The second one reads and writes the database file with `O_DIRECT` and leaves all else to "unix":
+//! locks, flushes and sizes of the database, and its log, journal and shared memory as a whole.
 //!
 //! A file that is open here is one of the VFS "unix" with a pointer to [`Direct`] behind it; of its
 //! methods, those that move pages of the database are replaced.
@@ -19,15 +27,22 @@ use libsqlite3_sys as ffi;
 
 use crate::buffer::{SLOT_ALIGN_BYTES, Slot};
 
-const NAME: &CStr = c"blockstone-direct";
+const HELD: &CStr = c"blockstone-held";
+const DIRECT: &CStr = c"blockstone-direct";
 /// The largest page of SQLite.
 const BUFFER_BYTES: usize = 65_536;
 
-/// The name of the VFS, which is registered now if it was not. What a path cannot do shows when
-/// the database is opened, as "unable to open database file".
-pub fn name() -> &'static CStr {
+/// The name of the VFS that takes paths as they are; it is registered now if it was not.
+pub fn held() -> &'static CStr {
     VFS.get_or_init(register);
-    NAME
+    HELD
+}
+
+/// The name of the VFS that also reads and writes databases past the page cache. What a path cannot
+/// do shows when the database is opened, as "unable to open database file".
+pub fn direct() -> &'static CStr {
+    VFS.get_or_init(register);
+    DIRECT
 }
 
 /// A database file, opened for direct I/O once by all connections of this process.
@@ -61,8 +76,12 @@ impl Database {
         if let Some(opened) = open.and_then(|(_, opened)| opened.upgrade()) {
             return Ok(Self(Some(opened)));
         }
-        let file =
-            OpenOptions::new().read(true).write(true).custom_flags(libc::O_DIRECT).open(path)?;
+        let flags = libc::O_DIRECT | libc::O_NOFOLLOW;
+        let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)?;
+        let found = file.metadata()?;
+        if (found.dev(), found.ino()) != id {
+            return Err(io::Error::other("it was replaced as it was opened"));
+        }
         let opened = Arc::new(Opened { file, read_bytes: AtomicU64::new(0) });
         known.push((id, Arc::downgrade(&opened)));
         Ok(Self(Some(opened)))
@@ -158,17 +177,37 @@ fn register() -> Vfs {
     let unix = unsafe { ffi::sqlite3_vfs_find(c"unix".as_ptr()) };
     // SAFETY: the compiled-in SQLite has a VFS of this name on Linux, which stays.
     let mut own = unsafe { *unix };
-    let direct_at = (own.szOsFile as usize).next_multiple_of(align_of::<*mut Direct>());
-    own.szOsFile = (direct_at + size_of::<*mut Direct>()) as c_int;
-    own.zName = NAME.as_ptr();
     own.pNext = std::ptr::null_mut();
-    own.xOpen = Some(open);
+    own.xFullPathname = Some(full_pathname);
     // The other methods of "unix" do not look at the VFS that they are called with: SQLite itself
     // registers them under several names.
-    //
+    own.zName = HELD.as_ptr();
     // SAFETY: what SQLite keeps a pointer to is never freed, and complete.
     unsafe { ffi::sqlite3_vfs_register(Box::leak(Box::new(own)), 0) };
+    let direct_at = (own.szOsFile as usize).next_multiple_of(align_of::<*mut Direct>());
+    own.szOsFile = (direct_at + size_of::<*mut Direct>()) as c_int;
+    own.zName = DIRECT.as_ptr();
+    own.xOpen = Some(open);
+    // SAFETY: as above.
+    unsafe { ffi::sqlite3_vfs_register(Box::leak(Box::new(own)), 0) };
     Vfs { unix, direct_at }
+}
+
+/// The path as it came.
+unsafe extern "C" fn full_pathname(
+    _: *mut ffi::sqlite3_vfs,
+    path: *const c_char,
+    out_bytes: c_int,
+    out: *mut c_char,
+) -> c_int {
+    // SAFETY: SQLite calls this with a path that ends with zero.
+    let path = unsafe { CStr::from_ptr(path) }.to_bytes_with_nul();
+    if path.len() > out_bytes as usize {
+        return ffi::SQLITE_CANTOPEN;
+    }
+    // SAFETY: there is room for `out_bytes`, which are no fewer; it is another place.
+    unsafe { std::ptr::copy_nonoverlapping(path.as_ptr().cast(), out, path.len()) };
+    ffi::SQLITE_OK
 }
 
 unsafe extern "C" fn open(
@@ -326,7 +365,7 @@ mod tests {
         }
 
         fn direct(path: &Path) -> Self {
-            Self::open(path, name()).unwrap()
+            Self::open(path, direct()).unwrap()
         }
 
         /// What the last row of a statement begins with.
@@ -483,10 +522,44 @@ mod tests {
     }
 
     #[test]
+    fn a_directory_that_is_replaced_leads_no_file_elsewhere() {
+        for vfs in [held(), direct()] {
+            let (root, path) = place();
+            let dir = root.path().join("dir");
+            std::fs::create_dir(&dir).unwrap();
+            let held = File::open(&dir).unwrap();
+            let file = crate::path::of_descriptor(&held).join("database.db");
+            let link = Link::open(&file, vfs).unwrap();
+            link.say("PRAGMA journal_mode = WAL");
+            link.say("CREATE TABLE t (n INTEGER)");
+            let moved = root.path().join("moved");
+            std::fs::rename(&dir, &moved).unwrap();
+            std::fs::create_dir(&dir).unwrap();
+            std::fs::write(&path, "theirs").unwrap();
+            for name in ["database.db", "database.db-wal", "database.db-shm"] {
+                std::os::unix::fs::symlink(&path, dir.join(name)).unwrap();
+            }
+            let other = Link::open(&file, vfs).unwrap();
+            other.say("INSERT INTO t VALUES (7)");
+            assert_eq!(link.say("SELECT n FROM t"), "7");
+            link.say("PRAGMA wal_checkpoint(TRUNCATE)");
+            drop((link, other));
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), "theirs");
+            assert_eq!(std::fs::read_dir(&moved).unwrap().count(), 1, "no log is left");
+            assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 3);
+            // A link in place of the file is not followed.
+            std::fs::remove_file(moved.join("database.db")).unwrap();
+            std::os::unix::fs::symlink(&path, moved.join("database.db")).unwrap();
+            assert_eq!(Link::open(&file, vfs).err(), Some(ffi::SQLITE_CANTOPEN));
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), "theirs");
+        }
+    }
+
+    #[test]
     fn a_path_without_direct_io_is_an_error() {
         require!(Root, Fuse);
         let mounts = FuseMounts::create(&[FuseCache { direct: false, ..FuseCache::NOTHING }]);
         let path = mounts.unwrap().paths()[0].join("database.db");
-        assert_eq!(Link::open(&path, name()).err(), Some(ffi::SQLITE_CANTOPEN));
+        assert_eq!(Link::open(&path, direct()).err(), Some(ffi::SQLITE_CANTOPEN));
     }
 }

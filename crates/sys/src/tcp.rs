@@ -31,14 +31,6 @@ pub struct Socket {
     pub header_bytes: u32,
 }
 
-impl Socket {
-    /// What this end put on the wire: payload and one header a segment. Larger headers, of the
-    /// handshake and of selective acknowledgements, are not counted as such.
-    pub fn wire_bytes(&self) -> u64 {
-        self.sent_bytes + u64::from(self.sent_segments) * u64::from(self.header_bytes)
-    }
-}
-
 /// From the headers of Linux: `sock_diag.h`, `netlink.h` and `inet_diag.h`.
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const NLM_F_REQUEST_DUMP: u16 = 0x301;

@@ -2,6 +2,7 @@
 //! refuses one (`RLIMIT_NPROC`, `pids.max`), these functions say so.
 
 use std::io;
+use std::panic::resume_unwind;
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
 /// Starts a thread. Fails when the system has none to give.
@@ -19,4 +20,41 @@ pub fn scoped<'scope, T: Send + 'scope>(
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> io::Result<ScopedJoinHandle<'scope, T>> {
     Builder::new().name(name.to_owned()).spawn_scoped(scope, work)
+}
+
+/// What `work` makes of each item, in their order: of the first in this thread, of each other in one
+/// of its own, or in this one where the system has none to give.
+pub fn each<I: Sync, T: Send>(
+    name: &str,
+    items: &[I],
+    work: impl Fn(&I) -> T + Sync,
+) -> Vec<T> {
+    let Some((first, others)) = items.split_first() else { return Vec::new() };
+    std::thread::scope(|scope| {
+        let work = &work;
+        let start = |item| scoped(scope, name, move || work(item));
+        let started: Vec<_> = others.iter().map(start).collect();
+        let mut made = vec![work(first)];
+        made.extend(started.into_iter().zip(others).map(|(thread, item)| match thread {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            Err(_) => work(item),
+        }));
+        made
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_item_is_worked_on_and_keeps_its_place() {
+        let ids = |items: &[u32]| {
+            each("item", items, |item| (*item * 2, std::thread::current().id()))
+        };
+        assert!(ids(&[]).is_empty());
+        let found = ids(&[1, 2, 3]);
+        assert_eq!(found.iter().map(|it| it.0).collect::<Vec<_>>(), [2, 4, 6]);
+        assert_eq!(found[0].1, std::thread::current().id(), "the first is done here");
+    }
 }

@@ -5,7 +5,7 @@
 //! these processes and connections took for it is read before and after, while all are idle: the
 //! connections stay open in between.
 
-pub(crate) mod counted;
+mod counted;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::ops::ControlFlow;
@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use blockstone_base::units::Bytes;
 use blockstone_sys::process;
+use blockstone_sys::thread::scoped;
 use postgres::{Client, SimpleQueryMessage};
 
 pub use counted::{Counted, Ends, Moved};
@@ -321,11 +322,12 @@ impl Session<'_> {
         let (cancel, tls) = (self.link.cancel_token(), self.host.server.address.tls.clone());
         let link = &mut self.link;
         let asked = thread::scope(|scope| {
-            let asking = scope.spawn(move || {
+            let asking = scoped(scope, "cells", move || {
                 let began = Instant::now();
                 let said = link.simple_query(text);
                 (said, began.elapsed().as_secs_f64())
             });
+            let asking = asking.map_err(|error| SqlError::no_thread(&error))?;
             let mut stopped = false;
             while !asking.is_finished() {
                 if !stopped && !go_on() {
@@ -335,8 +337,8 @@ impl Session<'_> {
                 }
                 thread::sleep(LOOK);
             }
-            (asking.join(), stopped)
-        });
+            Ok::<_, SqlError>((asking.join(), stopped))
+        })?;
         let (Ok((said, seconds)), stopped) = asked else { return Err(SqlError::Interrupted) };
         if stopped {
             return Err(SqlError::Interrupted);
@@ -366,7 +368,7 @@ impl Session<'_> {
 
     fn look(&mut self) -> Result<Counted, SqlError> {
         let ports: Vec<u16> = self.cells.iter().map(|cell| cell.port).collect();
-        let (interface_bytes, ends) = counted::connections(&ports, self.apart.then_some(0))?;
+        let (interface_bytes, ends) = counted::connections(&ports, self.apart)?;
         let (buffer_reads, buffer_hits) = self.blocks()?;
         let cpu = |pid: &u32| process::cpu_ns(*pid).ok();
         Ok(Counted {
@@ -391,21 +393,21 @@ fn explained(error: SqlError, cells: &mut [Node], host: &mut Node) -> SqlError {
         if (host && running.iter().all(|it| *it)) && Instant::now() < until {
             thread::sleep(LOOK);
         } else {
-            return ended(error, "cell", &running, host);
+            return ended(error, &running, host);
         }
     }
 }
 
 /// `error`, or where one of these servers does not run any more, that.
-pub(crate) fn ended(error: SqlError, what: &str, running: &[bool], host: bool) -> SqlError {
+fn ended(error: SqlError, running: &[bool], host: bool) -> SqlError {
     if matches!(error, SqlError::Interrupted) {
         return error;
     }
     let gone = running.iter().position(|it| !it);
-    let gone = gone.map(|at| format!("{what} {} of {}", at + 1, running.len()));
+    let gone = gone.map(|at| format!("cell {} of {}", at + 1, running.len()));
     let Some(server) = gone.or((!host).then(|| "the host".to_owned())) else { return error };
     SqlError::Program {
-        what: format!("query the {what}s"),
+        what: "query the cells".to_owned(),
         why: format!("the server of {server} ended while it was read"),
         hint: "the log of the kernel may say why: dmesg".to_owned(),
     }
@@ -417,7 +419,7 @@ fn backend(link: &mut Client) -> Result<u32, SqlError> {
 }
 
 /// A port that no program has now.
-pub(crate) fn free_port() -> Result<u16, SqlError> {
+fn free_port() -> Result<u16, SqlError> {
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let port = TcpListener::bind(any).and_then(|listener| Ok(listener.local_addr()?.port()));
     port.map_err(|error| SqlError::Program {

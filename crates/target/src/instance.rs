@@ -21,11 +21,13 @@ use blockstone_instance::wait::{Event, Role, Transfers};
 use blockstone_instance::{
     Instance, InstanceError, InstanceSpec, OpenSpec, Recovery, RedoStress, Scan, Session, Snapshot,
 };
+use blockstone_sys::thread::scoped;
 use blockstone_sys::usage::ThreadUsage;
 use parking_lot::{Mutex, RwLock};
 
 use crate::family::Family;
 use crate::spec::{Io, Kept, TargetSpec};
+use crate::sql::error::SqlError;
 use crate::target::{
     Demand, Description, DirectScan, Executed, Latencies, Loading, Operation, Progress, ScanHow,
     Statement, TableStep, Target, TargetError, TargetSession, unless,
@@ -220,7 +222,8 @@ fn lay_out(
         unless(aborted.load(Ordering::Relaxed))
     };
     thread::scope(|scope| {
-        let worker = scope.spawn(|| DiskGroup::create(spec, files, &report));
+        let worker = scoped(scope, "layout", || DiskGroup::create(spec, files, &report));
+        let worker = worker.map_err(|error| SqlError::no_thread(&error))?;
         while !worker.is_finished() {
             thread::sleep(TELL);
             let blocks = |bytes: &AtomicU64| bytes.load(Ordering::Relaxed) / block.get();

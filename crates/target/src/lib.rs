@@ -26,6 +26,8 @@
 //! # Ok::<(), blockstone_target::TargetError>(())
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod cells;
 pub mod family;
 mod instance;
@@ -35,7 +37,6 @@ pub mod monitor;
 mod null;
 mod postgres;
 pub mod registry;
-pub mod shards;
 mod spec;
 mod sql;
 mod sqlite;
@@ -47,6 +48,7 @@ pub use blockstone_instance::SCAN_READ_MAX;
 pub use family::IoRefused;
 pub use spec::{Io, Kept, Place, RedoStress, Redundancy, TargetSpec, TornProtection};
 pub use sql::Member;
+pub use sql::border::without_panics;
 pub use sql::error::SqlError;
 pub use sql::host::without_password;
 pub use sql::password;

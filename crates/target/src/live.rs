@@ -5,17 +5,19 @@
 //! clients it costs the run one look at a counter for each of its ticks.
 
 use std::collections::HashMap;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use blockstone_base::column::{Cell, Reading, Unmeasured};
 use blockstone_base::database::{SESSION_EVENT, SESSION_STATISTICS};
+use blockstone_sys::held::HeldDir;
+use blockstone_sys::path::of_descriptor;
+use blockstone_sys::thread;
 use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Serialize};
 
@@ -24,8 +26,18 @@ pub const SOCKET: &str = "live.sock";
 
 /// Series of single sessions.
 const COUNTED: [&str; 2] = [SESSION_STATISTICS.probe, SESSION_EVENT.probe];
+/// Clients at a time.
+const CLIENTS_MOST: u64 = 64;
 /// How long an answer waits for the first tick of a run that has just started.
 const FIRST_TICK: Duration = Duration::from_secs(5);
+/// How long all of an answer may take.
+const ANSWER: Duration = Duration::from_secs(10);
+/// Of an answer: more than thousands of sessions fill.
+const ANSWER_BYTES: u64 = 16 << 20;
+/// Of a question, which is a line break.
+const QUESTION_BYTES: u64 = 64;
+/// Bytes that are taken at once.
+const PIECE: usize = 64 << 10;
 
 /// What a run is, and what it counted last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +55,7 @@ pub struct Answer {
 #[derive(Debug)]
 pub struct Teller {
     shared: Arc<Shared>,
-    path: PathBuf,
+    dir: HeldDir,
 }
 
 #[derive(Debug)]
@@ -59,10 +71,10 @@ struct Shared {
 
 impl Teller {
     /// Opens the socket in `dir` and answers on threads of its own; of `about`, everything but the
-    /// rows. The path of `dir` has at most about 100 bytes, and its file system must have sockets.
+    /// rows. The file system of `dir` must have sockets.
     pub fn start(dir: &Path, about: Answer) -> io::Result<Self> {
-        let path = dir.join(SOCKET);
-        let listener = UnixListener::bind(&path)?;
+        let dir = HeldDir::hold(dir)?;
+        let listener = UnixListener::bind(of_descriptor(&dir).join(SOCKET))?;
         let shared = Arc::new(Shared {
             about,
             rows: Mutex::default(),
@@ -71,8 +83,8 @@ impl Teller {
             count: AtomicU64::new(0),
             over: AtomicBool::new(false),
         });
-        let teller = Self { shared: Arc::clone(&shared), path };
-        thread::Builder::new().name("teller".to_owned()).spawn(move || shared.accept(&listener))?;
+        let teller = Self { shared: Arc::clone(&shared), dir };
+        thread::spawn("teller", move || shared.accept(&listener))?;
         Ok(teller)
     }
 
@@ -93,8 +105,8 @@ impl Drop for Teller {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::Relaxed);
         // Wakes the thread that waits for listeners, if the socket is still there.
-        let _ = UnixStream::connect(&self.path);
-        let _ = std::fs::remove_file(&self.path);
+        let _ = UnixStream::connect(of_descriptor(&self.dir).join(SOCKET));
+        let _ = self.dir.remove(Path::new(SOCKET));
         for listener in self.shared.listeners.lock().values() {
             let _ = listener.shutdown(Shutdown::Both);
         }
@@ -109,11 +121,14 @@ impl Shared {
                 return;
             }
             let Ok(stream) = stream else { continue };
+            if self.count.load(Ordering::Relaxed) >= CLIENTS_MOST {
+                continue;
+            }
             let Ok(kept) = stream.try_clone() else { continue };
             self.listeners.lock().insert(id, kept);
             self.count.fetch_add(1, Ordering::Relaxed);
             let shared = Arc::clone(self);
-            let answering = thread::Builder::new().name("teller".to_owned()).spawn(move || {
+            let answering = thread::spawn("teller", move || {
                 // The client is gone: there is no one to report to.
                 let _ = shared.answer(&stream);
                 shared.leave(id);
@@ -133,14 +148,19 @@ impl Shared {
     }
 
     fn answer(&self, stream: &UnixStream) -> io::Result<()> {
-        for line in BufReader::new(stream).lines() {
-            line?;
+        let mut questions = BufReader::new(stream);
+        let mut question = Vec::new();
+        loop {
+            question.clear();
+            let asked = questions.by_ref().take(QUESTION_BYTES).read_until(b'\n', &mut question)?;
+            if asked == 0 || !question.ends_with(b"\n") {
+                return Ok(());
+            }
             let answer = Answer { rows: self.last_rows(), ..self.about.clone() };
             let mut text = serde_json::to_string(&answer)?;
             text.push('\n');
             (&*stream).write_all(text.as_bytes())?;
         }
-        Ok(())
     }
 
     fn last_rows(&self) -> Vec<(String, String, Vec<Cell>)> {
@@ -161,19 +181,30 @@ pub struct Asker {
 impl Asker {
     /// Connects to the run that records into `dir`.
     pub fn connect(dir: &Path) -> io::Result<Self> {
-        let stream = UnixStream::connect(dir.join(SOCKET))?;
-        stream.set_read_timeout(Some(2 * FIRST_TICK))?;
+        let dir = HeldDir::hold(dir)?;
+        let stream = UnixStream::connect(of_descriptor(&dir).join(SOCKET))?;
+        stream.set_read_timeout(Some(ANSWER))?;
         Ok(Self { lines: BufReader::new(stream) })
     }
 
     /// What it counted last.
     pub fn ask(&mut self) -> io::Result<Answer> {
         self.lines.get_mut().write_all(b"\n")?;
-        let mut line = String::new();
-        if self.lines.read_line(&mut line)? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+        let (mut line, until) = (Vec::new(), Instant::now() + ANSWER);
+        while !line.ends_with(b"\n") {
+            let room = (ANSWER_BYTES - line.len() as u64).min(PIECE as u64);
+            if room == 0 {
+                let why = format!("the answer is longer than {} MiB", ANSWER_BYTES >> 20);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+            }
+            if Instant::now() > until {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            if self.lines.by_ref().take(room).read_until(b'\n', &mut line)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
         }
-        Ok(serde_json::from_str(&line)?)
+        Ok(serde_json::from_slice(&line)?)
     }
 }
 
@@ -196,7 +227,7 @@ mod tests {
         teller.tell(&[reading(1)]);
         let mut askers: Vec<_> = (0..2).map(|_| Asker::connect(dir.path()).unwrap()).collect();
         while teller.shared.count.load(Ordering::Relaxed) < 2 {
-            thread::yield_now();
+            std::thread::yield_now();
         }
         for value in [5, 6] {
             teller.tell(&[reading(value)]);
@@ -214,8 +245,43 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_cannot_hold_a_socket_is_an_error() {
+    fn an_answer_that_does_not_end_is_cut_off() {
+        let dir = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(dir.path().join(SOCKET)).unwrap();
+        let hostile = std::thread::spawn(move || {
+            let mut stream = listener.accept().unwrap().0;
+            let mut sent = 0;
+            while stream.write_all(&[b'['; 64 << 10]).is_ok() {
+                sent += 64 << 10;
+            }
+            sent
+        });
+        let mut asker = Asker::connect(dir.path()).unwrap();
+        let error = asker.ask().unwrap_err();
+        assert_eq!(error.to_string(), "the answer is longer than 16 MiB");
+        drop(asker);
+        assert!(hostile.join().unwrap() < 2 * ANSWER_BYTES, "the rest was not taken");
+    }
+
+    #[test]
+    fn a_question_that_does_not_end_is_not_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let _teller = Teller::start(dir.path(), Answer::default()).unwrap();
+        let mut stream = UnixStream::connect(dir.path().join(SOCKET)).unwrap();
+        let _ = stream.write_all(&[b'x'; 1 << 10]);
+        stream.set_read_timeout(Some(ANSWER)).unwrap();
+        // The end, or that it was closed with bytes unread.
+        assert!(!matches!(stream.read(&mut [0]), Ok(1..)), "it is not answered");
+    }
+
+    #[test]
+    fn a_directory_of_a_long_path_has_a_socket_too() {
+        // Longer than a path of a socket may be.
         let dir = tempfile::tempdir().unwrap().path().join("x".repeat(120));
-        assert!(Teller::start(&dir, Answer::default()).is_err());
+        std::fs::create_dir_all(&dir).unwrap();
+        let teller = Teller::start(&dir, Answer::default()).unwrap();
+        let mut asker = Asker::connect(&dir).unwrap();
+        teller.tell(&[reading(1)]);
+        asker.ask().unwrap();
     }
 }

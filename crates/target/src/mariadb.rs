@@ -16,11 +16,12 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use blockstone_base::units::Bytes;
-use blockstone_sys::account;
+use blockstone_sys::{account, held};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Value};
 
 use crate::spec::TargetSpec;
+use crate::sql::border::Border;
 use crate::sql::content::{COLUMN_BYTES, COLUMNS, Content, LOADED_TABLES, ROW_BYTES};
 use crate::sql::error::{DriverError, During, FREE_SPACE, SqlError};
 use crate::sql::host::ServerAddress;
@@ -77,6 +78,9 @@ const AGAIN: [u16; 3] = [1213, 1205, 1020];
 
 /// The error of a statement that `KILL QUERY` ended.
 const KILLED: u16 = 1317;
+
+/// A file that holds the number of a process is not longer.
+const PID_MOST: Bytes = Bytes(64);
 
 /// Errors that say what the user may not do.
 pub const DENIED: [u16; 4] = [1044, 1142, 1227, 1370];
@@ -152,6 +156,10 @@ impl Database for Mariadb {
         )?;
         let pid = server.pid.or(found);
         Ok(Self { server, content, page_bytes, pid, knows_tid })
+    }
+
+    fn border(&self) -> Border {
+        self.server.address.border()
     }
 
     fn link(&self) -> Result<Session, SqlError> {
@@ -355,7 +363,8 @@ pub fn product(version: &str) -> (bool, (u16, u16)) {
 pub fn process_of(address: &Address, link: &mut Conn) -> Option<u32> {
     let file: String = answer::first(link, "SELECT @@pid_file").ok()??;
     let datadir: String = answer::first(link, "SELECT @@datadir").ok()??;
-    let pid = std::fs::read_to_string(Path::new(&datadir).join(file)).ok()?.trim().parse().ok()?;
+    let said = held::read_file(&Path::new(&datadir).join(file), PID_MOST).ok()?;
+    let pid = String::from_utf8(said).ok()?.trim().parse().ok()?;
     let title = account::process(Path::new("/"), pid)?.title;
     let known = title.contains("mariadbd") || title.contains("mysqld");
     (address.local && known).then_some(pid)

@@ -19,6 +19,7 @@
 //! ```
 
 mod accounts;
+mod behind;
 mod mariadb;
 mod own;
 mod pace;

@@ -7,6 +7,7 @@
 pub mod address;
 pub mod cluster;
 mod counters;
+mod frames;
 mod session;
 mod tls;
 pub mod views;
@@ -22,6 +23,7 @@ use postgres::error::SqlState;
 
 use crate::family::{Family, OptionValue, TargetOption};
 use crate::spec::TargetSpec;
+use crate::sql::border::Border;
 use crate::sql::content::{COLUMN_BYTES, COLUMNS, Content, LOADED_TABLES, ROW_BYTES};
 use crate::sql::error::{DriverError, During, FREE_SPACE, SqlError};
 use crate::sql::host::ServerAddress;
@@ -134,8 +136,10 @@ pub fn scans(spec: &TargetSpec) -> Result<Scans, TargetError> {
             coalesce(current_setting('io_max_combine_limit', true), '')";
         let address = Address::parse(&spec.address)?;
         let mut link = address.connect()?;
-        let row = link.query_one(ASK, &[]).during("query its version")?;
-        let (version, bound): (i32, String) = (value(&row, 0)?, value(&row, 1)?);
+        let (version, bound): (i32, String) = address.within_limit(|| {
+            let row = link.query_one(ASK, &[]).during("query its version")?;
+            Ok((value(&row, 0)?, value(&row, 1)?))
+        })?;
         match (version as u32, in_blocks(&bound)) {
             (version, _) if version < SIZED_SINCE => fixed(version),
             (_, Some(bound)) => most(bound),
@@ -218,6 +222,10 @@ impl Database for Postgres {
             |owner| Self::make_tables(owner, &content),
         )?;
         Ok(Self { server, version, content })
+    }
+
+    fn border(&self) -> Border {
+        self.server.address.border()
     }
 
     fn link(&self) -> Result<Session, SqlError> {

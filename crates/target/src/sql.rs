@@ -6,6 +6,7 @@
 //! statements in `sql/<target>/*.sql`.
 
 pub mod blocked;
+pub mod border;
 pub mod content;
 pub mod error;
 pub mod host;
@@ -33,6 +34,7 @@ use blockstone_base::column::Reading;
 
 use crate::spec::TargetSpec;
 use crate::target::{Canceller, Description};
+use border::Border;
 use content::{Change, Content};
 use error::{DriverError, During, SqlError};
 pub use error::{SCHEMA, Trouble};
@@ -84,6 +86,11 @@ pub trait Database: Send + Sync + Debug + Sized + 'static {
 
     /// Connects to the database, or makes one, and makes its empty tables.
     fn open(spec: &TargetSpec, content: Content) -> Result<Self, SqlError>;
+
+    /// Where its server is; the default for what is in this process.
+    fn border(&self) -> Border {
+        Border::default()
+    }
 
     /// Connects a session. Called on its thread.
     fn link(&self) -> Result<Self::Link, SqlError>;

@@ -5,9 +5,9 @@
 //! physical reads are what the sessions' threads read, as the kernel counts it; with direct I/O,
 //! what was read of the database file.
 
-use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use blockstone_base::capability::Capability;
 use blockstone_base::column::Unmeasured;
@@ -117,6 +117,7 @@ pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
 
 #[derive(Debug)]
 pub struct Sqlite {
+    /// For messages and reports; it is reached through the directory that is held.
     file: PathBuf,
     page_bytes: u64,
     cache_bytes: u64,
@@ -124,30 +125,34 @@ pub struct Sqlite {
     /// The file, where it is read and written past the page cache.
     direct: Option<sqlite_vfs::Database>,
     content: Content,
-    /// Locked for as long as the run lives.
-    directory: ScratchDir,
+    /// Locked for as long as the run lives, and of this user alone: whoever owns the directory
+    /// around it can give its name to another, but neither change what is in it nor where a
+    /// connection finds its files.
+    directory: Arc<ScratchDir>,
     /// This process is in it until the database is closed.
     _page_cache: Option<PageCacheBound>,
 }
 
 impl Sqlite {
-    fn make(&mut self, is_direct: bool) -> Result<(), SqlError> {
-        if is_direct {
-            self.direct = Some(self.create_direct()?);
-        }
-        self.make_tables()
+    /// The file, under a path that leads to it in this process while the directory is held.
+    fn held(&self) -> PathBuf {
+        Path::new(&self.directory.short()).join(FILE)
     }
 
-    /// Creates the file empty, as SQLite does, and opens it past the page cache.
-    fn create_direct(&self) -> Result<sqlite_vfs::Database, SqlError> {
-        let made =
-            File::create_new(&self.file).and_then(|_| sqlite_vfs::Database::open(&self.file));
-        made.map_err(|source| SqlError::File {
-            what: "open past the page cache",
-            path: self.file.clone(),
-            source,
-            hint: "if the file system refuses that, use ext4 or XFS, or --io buffered",
-        })
+    fn make(&mut self, is_direct: bool) -> Result<(), SqlError> {
+        let failed = |what, hint| {
+            let path = self.file.clone();
+            move |source| SqlError::File { what, path, source, hint }
+        };
+        // Empty, as SQLite makes it.
+        let made = self.directory.secret(FILE, "", None);
+        made.map_err(failed("create", "name a directory on a local file system"))?;
+        if is_direct {
+            let opened = sqlite_vfs::Database::open(&self.held());
+            let hint = "if the file system refuses that, use ext4 or XFS, or --io buffered";
+            self.direct = Some(opened.map_err(failed("open past the page cache", hint))?);
+        }
+        self.make_tables()
     }
 
     fn make_tables(&self) -> Result<(), SqlError> {
@@ -174,15 +179,9 @@ impl Sqlite {
             why: error.to_string(),
             hint: "check that the directory exists and is on a local file system".to_owned(),
         };
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let link = if self.direct.is_some() {
-            Connection::open_with_flags_and_vfs(&self.file, flags, sqlite_vfs::name())
-        } else {
-            Connection::open_with_flags(&self.file, flags)
-        };
-        let link = link.map_err(failed)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let vfs = if self.direct.is_some() { sqlite_vfs::direct() } else { sqlite_vfs::held() };
+        let link = Connection::open_with_flags_and_vfs(self.held(), flags, vfs).map_err(failed)?;
         let kib = i64::try_from(self.cache_bytes / 1024).unwrap_or(i64::MAX);
         let given = [
             ("page_size", self.page_bytes.to_string()),
@@ -226,7 +225,7 @@ impl Database for Sqlite {
             bound.join().map(|()| bound)
         };
         let page_cache = spec.page_cache.map(bound).transpose()?;
-        let directory = crate::sql::scratch::directory(&place, None)?;
+        let directory = Arc::new(crate::sql::scratch::directory(&place, None)?);
         let mut sqlite = Self {
             file: place.join(FILE),
             page_bytes: spec.block.get(),
@@ -250,7 +249,8 @@ impl Database for Sqlite {
         let link = self.connect()?;
         link.set_prepared_statement_cache_capacity(6 * self.content.schemas() as usize + 3);
         let member = Member { pid: std::process::id(), thread: Some(account::current_thread()) };
-        Ok(Session { link, member, page_bytes: self.page_bytes, texts: self.texts() })
+        let (page_bytes, texts) = (self.page_bytes, self.texts());
+        Ok(Session { link, member, page_bytes, texts, _directory: Arc::clone(&self.directory) })
     }
 
     fn loaders(&self) -> (usize, u64) {
@@ -400,6 +400,8 @@ pub struct Session {
     member: Member,
     page_bytes: u64,
     texts: Texts,
+    /// The connection removes its log at its end by a path through this.
+    _directory: Arc<ScratchDir>,
 }
 
 impl Session {

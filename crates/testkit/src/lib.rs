@@ -26,6 +26,7 @@
 #![allow(clippy::missing_errors_doc, reason = "the variants of TestkitError say how each can fail")]
 
 mod array;
+mod attacker;
 mod binary;
 mod device;
 mod error;
@@ -44,10 +45,12 @@ mod sleeper;
 mod throttle;
 mod tool;
 mod tree;
+mod victims;
 mod volatile;
 mod zram;
 
 pub use array::DiskArray;
+pub use attacker::{Attacker, Play, Played, STRANGER};
 pub use binary::{Ran, blockstone_binary, build, build_as_tested, run};
 pub use device::{Backing, DeviceSpec, FileSystem, LoopDevice};
 pub use error::TestkitError;
@@ -66,5 +69,6 @@ pub use postgres_server::PostgresServer;
 pub use sleeper::Sleeper;
 pub use throttle::Caps;
 pub use tree::lay_out;
+pub use victims::{CANARY, Victims, leaked};
 pub use volatile::{VolatileDevice, WriteCache};
 pub use zram::ZramDevice;

@@ -80,12 +80,6 @@ needs! {
     Postgres "postgres" ["postgresql-15"]
     /// Those of other versions: [`crate::POSTGRES_VERSIONS`].
     PostgresVersions "postgres-versions" ["curl", "libarchive-tools"]
-    /// A Python with the modules `duckdb` and `duckdb_extension_httpfs`: python3, or what the
-    /// variable `BLOCKSTONE_DUCKDB` names.
-    Duckdb "duckdb" []
-    /// A ClickHouse server: clickhouse-server, or what the variable `BLOCKSTONE_CLICKHOUSE` names.
-    /// No package: that of the distribution starts one.
-    ClickHouse "clickhouse" []
     /// The programs of a MariaDB server, without the package that starts one.
     Mariadb "mariadb" ["mariadb-server-core", "mariadb-client-core"]
     /// The tool that makes certificates.
@@ -155,12 +149,6 @@ impl Need {
                     Err(format!("no PostgreSQL {} is installed below /var/tmp", version.major))
                 }))
             }
-            Self::Duckdb => from(duckdb()),
-            Self::ClickHouse => {
-                let given = std::env::var("BLOCKSTONE_CLICKHOUSE");
-                let given = given.unwrap_or_else(|_| "clickhouse-server".to_owned());
-                from(programs(&[&given]))
-            }
             Self::Mariadb => {
                 from(programs(&["mariadbd", "mariadb-install-db", "my_print_defaults"]))
             }
@@ -192,14 +180,6 @@ impl Need {
             Self::Clang => from(programs(&["clang-14", "llvm-strip-14"])),
         }
     }
-}
-
-fn duckdb() -> Result<(), String> {
-    let python = std::env::var("BLOCKSTONE_DUCKDB").unwrap_or_else(|_| "python3".to_owned());
-    let modules = "import duckdb, duckdb_extension_httpfs";
-    let asked = std::process::Command::new(python).args(["-c", modules]).output();
-    let has = asked.is_ok_and(|output| output.status.success());
-    has.then_some(()).ok_or("no Python with duckdb and duckdb-extension-httpfs".to_owned())
 }
 
 fn memory_group() -> Result<(), String> {

@@ -15,6 +15,8 @@
 //! # Ok::<(), blockstone_trace::TraceError>(())
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod disk_time;
 mod error;
 mod format;

@@ -151,7 +151,36 @@ impl Scan<'_> {
     fn identifier(&mut self, quote: u8) {
         let rest = &self.sql[self.at + 1..];
         let end = memchr::memchr(quote, rest).map_or(rest.len(), |end| end + 1);
-        self.push(1 + end);
+        if self.is_password(true) {
+            self.at += 1 + end;
+            self.literal();
+        } else {
+            self.push(1 + end);
+        }
+    }
+
+    /// Whether a password follows. Oracle takes one without quotes, or in those of a name; a word
+    /// may also be anything else that follows `password`.
+    fn is_password(&self, is_quoted: bool) -> bool {
+        if self.dialect != Dialect::Oracle {
+            return false;
+        }
+        let before = self.out.trim_end();
+        let ends = |end: &str| {
+            let rest = before.strip_suffix(end).map(|rest| rest.bytes().next_back());
+            rest.is_some_and(|last| !last.is_some_and(is_word))
+        };
+        // Several users may get theirs at once.
+        let of_list = |end: &str| {
+            let rest = before.strip_suffix(',').map(str::trim_end);
+            rest.is_some_and(|rest| rest.ends_with(end))
+        };
+        ends("identified by")
+            || ends("identified by values")
+            || of_list("identified by ?")
+            || of_list("identified by ?+")
+            || (ends("replace") && before.contains("identified by ?"))
+            || (is_quoted && ends("password"))
     }
 
     /// A parameter `$1`, or a literal between two equal tags such as `$$` or `$body$`.
@@ -195,8 +224,19 @@ impl Scan<'_> {
         let length = rest.iter().position(|byte| !of_word(byte)).unwrap_or(rest.len());
         let word = String::from_utf8_lossy(&rest[..length]).to_lowercase();
         let quote = rest.get(length) == Some(&b'\'');
+        // `identified by values` has its hash in quotes.
+        let is_password = word != "values" && self.is_password(false);
+        let is_first = self.out.is_empty();
         self.at += length;
         match word.as_str() {
+            _ if is_password && !quote => self.literal(),
+            // A command of SQL*Plus, with user and password.
+            "connect" | "conn" if is_first && self.dialect == Dialect::Oracle => {
+                self.out.push_str(&word);
+                self.at = self.sql.len();
+                self.space();
+                self.literal();
+            }
             "q" | "nq" if quote && self.dialect == Dialect::Oracle => self.delimited(),
             // The type of a literal, such as x'0f', is a part of it.
             "x" | "b" | "n" if quote => {}
@@ -295,6 +335,50 @@ mod tests {
             oracle("where b = 'it''s' or c = q'[it's]' or d = nQ'!x'!'"),
             "where b = ? or c = ? or d = ?"
         );
+    }
+
+    #[test]
+    fn passwords_of_oracle_become_marks_however_they_are_written() {
+        for (sql, shown) in [
+            ("ALTER USER x IDENTIFIED BY \"Secret\"", "alter user x identified by ?"),
+            ("alter user x identified  by\n\"Secret", "alter user x identified by ?"),
+            ("alter user x identified by Secret#1", "alter user x identified by ?"),
+            ("alter user x identified by 1Secret", "alter user x identified by ?"),
+            ("alter user x identified by values 'S:Secret'", "alter user x identified by values ?"),
+            (
+                "alter user \"X\" identified by \"Secret\" replace \"Secret2\" account lock",
+                "alter user \"X\" identified by ? replace ? account lock",
+            ),
+            (
+                "alter user x identified by Secret replace Secret2",
+                "alter user x identified by ? replace ?",
+            ),
+            (
+                "grant connect to a, b identified by Secret1, \"Secret2\", Secret3",
+                "grant connect to a, b identified by ?+",
+            ),
+            (
+                "create database link l connect to a identified by Secret using 'db'",
+                "create database link l connect to a identified by ? using ?",
+            ),
+            (
+                "administer key management set keystore open identified by \"Secret\"",
+                "administer key management set keystore open identified by ?",
+            ),
+            (
+                "alter database dictionary password \"Secret\"",
+                "alter database dictionary password ?",
+            ),
+            ("CONNECT scott/Secret@db as sysdba", "connect ?"),
+            ("conn /@\"Secret\"", "conn ?"),
+            ("select a from t connect by prior a = b", "select a from t connect by prior a = b"),
+            ("select replace(a, b), password from t", "select replace(a, b), password from t"),
+            ("select unidentified by1 from t", "select unidentified by1 from t"),
+        ] {
+            let found = normalised(sql, Dialect::Oracle);
+            assert_eq!(found, shown, "{sql}");
+            assert!(!found.to_lowercase().contains("secret"), "{found}");
+        }
     }
 
     #[test]

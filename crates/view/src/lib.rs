@@ -24,6 +24,8 @@
 //! assert!(registry::ALL.iter().any(|view| view.name == "network"));
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod about;
 pub mod compare;
 mod document;

@@ -26,13 +26,14 @@ use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{channel, sync_channel};
-use std::thread::{self, ScopedJoinHandle};
+use std::thread::available_parallelism;
 
 use blockstone_base::column::Reading;
 use blockstone_base::identity::Host;
 use blockstone_probe::host;
 use blockstone_record::RecordError;
 use blockstone_record::manifest::{End, Imported, ProbeInfo};
+use blockstone_sys::thread;
 use blockstone_view::History;
 
 use crate::settings::Destination;
@@ -112,6 +113,8 @@ pub enum ImportError {
     Load { path: PathBuf, what: String, hint: String },
     #[error("import several databases into one recording: {names}\nhint: import each by itself")]
     Databases { names: String },
+    #[error("start a thread to read a file: {0}\nhint: raise ulimit -u")]
+    Thread(std::io::Error),
     #[error(transparent)]
     Record(#[from] RecordError),
 }
@@ -280,16 +283,10 @@ impl Import {
 impl Part {
     /// Reads files at the same time, as many as there are processors.
     fn read_all(paths: &[PathBuf]) -> Result<Vec<Self>, ImportError> {
-        let threads = thread::available_parallelism().map_or(1, NonZero::get);
+        let threads = available_parallelism().map_or(1, NonZero::get);
         let mut parts = Vec::new();
         for some in paths.chunks(threads) {
-            let read: Vec<_> = thread::scope(|scope| {
-                let threads: Vec<_> =
-                    some.iter().map(|path| scope.spawn(|| Self::read(path))).collect();
-                let joined = threads.into_iter().map(ScopedJoinHandle::join);
-                joined.map(|read| read.unwrap_or_else(|panic| resume_unwind(panic))).collect()
-            });
-            for part in read {
+            for part in thread::each("import", some, |path| Self::read(path)) {
                 parts.push(part?);
             }
         }
@@ -342,8 +339,8 @@ impl Part {
             (self.format.read)(&mut text, &mut sink)?;
             send.send(batch).map_err(|_| Failure::Stopped)
         };
-        thread::scope(|scope| {
-            let reader = scope.spawn(work);
+        std::thread::scope(|scope| {
+            let reader = thread::scoped(scope, "import", work).map_err(ImportError::Thread)?;
             let written = receive.iter().try_for_each(|batch| {
                 batch.iter().try_for_each(|snapshot| writer.add(snapshot))?;
                 // Nobody takes it when the reader is at its end.

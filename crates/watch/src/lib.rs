@@ -27,6 +27,8 @@
 //! # Ok::<(), blockstone_watch::WatchError>(())
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod clocks;
 mod database;
 mod exposition;

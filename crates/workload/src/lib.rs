@@ -14,6 +14,8 @@
 //! assert_eq!(updates, 25);
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 pub mod conf;
 mod counters;
 pub mod noise;

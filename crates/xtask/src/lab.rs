@@ -3,6 +3,7 @@
 //! Each is one file and one line in the registry, states its goals in figures, and leaves nothing
 //! behind.
 
+mod attacks;
 mod comparison;
 mod copy;
 mod coverage;

@@ -37,6 +37,7 @@ const CHECKS: &[Check] = &[
     dependencies::owners,
     dependencies::explained,
     sources::unsafe_code,
+    sources::dangerous_calls,
     sources::module_files,
     sources::file_length,
     sources::line_width,

@@ -3,6 +3,7 @@
 mod args;
 pub(crate) mod report;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -10,6 +11,8 @@ use blockstone_base::units::Bytes;
 use blockstone_calibrate::{OpenLoop, Preconditioning, Settings, Subject, Thoroughness};
 use blockstone_record::Recording;
 use blockstone_report::render::json::schema::Document;
+use blockstone_sys::held::HeldDir;
+use blockstone_sys::output;
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
@@ -36,11 +39,12 @@ pub const VERB: Verb = Verb {
 
 fn run(args: &CalibrateArgs, context: &verb::Context) -> Result<Exit> {
     let printer = context.printer;
-    if let Some(to) = &args.orion {
-        std::fs::create_dir_all(to).with_context(|| {
+    let orion = args.orion.as_deref().map(|to| {
+        output::directory(to).with_context(|| {
             format!("create {}\nhint: --orion names a directory of yours", to.display())
-        })?;
-    }
+        })
+    });
+    let orion = orion.transpose()?;
     let settings = settings(args, &context.global)?;
     let mut progress = Progress::start(printer)?;
     let prepared = blockstone_calibrate::prepare(&settings)?;
@@ -51,18 +55,22 @@ fn run(args: &CalibrateArgs, context: &verb::Context) -> Result<Exit> {
     let ran = prepared.run(&mut progress);
     progress.finish();
     let dir = ran?;
-    if let Some(to) = &args.orion {
+    if let Some(to) = &orion {
         write_orion(&dir, to)?;
-        printer.note(&format!("Orion's files: {}", to.display()));
+        printer.note(&format!("Orion's files: {}", to.path().display()));
     }
     finish::finish_recording(&dir, context)
 }
 
 /// Writes the matrix of a recording as the files of Orion.
-fn write_orion(recording: &Path, to: &Path) -> Result<()> {
+fn write_orion(recording: &Path, to: &HeldDir) -> Result<()> {
     let findings = blockstone_judge::find(&Recording::open(recording)?)?;
     for (name, text) in report::orion::files(&findings) {
-        blockstone_record::write_file(to, name, text.as_bytes())?;
+        let written =
+            to.create(Path::new(name)).and_then(|mut file| file.write_all(text.as_bytes()));
+        written.with_context(|| {
+            format!("write {}\nhint: free some space", to.path().join(name).display())
+        })?;
     }
     Ok(())
 }

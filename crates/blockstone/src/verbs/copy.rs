@@ -12,6 +12,7 @@ mod words;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use blockstone_base::units::Bytes;
@@ -21,6 +22,7 @@ use blockstone_copy::file::Options;
 use blockstone_copy::tree::{self, Kind, Outcome, Plan, Settings, Step, shown};
 use blockstone_record::manifest::End;
 use blockstone_report::render::json::schema::Document;
+use blockstone_sys::held::HeldDir;
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
@@ -44,6 +46,8 @@ pub const VERB: Verb = Verb {
     ],
     ..Verb::PLAIN
 };
+
+const JOBS: u16 = 2;
 
 /// A copy that completed or failed.
 struct Ran {
@@ -71,12 +75,7 @@ fn run(args: &CopyArgs, context: &Context) -> Result<Exit> {
     if device::is_device(target) {
         return pipes::to_device(args, sources, target, context);
     }
-    if let Some(other) = &args.destroy {
-        bail!(
-            "copy with --destroy {}: the target is no block device\nhint: omit --destroy",
-            shown(other)
-        );
-    }
+    pipes::refuse_destroy(args)?;
     if let [source] = sources
         && device::is_device(source)
     {
@@ -96,7 +95,7 @@ fn run(args: &CopyArgs, context: &Context) -> Result<Exit> {
         return Err(failure.error.into());
     }
     if let Some(list) = &mut list {
-        list.write(&ran.outcome.files, target)?;
+        list.write(&ran.outcome, target)?;
     }
     let exit = finish(&report::report(&ran, (sources, target), &Against::default()), context)?;
     complain(&ran, context);
@@ -110,9 +109,9 @@ fn run(args: &CopyArgs, context: &Context) -> Result<Exit> {
 fn check_options(args: &CopyArgs) -> Result<()> {
     const PAGE_BYTES: u64 = 4096;
     let request = args.request.get();
-    if request == 0 || !request.is_multiple_of(PAGE_BYTES) || request > 1 << 30 {
+    if request == 0 || !request.is_multiple_of(PAGE_BYTES) || request > 256 << 20 {
         bail!(
-            "copy with --request {}: it must be a multiple of 4K, up to 1G\nhint: for example \
+            "copy with --request {}: it must be a multiple of 4K, up to 256M\nhint: for example \
              --request 8M",
             args.request
         );
@@ -136,15 +135,21 @@ fn options(args: &CopyArgs) -> Options {
 }
 
 fn settings(args: &CopyArgs) -> Settings {
-    Settings { file: options(args), jobs: args.jobs.into(), rate: args.rate }
+    Settings { file: options(args), jobs: args.jobs.unwrap_or(JOBS).into(), rate: args.rate }
 }
 
 fn copy(plan: Plan, settings: &Settings, sources: &[PathBuf], bar: &mut Progress) -> Ran {
-    let mut files: Vec<PathBuf> = Vec::new();
-    for entry in plan.entries.iter().filter(|entry| matches!(entry.kind, Kind::File)) {
-        files.extend([entry.source.clone(), plan.root.path().join(&entry.target)]);
-    }
-    let cached = || cached_bytes(files.iter().map(PathBuf::as_path));
+    let root = plan.root.within(Path::new(""));
+    let files = plan.entries.iter().filter(|entry| matches!(entry.kind, Kind::File));
+    let files = files.map(|it| (Arc::clone(&it.base), it.below().to_owned(), it.target.clone()));
+    let files: Vec<(Arc<HeldDir>, PathBuf, PathBuf)> = files.collect();
+    let cached = || {
+        let root = root.as_ref().ok()?;
+        let both = files.iter().flat_map(|(base, source, target)| {
+            [base.read_within(source), root.read_within(target)]
+        });
+        cached_bytes(both)
+    };
     let page_cache_before = cached();
     let meter = Meter::start(sources.iter().map(PathBuf::as_path), plan.root.path());
     let outcome = tree::copy(plan, settings, &mut |step| show(bar, step));

@@ -1,27 +1,32 @@
 //! `blockstone man`: the manual pages, from the declarations of the command line.
 
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use blockstone_sys::output;
 use clap::{Args, FromArgMatches, ValueHint};
+use clap_mangen::Man;
 
 use crate::cli;
 use crate::exit::Exit;
 use crate::printer::Printer;
+use crate::purpose::Purpose;
 use crate::verb::Verb;
 
 #[derive(Args, Debug)]
-struct Man {
+struct ManArgs {
     /// The directory to write to; it is created if missing
     #[arg(value_hint = ValueHint::DirPath)]
+    #[arg(add = Purpose::Directory)]
     dir: PathBuf,
 }
 
 pub const VERB: Verb = Verb {
     name: "man",
     about: "Write the man pages",
-    options: Man::augment_args,
-    run: |options, context| run(&Man::from_arg_matches(options)?.dir, context.printer),
+    options: ManArgs::augment_args,
+    run: |options, context| run(&ManArgs::from_arg_matches(options)?.dir, context.printer),
     ..Verb::PLAIN
 };
 
@@ -30,8 +35,27 @@ fn run(dir: &Path, printer: Printer) -> Result<Exit> {
         let hint = "hint: name a directory in which you may write";
         format!("write man pages to {}\n{hint}", dir.display())
     };
-    std::fs::create_dir_all(dir).with_context(named)?;
-    clap_mangen::generate_to(cli::declarations(), dir).with_context(named)?;
+    let held = output::directory(dir).with_context(named)?;
+    let mut all = cli::declarations().disable_help_subcommand(true);
+    all.build();
+    pages(&all, &mut |name, page| {
+        held.create(Path::new(name)).and_then(|mut file| file.write_all(page))
+    })
+    .with_context(named)?;
     printer.note(&format!("man pages are in {}", dir.display()));
     Ok(Exit::Done)
+}
+
+/// The page of a command and those of its sub-commands, each with the name of its file.
+fn pages(
+    command: &clap::Command,
+    write: &mut dyn FnMut(&str, &[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    for below in command.get_subcommands().filter(|it| !it.is_hide_set()) {
+        pages(below, write)?;
+    }
+    let page = Man::new(command.clone());
+    let mut text = Vec::new();
+    page.render(&mut text)?;
+    write(&page.get_filename(), &text)
 }

@@ -35,11 +35,7 @@ pub const VERB: Verb = Verb {
         ),
         Document::of::<engines::report::EnginesDocument>(
             "offload-run",
-            "What engines read, sent and computed with and without a filter at the storage",
-        ),
-        Document::of::<engines::avoided::AvoidedDocument>(
-            "offload-parquet",
-            "What a reader of Parquet over HTTP fetched and avoided",
+            "What servers read, sent and computed with and without a filter at the storage",
         ),
         Document::of::<generate::GenerateDocument>("offload-generate", "A table that was written"),
     ],

@@ -15,6 +15,7 @@ use blockstone_reduce::model::{BUILT_IN, Model};
 use blockstone_reduce::plan::{COMPRESSED_CONTENTS, Compress, Plan};
 use blockstone_report::render::json::schema::Document;
 use blockstone_scan::{Look, Outcome, ScanError, Settings, Surveying};
+use blockstone_sys::{output, path};
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
@@ -122,7 +123,7 @@ fn outcome(args: &ReduceArgs, model: &Model, bar: &mut Progress) -> Result<Outco
         return Err(ScanError::Empty { what: paths.join(", "), hint }.into());
     }
     if let Some(dir) = &args.save {
-        std::fs::create_dir_all(dir).map_err(|error| {
+        output::directory(dir).map_err(|error| {
             let hint = "name a directory that can be created";
             anyhow::anyhow!("save in {}: {error}\nhint: {hint}", dir.display())
         })?;
@@ -169,8 +170,7 @@ fn settings(args: &ReduceArgs) -> Result<Settings> {
 
 /// A scan that is there would be replaced by another.
 fn refuse_filled(dir: &Path) -> Result<()> {
-    let filled = std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
-    if filled {
+    if path::names(dir).is_ok_and(|names| !names.is_empty()) {
         bail!(
             "save in {}: the directory is not empty\n\
              hint: name another directory, or continue its scan with --resume",

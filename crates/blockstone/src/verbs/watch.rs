@@ -153,7 +153,7 @@ fn attend(
     // With --record or --listen it goes on when nobody reads what it prints.
     let goes_on = args.once || args.record.is_some() || args.listen.is_some();
     let lines = args.lines || !(goes_on || sink.is_some());
-    let mut outputs = Outputs::new(args, lines, sink, watch.history(), printer)?;
+    let mut outputs = Outputs::new(args, lines, sink, watch.history(), context)?;
     for time in 1..=args.times {
         let begin_ns = watch.history().ticks().next_back();
         let mut taken = 0;
@@ -349,7 +349,7 @@ fn replay_ticks(recording: &Recording, args: &WatchArgs, context: &Context) -> R
     let end = ticks.partition_point(|tick| *tick <= to_ns);
     let whole = History::read_part(recording, ticks.clone(), (from_ns, to_ns))?;
     let sink = Sink::open(args)?;
-    let mut outputs = Outputs::new(args, args.lines, sink, &whole, context.printer)?;
+    let mut outputs = Outputs::new(args, args.lines, sink, &whole, context)?;
     outputs.columns_of(&whole.interval(from_ns, to_ns))?;
     drop(whole);
     for first in (begin..end.saturating_sub(1)).step_by(PIECE_TICKS) {

@@ -1,6 +1,7 @@
 //! Attacks, played as whoever would make them: another user of the machine, who owns a directory or
 //! a role, or whoever names a file or wrote a recording.
 
+mod copying;
 mod databases;
 mod hostile_schema;
 mod orphans;

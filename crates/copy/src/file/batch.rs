@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 
-use blockstone_sys::held;
+use blockstone_sys::thread::scoped;
 
 use super::choose::Pair;
 use super::copier::{Filled, copied, unchanged};
@@ -94,8 +94,8 @@ impl Copier {
         job: BatchJob<'a>,
         watch: &dyn Watch,
     ) -> Result<Option<Small<'a>>, CopyError> {
-        let Job { source: path, target_dir, name } = job.job;
-        let source = held::open_file(path).map_err(CopyError::io("open", path))?;
+        let Job { source: path, target_dir, name, .. } = job.job;
+        let source = job.job.open()?;
         let identity = Identity::of(&source).map_err(CopyError::io("look at", path))?;
         if identity.size_bytes > self.small().get() {
             return Ok(None);
@@ -135,10 +135,14 @@ fn sync_all(
     };
     let of_one = files.len().div_ceil(SYNCS).max(1);
     let mut failed: BTreeMap<usize, io::Error> = std::thread::scope(|scope| {
-        let threads: Vec<_> =
-            files.chunks(of_one).map(|files| scope.spawn(move || sync(files))).collect();
-        // A thread that panicked ends the program anyway: the scope passes that on.
-        threads.into_iter().filter_map(|thread| thread.join().ok()).flatten().collect()
+        let start = |files| (files, scoped(scope, "sync", move || sync(files)));
+        let threads: Vec<_> = files.chunks(of_one).map(start).collect();
+        let ended = threads.into_iter().flat_map(|(files, thread)| match thread {
+            // A thread that panicked ends the program anyway: the scope passes that on.
+            Ok(thread) => thread.join().unwrap_or_default(),
+            Err(_) => sync(files),
+        });
+        ended.collect()
     });
     each(smalls, ends, |small| {
         if let Some(error) = failed.remove(&small.index) {

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use blockstone_sys::cached;
 use blockstone_sys::file::BlockFile;
-use blockstone_sys::held;
 use blockstone_sys::ring::RWF_DONTCACHE;
 use blockstone_sys::survey::{Alignment, Mounts, alignment_of};
+use blockstone_sys::{held, path, proc};
 use rustix::fs::{Advice, IFlags, fadvise, fstatfs, ioctl_getflags};
 use rustix::io::{ReadWriteFlags, preadv2};
 
@@ -95,8 +95,8 @@ pub(super) fn server(pair: &Pair<'_>) -> Result<(), String> {
 /// Older versions have the client read and write through its page cache instead.
 fn is_nfs_4_2(part: &Part<'_>) -> bool {
     let mounts = Mounts::read(Path::new("/"));
-    let path = part.path();
-    let version = std::fs::canonicalize(path.parent().unwrap_or(Path::new("/")));
+    let target = part.path();
+    let version = path::whole(target.parent().unwrap_or(Path::new("/")));
     let version =
         version.ok().and_then(|dir| mounts.above(&dir)?.option("vers").map(str::to_owned));
     version.is_some_and(|version| version == "4.2")
@@ -128,8 +128,7 @@ pub(super) fn source(
     path: &Path,
     options: &Options,
 ) -> Result<(Method, End, String), CopyError> {
-    let reopen = |direct| reopen(file, path, direct);
-    Side { name: "source", file, path, reopen: &reopen, writes: false }.best(options)
+    Side { name: "source", file, path, writes: false }.best(options)
 }
 
 /// How a file is best written, and why no better.
@@ -137,22 +136,7 @@ pub(super) fn target(
     part: &Part<'_>,
     options: &Options,
 ) -> Result<(Method, End, String), CopyError> {
-    let (file, path) = (&part.file, &part.part_path());
-    let reopen = |direct| part.reopen(direct);
-    Side { name: "target", file, path, reopen: &reopen, writes: true }.best(options)
-}
-
-/// The same file, opened once more.
-pub(super) fn reopen(file: &File, path: &Path, direct: bool) -> io::Result<File> {
-    same(if direct { held::open_direct(path) } else { held::open_file(path) }?, file)
-}
-
-fn same(again: File, file: &File) -> io::Result<File> {
-    let identity = |file: &File| file.metadata().map(|it| (it.dev(), it.ino()));
-    if identity(&again)? != identity(file)? {
-        return Err(io::Error::other("another file has its name"));
-    }
-    Ok(again)
+    Side { name: "target", file: &part.file, path: &part.part_path(), writes: true }.best(options)
 }
 
 /// One of the two files, before it is known how its bytes are moved.
@@ -160,7 +144,6 @@ struct Side<'a> {
     name: &'static str,
     file: &'a File,
     path: &'a Path,
-    reopen: &'a dyn Fn(bool) -> io::Result<File>,
     writes: bool,
 }
 
@@ -180,14 +163,15 @@ impl Side<'_> {
                 Err(why) => whys.push(why),
             }
         }
-        match options.method {
-            Some(method @ (Method::Direct | Method::Dontcache)) => Err(CopyError::Method {
-                path: self.path.to_owned(),
-                method: method.name(),
-                why: self.said(&whys),
-            }),
-            _ => Ok((Method::Buffered, self.cached(false)?, self.said(&whys))),
-        }
+        let why = match options.method {
+            None | Some(Method::Buffered) => {
+                return Ok((Method::Buffered, self.cached(false)?, self.said(&whys)));
+            }
+            Some(Method::Direct | Method::Dontcache) => self.said(&whys),
+            Some(Method::Reflink | Method::Server) => "one side is no file".to_owned(),
+        };
+        let method = options.method.map_or("", Method::name);
+        Err(CopyError::Method { path: self.path.to_owned(), method, why })
     }
 
     fn said(&self, whys: &[String]) -> String {
@@ -212,7 +196,8 @@ impl Side<'_> {
         if align == 0 || !request.is_multiple_of(align) {
             return Err(format!("direct requests would be multiples of {align} bytes"));
         }
-        let file = (self.reopen)(true).map_err(|error| format!("O_DIRECT: {error}"))?;
+        let file = held::again(self.file, self.writes, true);
+        let file = file.map_err(|error| format!("O_DIRECT: {error}"))?;
         let file = Arc::new(BlockFile::of(file, self.path, true));
         // btrfs reads compressed extents through the page cache.
         Ok(End { file, align, uncached: false, drops: kind == BTRFS })
@@ -230,7 +215,8 @@ impl Side<'_> {
     }
 
     fn cached(&self, uncached: bool) -> Result<End, CopyError> {
-        let file = (self.reopen)(false).map_err(CopyError::io("open", self.path))?;
+        let file = held::again(self.file, self.writes, false);
+        let file = file.map_err(CopyError::io("open", self.path))?;
         // Pages read ahead of the copy would look like those of others.
         let _ = fadvise(&file, 0, None, Advice::Random);
         let file = Arc::new(BlockFile::of(file, self.path, false));
@@ -243,29 +229,20 @@ fn is_nodatacow(file: &File) -> bool {
 }
 
 fn is_since_6_14() -> bool {
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let release = proc::text(Path::new("/proc/sys/kernel/osrelease")).unwrap_or_default();
     let mut numbers = release.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
     let version = (numbers.next(), numbers.next());
     version >= (Some(6), Some(14))
 }
 
 /// A file to read from its medium: past the page cache, or after its pages were dropped.
-pub(super) fn medium(
-    file: &File,
-    path: &Path,
-    options: &Options,
-    reopen: &dyn Fn(bool) -> io::Result<File>,
-) -> Result<End, CopyError> {
-    let side = Side { name: "target", file, path, reopen, writes: false };
-    side.direct(options.request.get()).or_else(|_| cached(file, path, reopen))
+pub(super) fn medium(file: &File, path: &Path, options: &Options) -> Result<End, CopyError> {
+    let side = Side { name: "target", file, path, writes: false };
+    side.direct(options.request.get()).or_else(|_| cached(file, path))
 }
 
 /// The same file through the page cache, from which its pages were dropped.
-pub(super) fn cached(
-    file: &File,
-    path: &Path,
-    reopen: &dyn Fn(bool) -> io::Result<File>,
-) -> Result<End, CopyError> {
+pub(super) fn cached(file: &File, path: &Path) -> Result<End, CopyError> {
     let _ = fadvise(file, 0, None, Advice::DontNeed);
-    Side { name: "target", file, path, reopen, writes: false }.cached(false)
+    Side { name: "target", file, path, writes: false }.cached(false)
 }

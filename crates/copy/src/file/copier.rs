@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::Path;
 use std::sync::Arc;
 
 use blockstone_base::units::Bytes;
 use blockstone_sys::buffer::Arena;
-use blockstone_sys::file::{Access, BlockFile};
-use blockstone_sys::held;
+use blockstone_sys::file::BlockFile;
 use blockstone_sys::ring::{Ring, RingError};
 
 use super::choose::{self, Moved, Pair};
@@ -27,7 +25,7 @@ use crate::CopyError;
 const PAGE_BYTES: u64 = 4096;
 /// An interrupted copy of a smaller file starts over; nothing is hashed or kept for it.
 const RESUMABLE_BYTES: u64 = 256 << 20;
-const REQUEST_MOST: u64 = 1 << 30;
+pub(super) const REQUEST_MOST: u64 = 256 << 20;
 const IN_FLIGHT_MOST: u32 = 1024;
 
 /// Opens the two files for requests, with this number of slots of this many bytes; also returns why
@@ -55,8 +53,9 @@ pub struct Copier {
     pub(super) options: Options,
     io: Option<Box<dyn Io>>,
     pub(super) open: Open,
-    /// Why there is no io_uring.
-    without_ring: Option<String>,
+    /// Why there is no io_uring, or fewer requests are in flight than were asked for.
+    lacks: Option<String>,
+    lacks_memory: bool,
 }
 
 /// What was copied into a target that still has its temporary name.
@@ -72,13 +71,13 @@ impl Copier {
     pub fn new(options: Options) -> Result<Self, CopyError> {
         if !can_request(options.request) {
             let what = format!("requests of {} are not possible", options.request);
-            return Err(CopyError::Usage { what, hint: "whole pages of 4 KiB, 1 GiB at most" });
+            return Err(CopyError::Usage { what, hint: "whole pages of 4 KiB, 256 MiB at most" });
         }
         if !(1..=IN_FLIGHT_MOST).contains(&options.in_flight) {
             let what = format!("{} requests cannot be in flight", options.in_flight);
             return Err(CopyError::Usage { what, hint: "1 to 1024 can" });
         }
-        Ok(Self { options, io: None, open: open_io, without_ring: None })
+        Ok(Self { options, io: None, open: open_io, lacks: None, lacks_memory: false })
     }
 
     /// Copies one regular file.
@@ -88,14 +87,18 @@ impl Copier {
         carry: Carry<'_>,
         watch: &dyn Watch,
     ) -> Result<Copied, CopyError> {
-        let source = held::open_file(job.source).map_err(CopyError::io("open", job.source))?;
+        let source = job.open()?;
         let identity = Identity::of(&source).map_err(CopyError::io("look at", job.source))?;
         let part = Part::open((job.target_dir, job.name), &self.options)?;
         let mut keeps = part.is_left;
         let pair = Pair { source: &source, source_path: job.source, part: &part };
         let asked = self.options.request;
         let left = part.request_of_left(&identity)?.map(Bytes);
+        let in_flight = self.options.in_flight;
         self.use_request(left.filter(|it| can_request(*it)).unwrap_or(asked));
+        // What another copy asked for takes no more memory than this one was given.
+        let at_once = asked.get().saturating_mul(in_flight.into()) / self.options.request.get();
+        self.options.in_flight = in_flight.min(at_once.max(1) as u32);
         let filled = self.fill(&pair, &identity, Some(&mut keeps), watch);
         let ended = filled.and_then(|filled| {
             let verified = self.complete(&pair, &identity, &filled, (carry, watch))?;
@@ -104,6 +107,7 @@ impl Copier {
         });
         self.let_go();
         self.use_request(asked);
+        self.options.in_flight = in_flight;
         match ended {
             Ok(copied) => part.end(&mut Vec::new()).map(|()| copied),
             Err(error) => {
@@ -124,7 +128,7 @@ impl Copier {
     fn use_request(&mut self, request: Bytes) {
         if self.options.request != request {
             self.options.request = request;
-            self.io = None;
+            (self.io, self.lacks_memory) = (None, false);
         }
     }
 
@@ -242,7 +246,7 @@ impl Copier {
         progress.chunks.sort_unstable_by_key(|chunk| chunk.offset_bytes);
         set_size(pair.part, source.size_bytes)?;
         whys.extend([moved.why].into_iter().filter(|why| !why.is_empty()));
-        whys.extend(self.without_ring.clone());
+        whys.extend(self.lacks.clone());
         Ok(Filled { method: moved.method, why: whys.join("; "), progress, is_moved: true })
     }
 
@@ -286,8 +290,7 @@ impl Copier {
         }
         let path = part.part_path();
         part.file.sync_all().map_err(CopyError::io("fsync", &path))?;
-        let reopen = |direct| part.reopen(direct);
-        let end = choose::medium(&part.file, &path, &self.options, &reopen)?;
+        let end = choose::medium(&part.file, &path, &self.options)?;
         let size = part.file.metadata().map_or(0, |it| it.len());
         let io = self.io(&[end.clone(), end.clone()], size)?;
         verify::compare(io, &end, chunks, watch)?.map_err(|difference| {
@@ -307,19 +310,44 @@ impl Copier {
                 io.replace_files(files)?;
                 io
             }
-            _ => {
-                let (io, without) = (self.open)(files, slots, request as usize)?;
-                self.without_ring = without;
+            // As many as there was memory for.
+            Some(mut io) if self.lacks_memory => {
+                io.replace_files(files)?;
                 io
             }
+            _ => self.open(&files, slots)?,
         };
         Ok(&mut **self.io.insert(io))
+    }
+
+    /// Memory for this number of requests, or for as many as there is memory for.
+    fn open(
+        &mut self,
+        files: &[Arc<BlockFile>; 2],
+        asked: usize,
+    ) -> Result<Box<dyn Io>, CopyError> {
+        let request = self.options.request;
+        let mut slots = asked;
+        loop {
+            match (self.open)(files.clone(), slots, request.get() as usize) {
+                Err(error) if error.is_memory() && slots > 1 => slots /= 2,
+                Err(error) => return Err(error),
+                Ok((io, without)) => {
+                    let fewer = format!("memory for {slots} requests of {request} at once only");
+                    self.lacks_memory = slots < asked;
+                    let fewer = self.lacks_memory.then_some(fewer);
+                    let lacks: Vec<String> = without.into_iter().chain(fewer).collect();
+                    self.lacks = (!lacks.is_empty()).then(|| lacks.join("; "));
+                    return Ok(io);
+                }
+            }
+        }
     }
 
     /// Closes the files but keeps the memory.
     pub(super) fn let_go(&mut self) {
         let Some(io) = &mut self.io else { return };
-        let nothing = BlockFile::open(Path::new("/dev/null"), Access::Read, false).map(Arc::new);
+        let nothing = BlockFile::nothing().map(Arc::new);
         let released =
             nothing.is_ok_and(|file| io.replace_files([Arc::clone(&file), file]).is_ok());
         if !released {

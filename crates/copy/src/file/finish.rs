@@ -12,7 +12,7 @@ use blockstone_sys::held::{FileType, HeldDir};
 use rustix::fs::{Advice, FlockOperation, fadvise, flock};
 use twox_hash::XxHash3_128;
 
-use super::resume::{Claims, Identity, Sidecar};
+use super::resume::{Claims, Identity, PartIdentity, Sidecar};
 use super::{Carry, Options};
 use crate::CopyError;
 
@@ -48,8 +48,13 @@ impl<'a> Part<'a> {
                 let is_dir = io::Error::from(io::ErrorKind::IsADirectory);
                 return Err(CopyError::io("replace", &path)(is_dir));
             }
-            Some(_) if !options.force => return Err(CopyError::Exists { path }),
-            _ => {}
+            Some(found) => {
+                CopyError::unless_replaceable(found, &path)?;
+                if !options.force {
+                    return Err(CopyError::Exists { path });
+                }
+            }
+            None => {}
         }
         let [part, sidecar] = ["part", "resume"].map(|kind| beside(name, kind));
         let part_path = dir.path().join(&part);
@@ -76,9 +81,12 @@ impl<'a> Part<'a> {
                 return Err(failed("go on with")(denied));
             }
             if options.resume {
-                return Ok(this(file, true));
-            }
-            if !options.force {
+                let left = this(file, true);
+                if left.is_named_by_sidecar() {
+                    return Ok(left);
+                }
+                // Nothing shows that a copy has made this file: it is not written to.
+            } else if !options.force {
                 return Err(CopyError::LeftOver { path, part: part_path });
             }
             dir.remove(&part).map_err(failed("remove"))?;
@@ -98,24 +106,25 @@ impl<'a> Part<'a> {
         self.dir.path().join(&self.temporary)
     }
 
-    /// The same file, opened once more.
-    pub(super) fn reopen(&self, direct: bool) -> io::Result<File> {
-        let again = self.dir.write(&self.temporary, direct)?;
-        let identity = |file: &File| file.metadata().map(|it| (it.dev(), it.ino()));
-        if identity(&again)? != identity(&self.file)? {
-            return Err(io::Error::other("another file has its temporary name"));
-        }
-        Ok(again)
+    /// The sidecar, if it belongs to this user alone.
+    fn own_sidecar(&self) -> Option<File> {
+        self.dir.write(&self.sidecar, false).ok().filter(is_own)
+    }
+
+    /// Whether a sidecar of this user says that an interrupted copy has written this very file.
+    fn is_named_by_sidecar(&self) -> bool {
+        let named = self.own_sidecar().and_then(|file| Claims::part_of(&file).ok()?);
+        named.is_some_and(|named| PartIdentity::of(&self.file).is_ok_and(|it| it == named))
     }
 
     /// What an interrupted copy of this very source left beside the file, and what it claims.
     fn left(&self, source: &Identity) -> Result<Option<(File, Claims)>, CopyError> {
         let path = self.dir.path().join(&self.sidecar);
         if self.is_left
-            && let Ok(file) = self.dir.write(&self.sidecar, false)
-            && is_own(&file)
+            && let Some(file) = self.own_sidecar()
             && let Some(claims) = Claims::read(&file).map_err(CopyError::io("read", &path))?
             && claims.source == *source
+            && PartIdentity::of(&self.file).is_ok_and(|it| it == claims.part)
         {
             return Ok(Some((file, claims)));
         }
@@ -152,7 +161,9 @@ impl<'a> Part<'a> {
         // The file holds data of another source, or data of which nothing is known.
         self.file.set_len(0).map_err(CopyError::io("resize", &self.part_path()))?;
         let file = self.dir.create_new(&self.sidecar).map_err(failed("create"))?;
-        Ok((None, Sidecar::start(file, source, request).map_err(failed("write"))?))
+        let part =
+            PartIdentity::of(&self.file).map_err(CopyError::io("look at", &self.part_path()))?;
+        Ok((None, Sidecar::start(file, source, &part, request).map_err(failed("write"))?))
     }
 
     fn remove_sidecar(&self) {

@@ -10,6 +10,7 @@ use blockstone_sys::account;
 use blockstone_sys::buffer::{Arena, Slot};
 use blockstone_sys::file::BlockFile;
 use blockstone_sys::ring::{Part, Place, RWF_DONTCACHE, Ring, Transfer};
+use blockstone_sys::thread::spawn;
 use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
 
 use crate::CopyError;
@@ -136,8 +137,7 @@ impl Threads {
                 let _ = tell.send(account::current_thread());
                 serve(&queue, &answer);
             };
-            let thread = std::thread::Builder::new().name("copy".to_owned()).spawn(work);
-            let thread = thread.map_err(|error| CopyError::Usage {
+            let thread = spawn("copy", work).map_err(|error| CopyError::Usage {
                 what: format!("no thread: {error}"),
                 hint: "ask for less with --in-flight",
             })?;

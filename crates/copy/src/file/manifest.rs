@@ -5,15 +5,16 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, Read, Write};
-use std::ops::ControlFlow;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 use blockstone_base::units::Bytes;
 use blockstone_sys::held;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use twox_hash::XxHash3_128;
 
+use super::copier::REQUEST_MOST;
 use super::extents::Spans;
 use super::io::End;
 use super::{Chunk, Copier, Options, Verified, Watch, choose, verify};
@@ -21,8 +22,9 @@ use crate::CopyError;
 
 /// Longest accepted line: a file of 16 TiB in chunks of 8 MiB.
 const LINE_BYTES: u64 = 128 << 20;
-const CHUNK_BYTES: u32 = 1 << 30;
 const PAGE_BYTES: u64 = 4096;
+/// The least that is looked at at once where a manifest lists no chunk.
+const GAP_BYTES: u64 = 1 << 20;
 /// Memory for requests; at least one chunk.
 const MEMORY_BYTES: u64 = 256 << 20;
 
@@ -54,9 +56,10 @@ pub enum Compared {
     Missing,
 }
 
+/// `C`: what is written or read of a chunk.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct Line<C> {
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
     /// A path that is not UTF-8: its bytes.
@@ -64,7 +67,22 @@ struct Line {
     path_bytes: Option<Vec<u8>>,
     size_bytes: u64,
     /// Offset, length, XXH3-128 as hexadecimal number.
-    chunks: Vec<(u64, u32, String)>,
+    chunks: Vec<C>,
+}
+
+/// A chunk that is read: its hash becomes a number at once, for a line may have millions.
+struct Listed(Chunk);
+
+impl<'de> Deserialize<'de> for Listed {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let (offset_bytes, len_bytes, hash) = <(u64, u32, &str)>::deserialize(from)?;
+        let is_hash = hash.len() == 32 && hash.bytes().all(|it| it.is_ascii_hexdigit());
+        let xxh3_128 = Some(hash).filter(|_| is_hash);
+        let xxh3_128 = xxh3_128.and_then(|hash| u128::from_str_radix(hash, 16).ok());
+        let no_hash = "a hash that is no number of 32 hexadecimal digits";
+        let xxh3_128 = xxh3_128.ok_or_else(|| D::Error::custom(no_hash))?;
+        Ok(Self(Chunk { offset_bytes, len_bytes, xxh3_128 }))
+    }
 }
 
 /// Appends the line of a file.
@@ -109,7 +127,7 @@ pub fn read<'a>(
 
 /// Parses one line.
 pub fn parse(line: &[u8]) -> Result<Entry, String> {
-    let line: Line = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    let line: Line<Listed> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     let path = match (line.path, line.path_bytes) {
         (Some(path), None) => PathBuf::from(path),
         (None, Some(bytes)) => PathBuf::from(OsString::from_vec(bytes)),
@@ -119,37 +137,28 @@ pub fn parse(line: &[u8]) -> Result<Entry, String> {
     if !is_below || path.as_os_str().is_empty() || path.as_os_str().as_bytes().contains(&0) {
         return Err(format!("`{}` is no path below a directory", path.display()));
     }
-    let (mut chunks, mut end) = (Vec::with_capacity(line.chunks.len()), 0);
-    for (offset_bytes, len_bytes, hash) in line.chunks {
+    let chunks: Vec<Chunk> = line.chunks.into_iter().map(|Listed(chunk)| chunk).collect();
+    let mut end = 0;
+    for &Chunk { offset_bytes, len_bytes, .. } in &chunks {
         let until = offset_bytes.checked_add(u64::from(len_bytes));
         let until = until.filter(|&until| until <= line.size_bytes && offset_bytes >= end);
         end = until
             .ok_or_else(|| format!("the chunk at {offset_bytes} lies outside of its place"))?;
-        if !(1..=CHUNK_BYTES).contains(&len_bytes) {
-            return Err(format!("a chunk of {len_bytes} bytes"));
+        if !(1..=REQUEST_MOST).contains(&len_bytes.into()) {
+            return Err(format!("a chunk of {}", Bytes(len_bytes.into())));
         }
-        let is_hash =
-            |text: &String| text.len() == 32 && text.bytes().all(|it| it.is_ascii_hexdigit());
-        let xxh3_128 = Some(hash).filter(is_hash);
-        let xxh3_128 = xxh3_128.and_then(|hash| u128::from_str_radix(&hash, 16).ok());
-        let xxh3_128 = xxh3_128.ok_or("a hash that is no number of 32 hexadecimal digits")?;
-        chunks.push(Chunk { offset_bytes, len_bytes, xxh3_128 });
     }
     Ok(Entry { path, size_bytes: line.size_bytes, chunks })
 }
 
-struct Unwatched;
-
-impl Watch for Unwatched {
-    fn moved(&self, _: u64) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-
-    fn pace(&self, _: u64) {}
-}
-
-/// Reads the file of an entry below `root` from its medium and compares it.
-pub fn check(entry: &Entry, root: &Path, options: &Options) -> Result<Compared, CopyError> {
+/// Reads the file of an entry below `root` from its medium and compares it. `watch` paces what is
+/// read, and may end it: `Interrupted`.
+pub fn check(
+    entry: &Entry,
+    root: &Path,
+    options: &Options,
+    watch: &dyn Watch,
+) -> Result<Compared, CopyError> {
     let path = root.join(&entry.path);
     let file = match held::open_file(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Compared::Missing),
@@ -160,7 +169,7 @@ pub fn check(entry: &Entry, root: &Path, options: &Options) -> Result<Compared, 
         return Ok(Compared::Size { found_bytes: size });
     }
     let longest = entry.chunks.iter().map(|chunk| chunk.len_bytes).max().unwrap_or(1);
-    let request = u64::from(longest).next_multiple_of(PAGE_BYTES);
+    let request = u64::from(longest).next_multiple_of(PAGE_BYTES).max(GAP_BYTES);
     let most = (MEMORY_BYTES / request).clamp(1, u64::from(options.in_flight));
     let options = Options { request: Bytes(request), in_flight: most as u32, ..*options };
     let all =
@@ -168,7 +177,7 @@ pub fn check(entry: &Entry, root: &Path, options: &Options) -> Result<Compared, 
     let end = end_for(&file, &path, &all, &options)?;
     let mut copier = Copier::new(options)?;
     let io = copier.io(&[end.clone(), end.clone()], size)?;
-    Ok(match verify::compare(io, &end, &all, &Unwatched)? {
+    Ok(match verify::compare(io, &end, &all, watch)? {
         Ok(verified) => {
             let read_bytes = all.iter().map(|chunk| u64::from(chunk.len_bytes)).sum();
             let medium_bytes = match verified {
@@ -184,29 +193,32 @@ pub fn check(entry: &Entry, root: &Path, options: &Options) -> Result<Compared, 
 }
 
 /// Opens the file direct if the chunks are aligned for direct requests.
-fn end_for(
+pub(super) fn end_for(
     file: &File,
     path: &Path,
     chunks: &[Chunk],
     options: &Options,
 ) -> Result<End, CopyError> {
-    let reopen = |direct| choose::reopen(file, path, direct);
-    let end = choose::medium(file, path, options, &reopen)?;
+    let end = choose::medium(file, path, options)?;
     if chunks.iter().all(|chunk| chunk.offset_bytes.is_multiple_of(end.align)) {
         return Ok(end);
     }
-    choose::cached(file, path, &reopen)
+    choose::cached(file, path)
 }
 
 /// Chunks to read: those of the entry, and any data in the gaps between them, which should be
 /// zeros.
-fn with_zeros(entry: &Entry, file: &File, request: u64) -> Result<Vec<Chunk>, rustix::io::Errno> {
+pub(super) fn with_zeros(
+    entry: &Entry,
+    file: &File,
+    request: u64,
+) -> Result<Vec<Chunk>, rustix::io::Errno> {
     let mut all = entry.chunks.clone();
     let mut spans = Spans::of(file, entry.size_bytes, request, PAGE_BYTES);
     let mut hashes = HashMap::new();
     let mut zeros = |start: u64, end: u64| {
         let len_bytes = (end - start) as u32;
-        let hash = || XxHash3_128::oneshot(&vec![0; len_bytes as usize]);
+        let hash = || hash_of_zeros(len_bytes as usize);
         let xxh3_128 = *hashes.entry(len_bytes).or_insert_with(hash);
         Chunk { offset_bytes: start, len_bytes, xxh3_128 }
     };
@@ -230,4 +242,16 @@ fn with_zeros(entry: &Entry, file: &File, request: u64) -> Result<Vec<Chunk>, ru
     }
     all.sort_unstable_by_key(|chunk| chunk.offset_bytes);
     Ok(all)
+}
+
+fn hash_of_zeros(len: usize) -> u128 {
+    const ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+    let mut hasher = XxHash3_128::new();
+    let mut left = len;
+    while left > 0 {
+        let taken = left.min(ZEROS.len());
+        hasher.write(&ZEROS[..taken]);
+        left -= taken;
+    }
+    hasher.finish_128()
 }

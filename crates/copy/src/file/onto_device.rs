@@ -1,9 +1,8 @@
-//! A block device as the target: the bytes of a file or of another device from its beginning,
-//! holes as zeros. It has no name to get last, so an interrupted copy is not resumed.
+//! A block device as the target: the bytes of a file, of another device or of a pipe from its
+//! beginning, holes as zeros. It has no name to get last, so an interrupted copy is not resumed.
 
 use std::fs::File;
 use std::ops::ControlFlow;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,12 +10,11 @@ use blockstone_base::units::Bytes;
 use blockstone_sys::file::BlockFile;
 use blockstone_sys::held;
 use blockstone_sys::survey::{Alignment, alignment_of};
-use rustix::fs::OFlags;
 
 use super::extents::Span;
 use super::io::End;
 use super::mover::{Done, Mover, Plan, Work};
-use super::pipe::Piped;
+use super::pipe::{Piped, receive};
 use super::resume::Identity;
 use super::{Chunk, Copier, Options, Verified, Watch, choose, verify};
 use crate::{CopyError, device};
@@ -49,13 +47,22 @@ impl Plan for Whole<'_> {
     }
 }
 
-/// Overwrites `target`, a device that the caller has claimed.
+/// A device that the caller has claimed.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    pub path: &'a Path,
+    /// Of [`device::number`] before it was claimed.
+    pub number: u64,
+}
+
+/// Overwrites a device with a file or another device.
 pub fn write(
     source: &Path,
-    target: &Path,
+    target: &Target<'_>,
     options: &Options,
     watch: &dyn Watch,
 ) -> Result<Piped, CopyError> {
+    let Target { path: target, number } = *target;
     let mut copier = Copier::new(*options)?;
     let is_device = device::is_device(source);
     let file = if is_device {
@@ -76,10 +83,7 @@ pub fn write(
     } else {
         choose::source(&file, source, options)?
     };
-    let flags = OFlags::DIRECT | OFlags::EXCL;
-    let opened =
-        File::options().read(true).write(true).custom_flags(flags.bits() as i32).open(target);
-    let onto = end(opened, target)?;
+    let onto = end(Ok(device::open_to_overwrite(target, number)?), target)?;
     let hash = options.hash || options.verify;
     let ends = [from, onto.clone()];
     let request = options.request.get();
@@ -88,33 +92,68 @@ pub fn write(
     if (Mover { io, ends: &ends, hash, watch }).run(&mut plan)?.is_break() {
         return Err(CopyError::Interrupted);
     }
-    onto.file
-        .fsync()
-        .map_err(std::io::Error::from_raw_os_error)
-        .map_err(CopyError::io("fsync", target))?;
+    sync(&onto, target)?;
     if !is_device {
         let now = Identity::of(&file).map_err(CopyError::io("look at", source))?;
         if let Some(what) = before.difference(&now) {
             return Err(CopyError::Changed { path: source.to_owned(), what });
         }
     }
-    let mut chunks = plan.chunks;
-    chunks.sort_unstable_by_key(|chunk| chunk.offset_bytes);
-    let verified = if options.verify {
-        let io = copier.io(&[onto.clone(), onto.clone()], size)?;
-        verify::compare(io, &onto, &chunks, watch)?.map_err(|difference| {
-            let verify::Difference { offset, expected, found } = difference;
-            let path = target.to_owned();
-            CopyError::Differs { part: path.clone(), path, offset_bytes: offset, expected, found }
-        })?
-    } else {
-        Verified::NotAsked
+    let verified = verified(&mut copier, (&onto, target), &mut plan.chunks, (size, watch))?;
+    Ok(Piped { bytes: size, method, why, broken: false, chunks: plan.chunks, verified })
+}
+
+/// Overwrites a device with what comes through a pipe. Fails when that is more than the device has.
+pub fn write_pipe(
+    input: &File,
+    target: &Target<'_>,
+    options: &Options,
+    watch: &dyn Watch,
+) -> Result<Piped, CopyError> {
+    let Target { path: target, number } = *target;
+    let mut copier = Copier::new(*options)?;
+    let onto = end(Ok(device::open_to_overwrite(target, number)?), target)?;
+    let room = onto.file.size_bytes()?;
+    let mut reserve = |bytes| {
+        if bytes <= room {
+            return Ok(());
+        }
+        let what = format!("{} has {}, and the pipe gives more", target.display(), Bytes(room));
+        Err(CopyError::Usage { what, hint: "name a larger device; its content is destroyed" })
     };
-    Ok(Piped { bytes: size, method, why, broken: false, chunks, verified })
+    let (bytes, mut chunks) = receive(&mut copier, (input, &onto), &mut reserve, watch)?;
+    sync(&onto, target)?;
+    let verified = verified(&mut copier, (&onto, target), &mut chunks, (bytes, watch))?;
+    let (method, why) = (super::Method::Direct, String::new());
+    Ok(Piped { bytes, method, why, broken: false, chunks, verified })
+}
+
+fn sync(onto: &End, target: &Path) -> Result<(), CopyError> {
+    let synced = onto.file.fsync().map_err(std::io::Error::from_raw_os_error);
+    synced.map_err(CopyError::io("fsync", target))
+}
+
+/// Reads the device again, if `--verify` asks. Sorts the chunks.
+fn verified(
+    copier: &mut Copier,
+    (onto, target): (&End, &Path),
+    chunks: &mut [Chunk],
+    (size, watch): (u64, &dyn Watch),
+) -> Result<Verified, CopyError> {
+    chunks.sort_unstable_by_key(|chunk| chunk.offset_bytes);
+    if !copier.options.verify {
+        return Ok(Verified::NotAsked);
+    }
+    let io = copier.io(&[onto.clone(), onto.clone()], size)?;
+    verify::compare(io, onto, chunks, watch)?.map_err(|difference| {
+        let verify::Difference { offset, expected, found } = difference;
+        let path = target.to_owned();
+        CopyError::Differs { part: path.clone(), path, offset_bytes: offset, expected, found }
+    })
 }
 
 /// A device for direct requests.
-fn end(opened: std::io::Result<File>, path: &Path) -> Result<End, CopyError> {
+pub(super) fn end(opened: std::io::Result<File>, path: &Path) -> Result<End, CopyError> {
     let opened = opened.map_err(CopyError::io("open", path))?;
     let align = match alignment_of(&opened) {
         Alignment::Known { offset_bytes, .. } => u64::from(offset_bytes),

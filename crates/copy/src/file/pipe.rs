@@ -15,8 +15,8 @@ use super::finish::Part;
 use super::io::{End, Io, SOURCE, TARGET};
 use super::moving::Moving;
 use super::resume::Identity;
-use super::{Carry, Chunk, Copier, Method, Options, Verified, Watch};
-use crate::CopyError;
+use super::{Carry, Chunk, Copier, Method, Options, Verified, Watch, onto_device};
+use crate::{CopyError, device};
 
 /// The largest pipe that the kernel gives to any user by default (/proc/sys/fs/pipe-max-size).
 const PIPE_BYTES: usize = 1 << 20;
@@ -87,7 +87,7 @@ impl<'a> Lane<'a> {
     }
 }
 
-/// Writes the bytes of a file to a pipe (or whatever standard output is), in their order.
+/// Writes the bytes of a file or device to a pipe (or whatever standard output is), in their order.
 pub fn read(
     source: &Path,
     out: &File,
@@ -95,17 +95,29 @@ pub fn read(
     watch: &dyn Watch,
 ) -> Result<Piped, CopyError> {
     let mut copier = Copier::new(*options)?;
-    let file = held::open_file(source).map_err(CopyError::io("open", source))?;
+    let is_device = device::is_device(source);
+    let file = if is_device {
+        device::open(source)?
+    } else {
+        held::open_file(source).map_err(CopyError::io("open", source))?
+    };
     let before = Identity::of(&file).map_err(CopyError::io("look at", source))?;
-    let (method, end, why) = choose::source(&file, source, options)?;
+    let (method, end, why) = if is_device {
+        (Method::Direct, onto_device::end(file.try_clone(), source)?, String::new())
+    } else {
+        choose::source(&file, source, options)?
+    };
     widen(out);
-    let io = copier.io(&[end.clone(), end.clone()], before.size_bytes)?;
+    let size = if is_device { end.file.size_bytes()? } else { before.size_bytes };
+    let io = copier.io(&[end.clone(), end.clone()], size)?;
     let mut lane = Lane::of(io, &end);
-    let sent = send(&mut lane, (before.size_bytes, options.request.get()), out, watch);
+    let sent = send(&mut lane, (size, options.request.get()), out, watch);
     let ended = lane.end();
     let (bytes, broken) = sent?;
     if !broken {
         ended?;
+    }
+    if !broken && !is_device {
         let now = Identity::of(&file).map_err(CopyError::io("look at", source))?;
         if let Some(what) = before.difference(&now) {
             return Err(CopyError::Changed { path: source.to_owned(), what });
@@ -186,25 +198,48 @@ fn make(
 ) -> Result<Piped, CopyError> {
     let options = copier.options;
     let (method, end, why) = choose::target(part, &options)?;
-    widen(input);
-    let io = copier.io(&[end.clone(), end.clone()], u64::MAX)?;
-    let mut lane = Lane::of(io, &end);
-    let taken = take(&mut lane, input, part, (&options, watch));
-    let ended = lane.end();
-    let (bytes, chunks) = taken?;
-    ended?;
+    let is_direct = end.file.is_direct();
+    let mut room = 0;
+    let mut reserve = |end_bytes| {
+        if is_direct && end_bytes > room {
+            room = make_room(part, room)?;
+        }
+        Ok(())
+    };
+    let (bytes, chunks) = receive(copier, (input, &end), &mut reserve, watch)?;
     set_size(part, bytes)?;
     let verified = copier.verify(part, &chunks, watch)?;
     Ok(Piped { bytes, method, why, broken: false, chunks, verified })
 }
 
+/// Called with the bytes that the target is to have before more of them are written.
+pub(super) type Reserve<'a> = &'a mut dyn FnMut(u64) -> Result<(), CopyError>;
+
+/// Writes what comes through a pipe until its end. Returns the bytes, and the chunks if these are
+/// to be hashed.
+pub(super) fn receive(
+    copier: &mut Copier,
+    (input, end): (&File, &End),
+    reserve: Reserve<'_>,
+    watch: &dyn Watch,
+) -> Result<(u64, Vec<Chunk>), CopyError> {
+    let options = copier.options;
+    widen(input);
+    let io = copier.io(&[end.clone(), end.clone()], u64::MAX)?;
+    let mut lane = Lane::of(io, end);
+    let taken = take(&mut lane, input, reserve, (&options, watch));
+    let ended = lane.end();
+    let taken = taken?;
+    ended.map(|()| taken)
+}
+
 fn take(
     lane: &mut Lane<'_>,
     input: &File,
-    part: &Part<'_>,
+    reserve: Reserve<'_>,
     (options, watch): (&Options, &dyn Watch),
 ) -> Result<(u64, Vec<Chunk>), CopyError> {
-    let (mut offset, mut room, mut chunks) = (0, 0, Vec::new());
+    let (mut offset, mut chunks) = (0, Vec::new());
     for slot in (0..lane.flights.len()).cycle() {
         lane.wait(slot)?;
         let buffer = lane.io.buffer(slot);
@@ -220,9 +255,7 @@ fn take(
         buffer[len..moving.want as usize].fill(0);
         let is_last = len < buffer.len();
         offset += len as u64;
-        if lane.end.file.is_direct() && offset > room {
-            room = make_room(part, room)?;
-        }
+        reserve(offset)?;
         lane.push(slot, moving);
         watch.pace(len as u64);
         if watch.moved(len as u64).is_break() {

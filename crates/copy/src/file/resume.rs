@@ -4,15 +4,16 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 
+use rustix::fs::{AtFlags, StatxFlags, statx};
 use twox_hash::XxHash3_128;
 
 use super::Chunk;
 
-const MAGIC: &[u8; 8] = b"bsresum1";
-/// Magic, six numbers, request, checksum.
-const HEAD_BYTES: usize = 8 + 6 * 8 + 8 + 8;
+const MAGIC: &[u8; 8] = b"bsresum2";
+/// Magic, five numbers of the source and three of the part, request, checksum.
+const HEAD_BYTES: usize = 8 + 5 * 8 + 3 * 8 + 8 + 8;
 /// Offset, length, hash, checksum.
 const RECORD_BYTES: usize = 8 + 4 + 16 + 4;
 /// What more chunks hold is copied again: 16 TiB in chunks of 8 MiB.
@@ -51,21 +52,45 @@ impl Identity {
     }
 }
 
+/// The file that an interrupted copy wrote to: its number alone may pass to another file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartIdentity {
+    pub device: u64,
+    pub inode: u64,
+    /// When it was made; 0 where the file system does not keep that.
+    pub born_ns: i64,
+}
+
+impl PartIdentity {
+    pub(super) fn of(file: &File) -> io::Result<Self> {
+        let found = file.metadata()?;
+        let born = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok();
+        let born = born.filter(|it| it.stx_mask & StatxFlags::BTIME.bits() != 0);
+        let born_ns = born.map_or(0, |it| {
+            let ns = it.stx_btime.tv_sec.wrapping_mul(1_000_000_000);
+            ns.wrapping_add(it.stx_btime.tv_nsec.into())
+        });
+        Ok(Self { device: found.dev(), inode: found.ino(), born_ns })
+    }
+}
+
 /// Chunks that are durable in the target of a copy, as its sidecar claims.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claims {
     pub source: Identity,
+    pub part: PartIdentity,
     pub request_bytes: u64,
     pub chunks: BTreeMap<u64, Chunk>,
     /// Bytes of the sidecar that are whole records.
     pub whole_bytes: u64,
 }
 
-fn head(source: &Identity, request_bytes: u64) -> Vec<u8> {
+fn head(source: &Identity, part: &PartIdentity, request_bytes: u64) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     let times = [source.modified_ns, source.changed_ns].map(i64::cast_unsigned);
-    let numbers = [source.device, source.inode, source.size_bytes, times[0], times[1], 0];
-    for number in numbers.into_iter().chain([request_bytes]) {
+    let numbers = [source.device, source.inode, source.size_bytes, times[0], times[1]];
+    let of_part = [part.device, part.inode, part.born_ns.cast_unsigned()];
+    for number in numbers.into_iter().chain(of_part).chain([request_bytes]) {
         bytes.extend(number.to_le_bytes());
     }
     bytes.extend((XxHash3_128::oneshot(&bytes) as u64).to_le_bytes());
@@ -94,10 +119,15 @@ impl Claims {
     /// Parses a sidecar; none if it is none. What follows a record that is not whole is not read.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let numbers: Vec<u64> =
-            (1..8).map_while(|at| Some(u64::from_le_bytes(number(bytes, at * 8)?))).collect();
-        let &[device, inode, size_bytes, modified, changed, _, request_bytes] = &numbers[..] else {
+            (1..10).map_while(|at| Some(u64::from_le_bytes(number(bytes, at * 8)?))).collect();
+        let &[device, inode, size_bytes, modified, changed, ref of_part @ .., request_bytes] =
+            &numbers[..]
+        else {
             return None;
         };
+        let &[part_device, part_inode, born] = of_part else { return None };
+        let born_ns = born.cast_signed();
+        let part = PartIdentity { device: part_device, inode: part_inode, born_ns };
         let source = Identity {
             device,
             inode,
@@ -105,7 +135,7 @@ impl Claims {
             modified_ns: modified.cast_signed(),
             changed_ns: changed.cast_signed(),
         };
-        let first = head(&source, request_bytes);
+        let first = head(&source, &part, request_bytes);
         if bytes.get(..HEAD_BYTES)? != first {
             return None;
         }
@@ -127,15 +157,30 @@ impl Claims {
             }
         }
         let whole_bytes = (HEAD_BYTES + whole * RECORD_BYTES) as u64;
-        Some(Self { source, request_bytes, chunks, whole_bytes })
+        Some(Self { source, part, request_bytes, chunks, whole_bytes })
     }
 
     /// The bytes of a sidecar.
-    pub fn encode(source: &Identity, request_bytes: u64, chunks: &[Chunk]) -> Vec<u8> {
-        let mut bytes = head(source, request_bytes);
+    pub fn encode(
+        source: &Identity,
+        part: &PartIdentity,
+        request_bytes: u64,
+        chunks: &[Chunk],
+    ) -> Vec<u8> {
+        let mut bytes = head(source, part, request_bytes);
         let seed = seed_of(&bytes);
         bytes.extend(chunks.iter().flat_map(|chunk| record(chunk, seed)));
         bytes
+    }
+
+    /// The part that a sidecar names.
+    pub(super) fn part_of(from: &File) -> io::Result<Option<PartIdentity>> {
+        let mut head = [0; HEAD_BYTES];
+        match from.read_exact_at(&mut head, 0) {
+            Ok(()) => Ok(Self::parse(&head).map(|claims| claims.part)),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     pub(super) fn read(from: &File) -> io::Result<Option<Self>> {
@@ -156,8 +201,13 @@ pub(super) struct Sidecar {
 
 impl Sidecar {
     /// A new one.
-    pub(super) fn start(mut file: File, source: &Identity, request: u64) -> io::Result<Self> {
-        let head = Claims::encode(source, request, &[]);
+    pub(super) fn start(
+        mut file: File,
+        source: &Identity,
+        part: &PartIdentity,
+        request: u64,
+    ) -> io::Result<Self> {
+        let head = Claims::encode(source, part, request, &[]);
         file.write_all(&head)?;
         file.sync_all()?;
         Ok(Self { file, seed: seed_of(&head), records: 0 })
@@ -167,7 +217,7 @@ impl Sidecar {
     pub(super) fn go_on(mut file: File, claims: &Claims) -> io::Result<Self> {
         file.set_len(claims.whole_bytes)?;
         file.seek(io::SeekFrom::End(0))?;
-        let seed = seed_of(&head(&claims.source, claims.request_bytes));
+        let seed = seed_of(&head(&claims.source, &claims.part, claims.request_bytes));
         Ok(Self { file, seed, records: claims.chunks.len() })
     }
 

@@ -52,14 +52,16 @@ fn options() -> Options {
 /// A source and the directory of its target.
 struct Place {
     scratch: ScratchDir,
+    from: HeldDir,
     dir: HeldDir,
 }
 
 impl Place {
     fn new() -> Self {
         let scratch = ScratchDir::on_disk().unwrap();
+        let from = HeldDir::hold(scratch.path()).unwrap();
         let dir = HeldDir::make(&scratch.path().join("to")).unwrap();
-        Self { scratch, dir }
+        Self { scratch, from, dir }
     }
 
     fn source(&self) -> PathBuf {
@@ -90,7 +92,8 @@ impl Place {
 
     fn copy_by(&self, copier: &mut Copier, watch: &Until) -> Result<Copied, CopyError> {
         let source = self.source();
-        let job = Job { source: &source, target_dir: &self.dir, name: Path::new(NAME) };
+        let job =
+            Job { source: &source, from: &self.from, target_dir: &self.dir, name: Path::new(NAME) };
         copier.copy(&job, NOTHING, watch)
     }
 
@@ -209,6 +212,35 @@ fn what_another_user_left_is_not_gone_on_with() {
 }
 
 #[test]
+fn a_file_that_no_sidecar_names_is_not_written_to() {
+    require!(Uring);
+    let place = Place::new();
+    place.make(20 * REQUEST, &[(0, 20 * REQUEST)]);
+    let resume = Options { resume: true, ..options() };
+    let [part, sidecar] =
+        ["part", "resume"].map(|kind| place.dir.path().join(format!(".target.blockstone-{kind}")));
+    for has_sidecar in [false, true] {
+        if has_sidecar {
+            let some = Until(Some(9 * REQUEST), AtomicU64::new(0));
+            place.copy_by(&mut Copier::new(resume).unwrap(), &some).unwrap_err();
+            assert!(sidecar.exists());
+            fs::remove_file(&part).unwrap();
+        }
+        // Another file of this user is given the name of what a copy leaves.
+        fs::write(place.scratch.path().join("other"), "not a copy's").unwrap();
+        fs::rename(place.scratch.path().join("other"), &part).unwrap();
+        let other = File::open(&part).unwrap();
+        let copied = place.copy(resume).unwrap();
+        assert_eq!(copied.resumed_bytes, 0);
+        let mut text = [0; 12];
+        other.read_exact_at(&mut text, 0).unwrap();
+        assert_eq!((&text, other.metadata().unwrap().len()), (b"not a copy's", 12));
+        place.is_equal();
+        fs::remove_file(place.target()).unwrap();
+    }
+}
+
+#[test]
 fn what_a_sidecar_claims_is_looked_at() {
     require!(Uring);
     let place = Place::new();
@@ -261,7 +293,8 @@ fn a_source_that_changes_gives_no_target() {
     let place = Place::new();
     place.make(3 * REQUEST, &[(0, 3 * REQUEST)]);
     let source = place.source();
-    let job = Job { source: &source, target_dir: &place.dir, name: Path::new(NAME) };
+    let job =
+        Job { source: &source, from: &place.from, target_dir: &place.dir, name: Path::new(NAME) };
     let error = copy(&job, &options(), NOTHING, &Writes(source.clone())).unwrap_err();
     assert!(matches!(error, CopyError::Changed { .. }), "{error}");
     assert_eq!((place.left(), place.target().exists()), (vec![], false));

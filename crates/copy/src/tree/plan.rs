@@ -4,24 +4,23 @@
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
+use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use blockstone_base::units::Bytes;
 use blockstone_sys::held::HeldDir;
-use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, fstatvfs, openat, readlinkat, statat,
-};
-use rustix::io::Errno;
+use blockstone_sys::path;
+use rustix::fs::{AtFlags, FileType, Stat, fstat, fstatvfs, statat};
 
 use super::Failure;
-use crate::attributes::{Attributes, Lack, Notes, failed};
+use super::walk::Walk;
+use crate::attributes::{Attributes, Notes};
+use crate::error::special;
 use crate::file::{Method, Options};
-
-/// Longest path that the kernel accepts (limits.h), without its final zero.
-const PATH_BYTES_MAX: usize = 4095;
 
 /// Why a copy is refused before anything is written.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +41,8 @@ pub enum PlanError {
         shown(path)
     )]
     Exists { path: PathBuf },
+    #[error("copy to {}: it is {what}, which a copy never replaces\nhint: {hint}", shown(path))]
+    Special { path: PathBuf, what: &'static str, hint: &'static str },
     #[error(
         "copy {} to {}: they are the same\nhint: name another target",
         shown(source_path),
@@ -109,12 +110,36 @@ pub struct Plan {
 #[derive(Debug)]
 pub struct Entry {
     pub source: PathBuf,
+    /// From which the source is reached, without links: the directory of what was named.
+    pub base: Arc<HeldDir>,
+    /// Length of the part of `source` that leads to `base`.
+    pub(super) base_len: usize,
+    /// Names of this file in the plan.
+    pub names: u64,
     /// Below the root.
     pub target: PathBuf,
     pub node: Node,
     pub kind: Kind,
     pub bytes: u64,
     pub data_bytes: u64,
+}
+
+impl Entry {
+    /// The source below its base; empty if it is the base.
+    pub fn below(&self) -> &Path {
+        below(&self.source, self.base_len)
+    }
+
+    /// The source to read. Fails when it is no regular file any more.
+    pub fn open(&self) -> io::Result<File> {
+        self.base.read_within(self.below())
+    }
+}
+
+pub(super) fn below(source: &Path, base_len: usize) -> &Path {
+    let bytes = source.as_os_str().as_bytes().get(base_len..).unwrap_or_default();
+    let slashes = bytes.iter().take_while(|&&byte| byte == b'/').count();
+    Path::new(OsStr::from_bytes(&bytes[slashes..]))
 }
 
 /// Which file it is, whatever its name.
@@ -144,17 +169,16 @@ pub enum Kind {
 /// Walks the sources and refuses what would fail later. Writes nothing.
 pub fn plan(sources: &[PathBuf], target: &Path, options: &Options) -> Result<Plan, PlanError> {
     let (root, only_name) = root(sources, target)?;
-    let mut walk = Walk {
-        plan: Plan {
-            root,
-            entries: Vec::new(),
-            bytes: 0,
-            data_bytes: 0,
-            failed: Vec::new(),
-            notes: Notes::default(),
-        },
-        seen: HashMap::new(),
-    };
+    plan_into(sources, (root, only_name), options)
+}
+
+/// The same into a directory that is held; `only_name` is the name that a single source gets.
+pub fn plan_into(
+    sources: &[PathBuf],
+    (root, only_name): (HeldDir, Option<OsString>),
+    options: &Options,
+) -> Result<Plan, PlanError> {
+    let mut walk = Walk::into(root);
     let mut names: HashMap<OsString, &Path> = HashMap::new();
     for source in sources {
         let name = match &only_name {
@@ -184,32 +208,40 @@ pub fn pipe_target(target: &Path, force: bool) -> Result<(HeldDir, PathBuf), Pla
         let (path, hint) = (target.to_owned(), "name a file in it");
         return Err(PlanError::Target { path, source: io::ErrorKind::IsADirectory.into(), hint });
     };
-    if !force && statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
-        return Err(PlanError::Exists { path: target.to_owned() });
+    if let Ok(there) = statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW) {
+        unless_special(&there, target)?;
+        if !force {
+            return Err(PlanError::Exists { path: target.to_owned() });
+        }
     }
     Ok((dir, PathBuf::from(name)))
+}
+
+/// Refuses a target that is a device, a pipe or a socket.
+pub(super) fn unless_special(there: &Stat, target: &Path) -> Result<(), PlanError> {
+    match special(FileType::from_raw_mode(there.st_mode)) {
+        Some((what, hint)) => Err(PlanError::Special { path: target.to_owned(), what, hint }),
+        None => Ok(()),
+    }
 }
 
 /// The directory in which targets are made, and the name there if the target is no directory yet.
 fn root(sources: &[PathBuf], target: &Path) -> Result<(HeldDir, Option<OsString>), PlanError> {
     let refused = |source, hint| PlanError::Target { path: target.to_owned(), source, hint };
-    match HeldDir::hold(target) {
-        Ok(root) => return Ok((root, None)),
+    match path::directory(target) {
+        Ok(root) => return Ok((HeldDir::of(root, target), None)),
         Err(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
-        Err(error) => return Err(refused(error, "name a directory that this user can read")),
+        Err(error) => {
+            return Err(refused(error, "name the directory itself, or one that this user can read"));
+        }
     }
     if sources.len() > 1 {
         return Err(PlanError::NoDirectory { path: target.to_owned() });
     }
-    let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let parent = parent.unwrap_or(Path::new("."));
-    let root = HeldDir::hold(parent)
+    let (root, name) = HeldDir::hold_parent(target.components().as_path())
         .map_err(|error| refused(error, "make the directory above it first"))?;
-    let name = target
-        .file_name()
-        .ok_or_else(|| refused(io::ErrorKind::InvalidInput.into(), "name a file or directory"))?;
-    Ok((root, Some(name.to_owned())))
+    Ok((root, Some(name.into())))
 }
 
 /// `.` and `..` have the name of the directory that they are.
@@ -224,7 +256,7 @@ fn name_of(source: &Path) -> Result<OsString, PlanError> {
     {
         return Ok(name.to_owned());
     }
-    let whole = source.canonicalize().map_err(refused)?;
+    let whole = path::whole(source).map_err(refused)?;
     let name = whole.file_name().map(OsStr::to_owned);
     name.ok_or_else(|| refused(io::ErrorKind::InvalidInput.into()))
 }
@@ -254,164 +286,4 @@ fn refuse_without_space(plan: &Plan, options: &Options) -> Result<(), PlanError>
 fn shares_blocks(dir: impl AsFd) -> bool {
     const MAGIC: [i64; 4] = [0x9123_683e, 0x5846_5342, 0xca45_1a4e, 0x7461_636f];
     rustix::fs::fstatfs(dir).is_ok_and(|found| MAGIC.contains(&found.f_type))
-}
-
-fn is_device(stat: &Stat) -> bool {
-    let kind = FileType::from_raw_mode(stat.st_mode);
-    matches!(kind, FileType::BlockDevice | FileType::CharacterDevice)
-}
-
-struct Walk {
-    plan: Plan,
-    /// Files with several names, and their entries.
-    seen: HashMap<Node, usize>,
-}
-
-impl Walk {
-    /// What was named on the command line.
-    fn named(&mut self, source: &Path, name: &OsStr, options: &Options) -> Result<(), PlanError> {
-        let refused = |source_error: io::Error| PlanError::Source {
-            path: source.to_owned(),
-            source: source_error,
-            hint: "check the name, and that this user can read it",
-        };
-        let stat = statat(CWD, source, AtFlags::SYMLINK_NOFOLLOW).map_err(|e| refused(e.into()))?;
-        let target = self.plan.root.path().join(name);
-        match statat(&self.plan.root, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Err(Errno::NOENT) => {}
-            Err(error) => {
-                let hint = "check the name, and that this user can read the directory";
-                return Err(PlanError::Target { path: target, source: error.into(), hint });
-            }
-            Ok(there) if Node::of(&there) == Node::of(&stat) => {
-                return Err(PlanError::Same { source_path: source.to_owned(), target });
-            }
-            Ok(there) if is_device(&there) => {
-                let source = io::Error::new(io::ErrorKind::InvalidInput, "it is a device");
-                let hint = "a block device by itself can be a target, with --destroy";
-                return Err(PlanError::Target { path: target, source, hint });
-            }
-            Ok(_) if !options.force && !options.resume => {
-                return Err(PlanError::Exists { path: target });
-            }
-            Ok(_) => {}
-        }
-        let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-        if is_directory && self.root_is_in(Node::of(&stat)).map_err(refused)? {
-            return Err(PlanError::Inside { source_path: source.to_owned(), target });
-        }
-        self.visit(CWD.as_fd(), source.as_os_str(), source, Path::new(name));
-        Ok(())
-    }
-
-    /// Whether the root is this directory, or below it.
-    fn root_is_in(&self, directory: Node) -> io::Result<bool> {
-        let mut at: OwnedFd = self.plan.root.as_fd().try_clone_to_owned()?;
-        loop {
-            let here = Node::of(&fstat(&at)?);
-            if here == directory {
-                return Ok(true);
-            }
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let above = openat(&at, "..", flags, Mode::empty())?;
-            if Node::of(&fstat(&above)?) == here {
-                return Ok(false);
-            }
-            at = above;
-        }
-    }
-
-    /// One entry of a directory, and what is below it. What cannot be read is noted.
-    fn visit(&mut self, dir: BorrowedFd<'_>, name: &OsStr, source: &Path, target: &Path) {
-        if let Err(error) = self.look(dir, name, source, target) {
-            self.plan
-                .failed
-                .push(Failure { path: source.to_owned(), error: failed("read", source)(error) });
-        }
-    }
-
-    fn look(
-        &mut self,
-        dir: BorrowedFd<'_>,
-        name: &OsStr,
-        source: &Path,
-        target: &Path,
-    ) -> rustix::io::Result<()> {
-        let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        let node = Node::of(&stat);
-        let kind = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => return self.descend(dir, name, source, target),
-            FileType::Socket => {
-                self.plan.notes.add(
-                    Lack::Socket,
-                    source,
-                    &"the program that listens on it makes it",
-                );
-                return Ok(());
-            }
-            _ if stat.st_nlink > 1 && self.seen.contains_key(&node) => Kind::Same(self.seen[&node]),
-            FileType::RegularFile => Kind::File,
-            FileType::Symlink => {
-                let to = readlinkat(dir, name, Vec::new())?;
-                Kind::Link(OsStr::from_bytes(to.as_bytes()).to_owned(), Attributes::of_stat(&stat))
-            }
-            special => Kind::Special(special, stat.st_rdev, Attributes::of_stat(&stat)),
-        };
-        if stat.st_nlink > 1 {
-            self.seen.entry(node).or_insert(self.plan.entries.len());
-        }
-        let is_file = matches!(kind, Kind::File);
-        self.push(source.to_owned(), target.to_owned(), &stat, kind);
-        if is_file {
-            let bytes = stat.st_size as u64;
-            self.count(bytes, bytes.min(stat.st_blocks as u64 * 512));
-        }
-        Ok(())
-    }
-
-    fn descend(
-        &mut self,
-        dir: BorrowedFd<'_>,
-        name: &OsStr,
-        source: &Path,
-        target: &Path,
-    ) -> rustix::io::Result<()> {
-        // Its entries would exceed the longest path. This also bounds the recursion.
-        if source.as_os_str().len() > PATH_BYTES_MAX {
-            return Err(Errno::NAMETOOLONG);
-        }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let inner = openat(dir, name, flags, Mode::empty())?;
-        let stat = fstat(&inner)?;
-        let attributes =
-            Attributes::of(&inner).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
-        self.push(source.to_owned(), target.to_owned(), &stat, Kind::Directory(attributes));
-        let mut names = Vec::new();
-        for entry in Dir::read_from(&inner)? {
-            let entry = entry?;
-            let name = entry.file_name().to_bytes();
-            if name != b"." && name != b".." {
-                names.push(OsStr::from_bytes(name).to_owned());
-            }
-        }
-        names.sort();
-        for name in names {
-            self.visit(inner.as_fd(), &name, &source.join(&name), &target.join(&name));
-        }
-        Ok(())
-    }
-
-    fn push(&mut self, source: PathBuf, target: PathBuf, stat: &Stat, kind: Kind) {
-        let node = Node::of(stat);
-        self.plan.entries.push(Entry { source, target, node, kind, bytes: 0, data_bytes: 0 });
-    }
-
-    /// Of the entry that was pushed last.
-    fn count(&mut self, bytes: u64, data_bytes: u64) {
-        self.plan.bytes += bytes;
-        self.plan.data_bytes += data_bytes;
-        if let Some(entry) = self.plan.entries.last_mut() {
-            (entry.bytes, entry.data_bytes) = (bytes, data_bytes);
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! A plan carried out: directories, then files by several threads, then links and pipes, and last
 //! what directories carry.
 
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
@@ -12,17 +13,17 @@ use std::time::{Duration, Instant};
 
 use blockstone_base::units::Bytes;
 use blockstone_sys::held::HeldDir;
-use rustix::fs::{
-    AtFlags, FileType, Mode, fstat, fsync, linkat, mkdirat, mknodat, readlinkat, statat, symlinkat,
-    unlinkat,
-};
-use rustix::io::Errno;
+use blockstone_sys::thread::scoped;
+use rustix::fs::fstat;
+use rustix::process::{Resource, getrlimit};
 
+use super::kept::{self, Found};
 use super::pace::Pace;
 use super::plan::{Entry, Kind, Node, Plan};
-use super::{CopiedFile, Failure, Outcome};
+use super::workshop::Workshop;
+use super::{CopiedFile, Failure, KeptFile, Outcome};
 use crate::CopyError;
-use crate::attributes::{Attributes, Notes, failed};
+use crate::attributes::{Attributes, Notes};
 use crate::file::{BatchJob, Copier, Job, Options, Watch};
 
 /// How often progress is reported.
@@ -30,8 +31,8 @@ const TICK: Duration = Duration::from_millis(50);
 /// Bytes in progress before the first of them are durable; an interrupted copy moves them again.
 const BATCH_FILES: usize = 64;
 const BATCH_BYTES: u64 = 64 << 20;
-/// Mode of a new directory until its attributes are set.
-const NEW_DIRECTORY: Mode = Mode::RWXU;
+
+mod names;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -67,12 +68,14 @@ pub fn copy(
         pace: settings.rate.map(Pace::new),
         results: Mutex::new(Results::default()),
     };
-    run.directories();
+    let mut workshop = Workshop::below(&plan.root);
+    run.directories(&mut workshop);
     run.files(progress);
     if !run.ends() {
-        run.others();
+        run.others(&mut workshop);
         run.finish_directories();
     }
+    drop(workshop);
     let interrupted = run.ends();
     let Run { notes, results, .. } = run;
     let mut outcome = results.into_inner().unwrap_or_default().outcome;
@@ -85,12 +88,16 @@ pub fn copy(
 }
 
 #[derive(Default)]
-struct Results {
+struct Results<'a> {
     outcome: Outcome,
     /// Entries that failed; what is below them and their other names cannot be made either.
     absent: Vec<usize>,
-    /// Directories, with what they were when they were made or found.
-    made: Vec<(usize, Node)>,
+    /// What directories were when they were made or found, by their targets.
+    directories: HashMap<&'a Path, Node>,
+    /// Those of them that were there before.
+    found: HashSet<&'a Path>,
+    /// Targets of which further names are to be made.
+    linked: HashMap<usize, Node>,
     current: PathBuf,
 }
 
@@ -101,7 +108,7 @@ struct Run<'a> {
     moved: AtomicU64,
     end: AtomicBool,
     pace: Option<Pace>,
-    results: Mutex<Results>,
+    results: Mutex<Results<'a>>,
 }
 
 impl Watch for Run<'_> {
@@ -121,6 +128,8 @@ impl Watch for Run<'_> {
 struct Queue<'a> {
     entries: &'a [Entry],
     files: &'a [usize],
+    /// The most small files that are taken together.
+    at_once: usize,
     next: Mutex<usize>,
 }
 
@@ -130,7 +139,7 @@ impl<'a> Queue<'a> {
         let Ok(mut next) = self.next.lock() else { return &[] };
         let left = &self.files[*next..];
         let mut bytes = 0;
-        let small = left.iter().take(BATCH_FILES).take_while(|&&index| {
+        let small = left.iter().take(self.at_once).take_while(|&&index| {
             bytes += self.entries[index].bytes;
             self.entries[index].bytes <= small_bytes && bytes <= BATCH_BYTES
         });
@@ -140,34 +149,46 @@ impl<'a> Queue<'a> {
     }
 }
 
-/// Where a file is made.
+/// Files of a batch, of which each and its directories are open twice, within the limit of open
+/// files.
+fn batch_files(jobs: usize) -> usize {
+    /// Of the whole process, and of a thread that copies.
+    const OTHERS: [usize; 2] = [32, 8];
+    let limit = getrlimit(Resource::Nofile).current;
+    let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+    let of_job = (limit.saturating_sub(OTHERS[0]) / jobs).saturating_sub(OTHERS[1]);
+    (of_job / 4).clamp(1, BATCH_FILES)
+}
+
+/// Where a file is read and made.
 struct FilePlace<'a> {
     index: usize,
     entry: &'a Entry,
+    from: Arc<HeldDir>,
     dir: Arc<HeldDir>,
     name: &'a Path,
+    /// Whether an earlier copy completed it.
+    is_complete: bool,
 }
 
 impl FilePlace<'_> {
+    fn job(&self) -> Job<'_> {
+        let source = &self.entry.source;
+        Job { source, from: &self.from, target_dir: &self.dir, name: self.name }
+    }
+
     fn path(&self) -> PathBuf {
         let path = self.dir.path().join(self.name);
         path.strip_prefix(".").map(Path::to_owned).unwrap_or(path)
     }
 }
 
-/// What became of an entry.
-enum Done {
-    Made,
-    /// It was there from an earlier copy.
-    Kept,
-}
-
-impl Run<'_> {
+impl<'a> Run<'a> {
     fn ends(&self) -> bool {
         self.end.load(Ordering::Relaxed)
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut Results) -> T) -> T {
+    fn with<T>(&self, act: impl FnOnce(&mut Results<'a>) -> T) -> T {
         // A thread that panicked ends the program anyway: the scope passes that on.
         act(&mut self.results.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -180,21 +201,23 @@ impl Run<'_> {
         });
     }
 
+    /// A directory of the target that was made or found before: another that has its name now is
+    /// refused.
     fn held(&self, dir: &Path) -> Result<HeldDir, CopyError> {
-        self.plan.root.within(dir).map_err(|source| CopyError::Io {
-            operation: "open the directory",
+        let operation = "open the directory";
+        let held = self.plan.root.within(dir).map_err(|source| CopyError::Io {
+            operation,
             path: self.plan.root.path().join(dir),
             source,
             hint: "it was replaced meanwhile, or this user may not read it",
-        })
-    }
-
-    /// Where an entry is made: the directory that holds it, its name there, its path for messages.
-    fn place<'e>(&self, entry: &'e Entry) -> Result<(HeldDir, &'e Path, PathBuf), CopyError> {
-        let dir = self.held(entry.target.parent().unwrap_or(Path::new("")))?;
-        let name = entry.target.file_name().map_or(Path::new(""), Path::new);
-        let path = dir.path().join(name);
-        Ok((dir, name, path))
+        })?;
+        if let Some(node) = self.with(|results| results.directories.get(dir).copied()) {
+            let found = fstat(&held).map_err(CopyError::io("look at", held.path()))?;
+            if Node::of(&found) != node {
+                return Err(CopyError::replaced(operation, held.path()));
+            }
+        }
+        Ok(held)
     }
 
     fn is_below_absent(&self, entry: &Entry) -> bool {
@@ -207,49 +230,29 @@ impl Run<'_> {
         })
     }
 
-    fn directories(&self) {
-        for (index, entry) in self.plan.entries.iter().enumerate() {
-            if !matches!(entry.kind, Kind::Directory(_)) || self.is_below_absent(entry) {
-                continue;
-            }
-            match self.directory(entry) {
-                Ok(node) => self.with(|results| results.made.push((index, node))),
-                Err(error) => self.fails(index, error),
-            }
-        }
-    }
-
-    fn directory(&self, entry: &Entry) -> Result<Node, CopyError> {
-        let (dir, name, path) = self.place(entry)?;
-        match mkdirat(&dir, name, NEW_DIRECTORY) {
-            Err(Errno::EXIST) if self.settings.file.force || self.settings.file.resume => {}
-            made => made.map_err(failed("make the directory", &path))?,
-        }
-        let held = dir.within(name).map_err(|source| CopyError::Io {
-            operation: "open the directory",
-            path: path.clone(),
-            source,
-            hint: "only a directory can be filled; remove what is in its place",
-        })?;
-        Ok(Node::of(&fstat(&held).map_err(failed("look at", &path))?))
-    }
-
     fn files(&self, progress: &mut dyn FnMut(Step<'_>) -> bool) {
         let entries = self.plan.entries.iter().enumerate();
         let files: Vec<usize> = entries
             .filter(|(_, it)| matches!(it.kind, Kind::File))
             .map(|(index, _)| index)
             .collect();
-        let queue = Queue { entries: &self.plan.entries, files: &files, next: Mutex::new(0) };
         let jobs = self.settings.jobs.clamp(1, files.len().max(1));
-        let ended = AtomicUsize::new(0);
+        let (entries, at_once) = (&*self.plan.entries, batch_files(jobs));
+        let queue = Queue { entries, files: &files, at_once, next: Mutex::new(0) };
+        let (ended, mut no_thread) = (AtomicUsize::new(0), None);
         thread::scope(|scope| {
-            for _ in 0..jobs {
-                scope.spawn(|| {
-                    self.work(&queue);
-                    ended.fetch_add(1, Ordering::Release);
-                });
+            let work = || {
+                self.work(&queue);
+                ended.fetch_add(1, Ordering::Release);
+            };
+            let started = (0..jobs).map(|_| scoped(scope, "copy", work));
+            // Fewer threads copy all the same.
+            let (started, refused): (Vec<_>, Vec<_>) = started.partition(Result::is_ok);
+            if started.is_empty() {
+                no_thread = refused.into_iter().find_map(Result::err);
+                return;
             }
+            let jobs = started.len();
             let mut pause = Duration::from_millis(1);
             while ended.load(Ordering::Acquire) < jobs {
                 thread::sleep(pause);
@@ -266,9 +269,16 @@ impl Run<'_> {
             && !self.ends()
         {
             let path = self.plan.entries[index].source.clone();
-            let source = io::ErrorKind::OutOfMemory.into();
-            let hint = "see the error of the first file";
-            self.fails(index, CopyError::Io { operation: "copy", path, source, hint });
+            let (operation, source, hint) = match no_thread.take() {
+                Some(source) => {
+                    ("start a thread to copy", source, "raise the limit on processes (ulimit -u)")
+                }
+                None => {
+                    let why = io::ErrorKind::OutOfMemory.into();
+                    ("copy", why, "see the error of the first file")
+                }
+            };
+            self.fails(index, CopyError::Io { operation, path, source, hint });
         }
     }
 
@@ -288,18 +298,16 @@ impl Run<'_> {
             && !taken.is_empty()
             && !self.ends()
         {
-            let mut places = Vec::new();
+            let mut places: Vec<FilePlace<'_>> = Vec::new();
             for &index in taken {
-                let entry = &self.plan.entries[index];
-                if self.is_below_absent(entry) {
+                if self.is_below_absent(&self.plan.entries[index]) {
                     continue;
                 }
-                match self.file_place(entry, places.last()) {
-                    Ok(Some(place)) => places.push(FilePlace { index, ..place }),
-                    Ok(None) => self.with(|results| {
-                        results.outcome.kept_files += 1;
-                        results.outcome.kept_bytes += entry.bytes;
-                    }),
+                let place = self.file_place(index, places.last());
+                match place.and_then(|place| Ok((self.keeps(&mut copier, &place)?, place))) {
+                    Ok((false, place)) => places.push(place),
+                    Ok((true, _)) => {}
+                    Err(CopyError::Interrupted) => self.end.store(true, Ordering::Relaxed),
                     Err(error) => self.fails(index, error),
                 }
             }
@@ -307,15 +315,36 @@ impl Run<'_> {
         }
     }
 
+    /// Whether a target stays as an earlier copy completed it. It is read again if it is to be
+    /// verified, and its source if there is to be a manifest.
+    fn keeps(&self, with: &mut Copier, place: &FilePlace<'_>) -> Result<bool, CopyError> {
+        if !place.is_complete {
+            return Ok(false);
+        }
+        let Options { hash, verify, force, .. } = self.settings.file;
+        let mut kept = None;
+        if hash || verify {
+            self.with(|results| results.current.clone_from(&place.entry.source));
+            kept = match with.keep(&place.job(), self) {
+                Err(CopyError::NotKept { .. }) if force => return Ok(false),
+                read => Some(read?),
+            };
+        }
+        self.with(|Results { outcome, .. }| {
+            outcome.kept_files += 1;
+            outcome.kept_bytes += place.entry.bytes;
+            outcome.kept.extend(kept.map(|kept| KeptFile { target: place.path(), kept }));
+        });
+        Ok(true)
+    }
+
     fn copy_files(&self, with: &mut Copier, places: &[FilePlace<'_>]) {
         let Some(first) = places.first() else { return };
         self.with(|results| results.current.clone_from(&first.entry.source));
         let began = Instant::now();
         let carries: Vec<_> = places.iter().map(|place| self.carry(place)).collect();
-        let jobs = places.iter().zip(&carries).map(|(place, carry)| {
-            let job = Job { source: &place.entry.source, target_dir: &place.dir, name: place.name };
-            BatchJob { job, carry }
-        });
+        let jobs =
+            places.iter().zip(&carries).map(|(place, carry)| BatchJob { job: place.job(), carry });
         let jobs: Vec<BatchJob<'_>> = jobs.collect();
         let copied = match &jobs[..] {
             [one] => vec![with.copy(&one.job, one.carry, self)],
@@ -335,20 +364,56 @@ impl Run<'_> {
         }
     }
 
-    /// None for a file that an earlier copy completed.
-    fn file_place<'e>(
+    /// Where a file is read and made. Fails when a copy goes on and finds something else there.
+    fn file_place(
         &self,
-        entry: &'e Entry,
-        last: Option<&FilePlace<'e>>,
-    ) -> Result<Option<FilePlace<'e>>, CopyError> {
-        let parent = entry.target.parent();
+        index: usize,
+        last: Option<&FilePlace<'a>>,
+    ) -> Result<FilePlace<'a>, CopyError> {
+        let entry = &self.plan.entries[index];
+        let (above, parent) = (entry.below().parent(), entry.target.parent());
+        let from = match last {
+            Some(last)
+                if Arc::ptr_eq(&last.entry.base, &entry.base)
+                    && last.entry.below().parent() == above =>
+            {
+                Arc::clone(&last.from)
+            }
+            _ => {
+                let from = entry.base.within(above.unwrap_or(Path::new("")));
+                Arc::new(from.map_err(CopyError::io("open the directory of", &entry.source))?)
+            }
+        };
         let dir = match last {
             Some(last) if last.entry.target.parent() == parent => Arc::clone(&last.dir),
             _ => Arc::new(self.held(parent.unwrap_or(Path::new("")))?),
         };
         let name = entry.target.file_name().map_or(Path::new(""), Path::new);
-        let complete = self.settings.file.resume && is_complete(entry, &dir, name)?;
-        Ok((!complete).then_some(FilePlace { index: 0, entry, dir, name }))
+        let mut place = FilePlace { index, entry, from, dir, name, is_complete: false };
+        let Options { resume, force, .. } = self.settings.file;
+        if resume {
+            let source = (&*place.from, place.job().source_name());
+            match kept::file(entry, source, (&place.dir, name))? {
+                Found::Complete => {
+                    place.is_complete = true;
+                    self.note_linked(index, || place.dir.read(name));
+                }
+                Found::Other(why) if !force => {
+                    return Err(CopyError::NotKept { path: place.path(), why });
+                }
+                Found::Other(_) | Found::Nothing => {}
+            }
+        }
+        Ok(place)
+    }
+
+    /// Notes what a target is, if further names of it are to be made.
+    fn note_linked(&self, index: usize, target: impl FnOnce() -> io::Result<File>) {
+        if self.plan.entries[index].names > 1
+            && let Ok(found) = target().and_then(|target| Ok(fstat(target)?))
+        {
+            self.with(|results| results.linked.insert(index, Node::of(&found)));
+        }
     }
 
     /// Gives a target what its source carries, if that is the file that was planned.
@@ -358,9 +423,9 @@ impl Run<'_> {
     ) -> impl Fn(&File, &File) -> Result<(), CopyError> {
         move |source, target| {
             let path = &place.entry.source;
-            let found = fstat(source).map_err(failed("look at", path))?;
+            let found = fstat(source).map_err(CopyError::io("look at", path))?;
             if Node::of(&found) != place.entry.node {
-                return Err(replaced("copy", path));
+                return Err(CopyError::replaced("copy", path));
             }
             let attributes = Attributes::of(source).map_err(|source| CopyError::Io {
                 operation: "read the attributes of",
@@ -368,161 +433,8 @@ impl Run<'_> {
                 source,
                 hint: "check that the file system is in order",
             })?;
+            self.note_linked(place.index, || target.try_clone());
             attributes.apply(target, &place.path(), &self.notes)
         }
     }
-
-    /// Links, pipes and devices, once the files that they name are there.
-    fn others(&self) {
-        for (index, entry) in self.plan.entries.iter().enumerate() {
-            if matches!(entry.kind, Kind::Directory(_) | Kind::File) || self.is_below_absent(entry)
-            {
-                continue;
-            }
-            // Its first name failed, which was reported.
-            if let Kind::Same(first) = entry.kind
-                && self.with(|results| results.absent.contains(&first))
-            {
-                continue;
-            }
-            match self.other(entry) {
-                Ok(Done::Made) => self.with(|Results { outcome, .. }| match entry.kind {
-                    Kind::Link(..) => outcome.links += 1,
-                    Kind::Same(_) => outcome.hard_links += 1,
-                    _ => outcome.specials += 1,
-                }),
-                Ok(Done::Kept) => self.with(|results| results.outcome.kept_files += 1),
-                Err(error) => self.fails(index, error),
-            }
-        }
-    }
-
-    fn other(&self, entry: &Entry) -> Result<Done, CopyError> {
-        let (dir, name, path) = self.place(entry)?;
-        let there = match statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(there) => Some(there),
-            Err(Errno::NOENT) => None,
-            Err(error) => return Err(failed("look at", &path)(error)),
-        };
-        let make = |name: &Path| match &entry.kind {
-            Kind::Same(first) => {
-                let first = &self.plan.entries[*first].target;
-                let from = self.held(first.parent().unwrap_or(Path::new("")))?;
-                let first = first.file_name().unwrap_or_default();
-                linkat(&from, first, &dir, name, AtFlags::empty()).map_err(failed("link", &path))
-            }
-            Kind::Link(to, attributes) => {
-                symlinkat(to, &dir, name).map_err(failed("make the link", &path))?;
-                attributes.apply_at(&dir, name, &path, &self.notes)
-            }
-            Kind::Special(kind, number, attributes) => {
-                mknodat(&dir, name, *kind, Mode::RUSR | Mode::WUSR, *number)
-                    .map_err(failed("make the pipe or device", &path))?;
-                attributes.apply_at(&dir, name, &path, &self.notes)
-            }
-            Kind::Directory(_) | Kind::File => Ok(()),
-        };
-        let Some(there) = there else { return make(name).map(|()| Done::Made) };
-        if self.settings.file.resume && self.is_as_wanted(entry, &dir, name, &there) {
-            return Ok(Done::Kept);
-        }
-        if !self.settings.file.force && !self.settings.file.resume {
-            return Err(failed("make", &path)(Errno::EXIST));
-        }
-        if FileType::from_raw_mode(there.st_mode) == FileType::Directory {
-            return Err(failed("replace", &path)(Errno::ISDIR));
-        }
-        // The old one is replaced by a rename, so that the name always exists.
-        let new =
-            PathBuf::from(format!(".blockstone-{}", rustix::process::getpid().as_raw_nonzero()));
-        match unlinkat(&dir, &new, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(error) => return Err(failed("remove", &dir.path().join(&new))(error)),
-        }
-        make(&new)?;
-        let rename = dir.rename(&new, name);
-        // rename(2) does nothing if both are names of the same file.
-        let _ = unlinkat(&dir, &new, AtFlags::empty());
-        rename.map(|()| Done::Made).map_err(|source| CopyError::Io {
-            operation: "replace",
-            path: path.clone(),
-            source,
-            hint: "check that this user may write to the directory",
-        })
-    }
-
-    fn is_as_wanted(
-        &self,
-        entry: &Entry,
-        dir: &HeldDir,
-        name: &Path,
-        there: &rustix::fs::Stat,
-    ) -> bool {
-        match &entry.kind {
-            Kind::Same(first) => {
-                let first = &self.plan.entries[*first].target;
-                let first = self.held(first.parent().unwrap_or(Path::new(""))).and_then(|from| {
-                    statat(&from, first.file_name().unwrap_or_default(), AtFlags::SYMLINK_NOFOLLOW)
-                        .map_err(failed("look at", first))
-                });
-                first.is_ok_and(|first| Node::of(&first) == Node::of(there))
-            }
-            Kind::Link(to, _) => {
-                use std::os::unix::ffi::OsStrExt as _;
-                readlinkat(dir, name, Vec::new()).is_ok_and(|it| it.as_bytes() == to.as_bytes())
-            }
-            Kind::Special(kind, number, _) => {
-                FileType::from_raw_mode(there.st_mode) == *kind && there.st_rdev == *number
-            }
-            Kind::Directory(_) | Kind::File => false,
-        }
-    }
-
-    /// The deepest first: what is made in a directory changes its times.
-    fn finish_directories(&self) {
-        let made = self.with(|results| std::mem::take(&mut results.made));
-        for (index, node) in made.into_iter().rev() {
-            match self.finish_directory(&self.plan.entries[index], node) {
-                Ok(()) => self.with(|results| results.outcome.directories += 1),
-                Err(error) => self.fails(index, error),
-            }
-        }
-    }
-
-    fn finish_directory(&self, entry: &Entry, node: Node) -> Result<(), CopyError> {
-        let Kind::Directory(attributes) = &entry.kind else { return Ok(()) };
-        let held = self.held(&entry.target)?;
-        let path = held.path();
-        if Node::of(&fstat(&held).map_err(failed("look at", path))?) != node {
-            return Err(replaced("finish the directory", path));
-        }
-        fsync(&held).map_err(failed("make durable", path))?;
-        attributes.apply(&held, path, &self.notes)
-    }
-}
-
-fn replaced(operation: &'static str, path: &Path) -> CopyError {
-    CopyError::Io {
-        operation,
-        path: path.to_owned(),
-        source: io::Error::other("something else has its name now"),
-        hint: "copy it when nobody changes names in these directories",
-    }
-}
-
-/// Whether an earlier copy completed this target: it has the size and the modification time of the
-/// source, which a copy sets last.
-fn is_complete(entry: &Entry, dir: &HeldDir, name: &Path) -> Result<bool, CopyError> {
-    let stat = |found: rustix::io::Result<rustix::fs::Stat>| match found {
-        Ok(found) => Ok(Some(found)),
-        Err(Errno::NOENT) => Ok(None),
-        Err(error) => Err(failed("look at", &entry.source)(error)),
-    };
-    let there = stat(statat(dir, name, AtFlags::SYMLINK_NOFOLLOW))?;
-    let source = stat(rustix::fs::lstat(&entry.source))?;
-    Ok(matches!((source, there), (Some(source), Some(there))
-        if FileType::from_raw_mode(there.st_mode) == FileType::RegularFile
-            && FileType::from_raw_mode(source.st_mode) == FileType::RegularFile
-            && (source.st_size, source.st_mtime, source.st_mtime_nsec)
-                == (there.st_size, there.st_mtime, there.st_mtime_nsec)))
 }

@@ -249,7 +249,7 @@ impl Place {
     }
 }
 
-fn fixture(name: &str) -> PathBuf {
+pub fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../blockstone/tests/fixtures/recording-1")
         .join(name)

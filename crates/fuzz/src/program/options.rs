@@ -224,7 +224,7 @@ fn value(arg: &Arg, is_odd: bool, rng: &mut Rng) -> String {
 }
 
 /// Makes what the values name, and removes what the program was allowed to write.
-fn prepare(dir: &Path) {
+pub fn prepare(dir: &Path) {
     let all = "temporary files can be made";
     for name in [OUT, RUNS] {
         let _ = fs::remove_dir_all(dir.join(name));

@@ -1,13 +1,16 @@
 //! One start of the program, and whether it ended as it should.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use blockstone_sys::{process, usage};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// What the program may take for a file that is not larger than this by itself.
 pub const MEMORY_BYTES_MAX: u64 = 512 << 20;
@@ -15,6 +18,8 @@ pub const MEMORY_BYTES_MAX: u64 = 512 << 20;
 const LIMIT_S: u64 = 60;
 /// After this time a program that may measure for long is interrupted.
 const MEASURING_S: u64 = 2;
+/// For its end after that, on a machine where others use the processors.
+const ENDING_S: u64 = 10;
 /// Lines of an error: what, a hint, and at most some notes before them.
 const ERROR_LINES_MAX: usize = 12;
 const ERROR_BYTES_MAX: usize = 8 << 10;
@@ -31,8 +36,10 @@ pub struct Ended {
     /// Whether that is more than the fuzzer ever had itself.
     pub memory_is_its_own: bool,
     how: String,
+    /// It did not end by itself.
+    was_killed: bool,
     stdout: Vec<u8>,
-    stderr: String,
+    pub stderr: String,
 }
 
 /// Why that is a finding.
@@ -50,7 +57,7 @@ impl fmt::Display for Fault {
         match self {
             Self::Panic(place) => write!(f, "panic at {place}"),
             Self::Abort(how) => write!(f, "abort: {how}"),
-            Self::Hang => write!(f, "still ran after {LIMIT_S} s"),
+            Self::Hang => f.write_str("did not end in time, or by an interrupt"),
             Self::Odd(what) => f.write_str(what),
         }
     }
@@ -82,17 +89,7 @@ impl Start<'_> {
             command.args(["--signal=KILL", &LIMIT_S.to_string()]);
         }
         let started = Instant::now();
-        let child = command
-            .arg(self.binary)
-            .args(arguments)
-            .current_dir(self.dir)
-            .env_clear()
-            .env("PATH", "/usr/bin:/bin")
-            .env("HOME", self.dir)
-            .stdin(Stdio::null())
-            .stdout(File::create(&out)?)
-            .stderr(File::create(&err)?)
-            .spawn()?;
+        let child = self.prepared(command.arg(self.binary).args(arguments))?.spawn()?;
         let ended = process::wait(child)?;
         let took = started.elapsed();
         // `timeout` hands a signal that ended its child on, as a code or by ending itself.
@@ -103,9 +100,63 @@ impl Start<'_> {
             memory_peak_bytes: ended.memory_peak_bytes,
             memory_is_its_own: ended.memory_peak_bytes > usage::peak_memory_bytes(),
             how: ended.status.to_string(),
+            was_killed: took >= Duration::from_secs(LIMIT_S),
             stdout: fs::read(&out)?,
             stderr: String::from_utf8_lossy(&fs::read(&err)?).into_owned(),
         })
+    }
+
+    /// The same without another process between: `begun` is told its number as soon as it runs.
+    /// What it takes of memory is not measured.
+    pub fn attacked(&self, arguments: &[OsString], begun: impl FnOnce(u32)) -> io::Result<Ended> {
+        let started = Instant::now();
+        let mut child = self.prepared(Command::new(self.binary).args(arguments))?.spawn()?;
+        begun(child.id());
+        let (status, was_killed) = self.end_of(&mut child, started)?;
+        Ok(Ended {
+            code: status.code(),
+            took: started.elapsed(),
+            memory_peak_bytes: 0,
+            memory_is_its_own: false,
+            how: status.to_string(),
+            was_killed,
+            stdout: fs::read(self.beside.join("stdout"))?,
+            stderr: String::from_utf8_lossy(&fs::read(self.beside.join("stderr"))?).into_owned(),
+        })
+    }
+
+    fn prepared<'c>(&self, command: &'c mut Command) -> io::Result<&'c mut Command> {
+        Ok(command
+            .current_dir(self.dir)
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", self.dir)
+            .stdin(Stdio::null())
+            .stdout(File::create(self.beside.join("stdout"))?)
+            .stderr(File::create(self.beside.join("stderr"))?))
+    }
+
+    /// Waits for it, interrupts it when it has measured for long enough, and kills it in the end:
+    /// how it ended, and whether by that.
+    fn end_of(&self, child: &mut Child, started: Instant) -> io::Result<(ExitStatus, bool)> {
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let mut interrupt_after = self.measures.then_some(Duration::from_secs(MEASURING_S));
+        let mut was_killed = false;
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok((status, was_killed));
+            }
+            let took = started.elapsed();
+            if interrupt_after.is_some_and(|limit| took > limit) {
+                interrupt_after = None;
+                pid.map_or(Ok(()), |pid| kill_process(pid, Signal::INT))?;
+            }
+            if took > Duration::from_secs(MEASURING_S + ENDING_S) {
+                was_killed = true;
+                child.kill()?;
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
     }
 }
 
@@ -117,7 +168,7 @@ impl Ended {
             return Some(Fault::Panic(place.to_owned()));
         }
         match self.code {
-            None if self.took >= Duration::from_secs(LIMIT_S) => return Some(Fault::Hang),
+            None if self.was_killed => return Some(Fault::Hang),
             None => return Some(Fault::Abort(self.how.clone())),
             Some(0 | 3 | INTERRUPTED) => {}
             Some(2 | 4) => {
@@ -172,6 +223,7 @@ mod tests {
             memory_peak_bytes: 1 << 20,
             memory_is_its_own: true,
             how: "signal: 6".to_owned(),
+            was_killed: false,
             stdout: stdout.into(),
             stderr: stderr.to_owned(),
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use blockstone_copy::file::Chunk;
 use blockstone_copy::file::manifest::{self, Entry};
-use blockstone_copy::file::resume::{Claims, Identity};
+use blockstone_copy::file::resume::{Claims, Identity, PartIdentity};
 
 fn chunks() -> Vec<Chunk> {
     let chunk = |number: u64| Chunk {
@@ -23,7 +23,8 @@ pub fn sidecars() -> Vec<Vec<u8>> {
         modified_ns: -5,
         changed_ns: 1_700_000_000_000_000_000,
     };
-    [&chunks()[..0], &chunks()].map(|chunks| Claims::encode(&source, 4096, chunks)).into()
+    let part = PartIdentity { device: 1, inode: 3, born_ns: 1_700_000_000_000_000_000 };
+    [&chunks()[..0], &chunks()].map(|chunks| Claims::encode(&source, &part, 4096, chunks)).into()
 }
 
 pub fn sidecar(input: &[u8]) -> bool {

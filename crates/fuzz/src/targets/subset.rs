@@ -88,6 +88,11 @@ pub fn exports() -> Vec<Vec<u8>> {
     vec![EXPORT.into()]
 }
 
+/// Rows that such an export names by their keys.
+pub fn row_files() -> Vec<Vec<u8>> {
+    vec![b"S,C,1\n".into()]
+}
+
 /// An export of Oracle's catalogue, and the files that are made of it.
 pub fn export(input: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(input) else { return false };

@@ -157,12 +157,16 @@ impl Reader {
     }
 }
 
+/// Fields of a line; no table has as many columns, and what follows them is left out.
+const FIELDS_MAX: usize = 16 << 10;
+
 /// The fields of a line of CSV; one in quotes may contain commas, and quotes twice.
 pub fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut in_quotes = false;
     let mut characters = line.trim_end_matches(['\r', '\n']).chars().peekable();
     while let Some(character) = characters.next() {
+        let is_last = fields.len() == FIELDS_MAX;
         let Some(field) = fields.last_mut() else { break };
         match character {
             '"' if in_quotes && characters.peek() == Some(&'"') => {
@@ -170,6 +174,7 @@ pub fn fields(line: &str) -> Vec<String> {
                 field.push('"');
             }
             '"' => in_quotes = !in_quotes,
+            ',' if !in_quotes && is_last => break,
             ',' if !in_quotes => fields.push(String::new()),
             other => field.push(other),
         }

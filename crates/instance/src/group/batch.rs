@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use blockstone_sys::batch::{BatchRing, GatherWrite, PARTS_MAX, Written};
+use blockstone_sys::thread;
 
 use super::map::Place;
 use super::state::{Present, Rings, Shared};
@@ -119,21 +120,12 @@ impl Batch<'_> {
         let Self { parts, runs, .. } = *self;
         let same_disk =
             |a: &Range<usize>, b: &Range<usize>| parts[a.start].disk() == parts[b.start].disk();
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = runs
-                .chunk_by(same_disk)
-                .map(|runs| {
-                    scope.spawn(move || {
-                        let each = |run: &Range<usize>| self.perform_run(&parts[run.clone()]);
-                        runs.iter().map(each).collect::<Vec<_>>()
-                    })
-                })
-                .collect();
-            let ends = threads.into_iter().flat_map(|thread| {
-                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            });
-            ends.collect()
-        })
+        let disks: Vec<&[Range<usize>]> = runs.chunk_by(same_disk).collect();
+        let ends = thread::each("writes", &disks, |runs| {
+            let each = |run: &Range<usize>| self.perform_run(&parts[run.clone()]);
+            runs.iter().map(each).collect::<Vec<_>>()
+        });
+        ends.into_iter().flatten().collect()
     }
 
     fn perform_run(&self, run: &[Part<'_>]) -> Result<u64, DiskError> {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use blockstone_base::Bytes;
 use blockstone_sys::batch::{BatchRing, GatherWrite, Written};
-use blockstone_sys::survey;
+use blockstone_sys::{survey, thread};
 
 use super::alloc::{Allocator, Room};
 use super::error::GroupError;
@@ -98,23 +98,14 @@ fn build(
     }
     let (done, total) = (AtomicU64::new(0), plan.bytes());
     let told = |bytes| progress(done.fetch_add(bytes, Ordering::Relaxed) + bytes, total);
-    let laid_out = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..)
-            .zip(&*disks)
-            .map(|(number, disk)| {
-                let (header, told) = (plan.header(number), &told);
-                scope.spawn(move || {
-                    // First the header: what a killed setup leaves behind can be removed by it.
-                    header.write(&**disk)?;
-                    lay_out(&**disk, &header, told)
-                })
-            })
-            .collect();
-        threads.into_iter().try_for_each(|thread| {
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
+    let headed: Vec<_> =
+        (0..).zip(&*disks).map(|(number, disk)| (plan.header(number), disk)).collect();
+    let laid_out = thread::each("layout", &headed, |(header, disk)| {
+        // First the header: what a killed setup leaves behind can be removed by it.
+        header.write(&***disk)?;
+        lay_out(&***disk, header, &told)
     });
-    laid_out?;
+    laid_out.into_iter().collect::<Result<(), GroupError>>()?;
     plan.assemble(disks.iter().map(|disk| Arc::clone(disk) as Arc<dyn Disk>).collect())
 }
 

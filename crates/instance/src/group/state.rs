@@ -1,11 +1,11 @@
 //! An open group: what all its files share, and the one way in which a disk goes offline.
 
-use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use blockstone_base::Capability;
 use blockstone_sys::batch::BatchRing;
+use blockstone_sys::thread;
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::Redundancy;
@@ -300,22 +300,12 @@ impl Shared {
         let due: Vec<usize> = (0..self.members.len()).filter(due).collect();
         let real =
             |disk: &usize| self.members[*disk].disk().is_some_and(|disk| disk.raw().is_some());
-        let Some((own, others)) = due.split_first().filter(|_| due.iter().all(real)) else {
+        if !due.iter().all(real) {
             return due.into_iter().try_for_each(|disk| self.sync_disk(disk));
-        };
+        }
         // A flush takes milliseconds: the disks flush side by side.
-        std::thread::scope(|scope| {
-            let thread = |disk: &usize| {
-                let disk = *disk;
-                scope.spawn(move || self.sync_disk(disk))
-            };
-            let threads: Vec<_> = others.iter().map(thread).collect();
-            let own = self.sync_disk(*own);
-            let ends = threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            ends.fold(own, Result::and)
-        })
+        let ends = thread::each("flush", &due, |disk| self.sync_disk(*disk));
+        ends.into_iter().fold(Ok(()), Result::and)
     }
 
     /// As [`Shared::sync`], for one disk.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use blockstone_sys::bpf::{Device, Subject};
-use blockstone_sys::proc::{text, under};
+use blockstone_sys::proc::{self, text, under};
 use blockstone_sys::survey::{Mount, Mounts};
 
 use super::file_type::{FileType, family, file_type};
@@ -84,7 +84,7 @@ impl Names {
         if let Some(mapped) = text(&entry.join("dm/name")) {
             return format!("/dev/mapper/{mapped}");
         }
-        let target = std::fs::read_link(entry).ok();
+        let target = proc::link_target(&entry).ok();
         let name = target.as_ref().and_then(|target| target.file_name()?.to_str());
         name.map_or_else(|| format!("device {major}:{minor}"), |name| format!("/dev/{name}"))
     }

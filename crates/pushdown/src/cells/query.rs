@@ -54,47 +54,6 @@ impl Query {
     }
 }
 
-impl Query {
-    /// The statement for a host of ClickHouse shards, and its settings as a query string has them.
-    /// What a subquery selects of a distributed table crosses the wire, row by row; with the
-    /// setting no condition is moved into it.
-    pub fn of_shards(self, pushdown: bool, shards: u32) -> (&'static str, String) {
-        const SETTINGS: &str = "enable_optimize_predicate_expression=0";
-        let filter = OWN.map(|own| format!("card_no LIKE '{own}%'")).join(" OR ");
-        let (inner, outer) = match (self, pushdown) {
-            (Self::Full, _) => (String::new(), String::new()),
-            (_, true) => (format!(" WHERE {filter}"), String::new()),
-            (_, false) => (String::new(), format!(" WHERE {filter}")),
-        };
-        let table = format!("{TABLE}_{shards}");
-        let names = COLUMNS.iter().map(|column| column.name).collect::<Vec<_>>().join(", ");
-        let text = match (self, pushdown) {
-            (Self::Count, true) => format!("SELECT count() FROM {table}{inner}"),
-            (Self::Count, false) => {
-                format!("SELECT count() FROM (SELECT card_no FROM {table}){outer}")
-            }
-            (Self::Full | Self::Filtered, _) => format!(
-                "SELECT count(), {} FROM (SELECT {names} FROM {table}{inner}){outer}",
-                ingest()
-            ),
-        };
-        (SETTINGS, text)
-    }
-}
-
-/// The columns of the table with the types that ClickHouse has for them.
-pub fn shard_columns() -> String {
-    let of = |column: &crate::cards::Column| {
-        let kind = match column.sql {
-            "integer" => "UInt32",
-            sql if sql.starts_with("timestamp") => "DateTime",
-            _ => "String",
-        };
-        format!("{} {kind}", column.name)
-    };
-    COLUMNS.iter().map(of).collect::<Vec<_>>().join(", ")
-}
-
 /// A comparison under a collation that is not the column's own may differ on another server, so
 /// that it is never left to one; it costs the host what it costs a cell.
 fn filter(pushdown: bool) -> String {
@@ -156,17 +115,6 @@ mod tests {
         let count = Query::Count.sql(true, 3);
         assert_eq!(count.matches("SELECT count(*)").count(), 3, "{count}");
         assert!(Query::Count.sql(false, 3).contains("COLLATE"));
-        let (_, shipped) = Query::Filtered.of_shards(false, 2);
-        assert!(
-            shipped.ends_with(
-                "FROM all_card_trans_2) WHERE card_no LIKE '4777%' OR card_no \
-                                   LIKE '3333%'"
-            ),
-            "{shipped}"
-        );
-        let (_, pushed) = Query::Filtered.of_shards(true, 2);
-        assert!(pushed.ends_with("LIKE '3333%')"), "{pushed}");
-        assert!(shard_columns().contains("purchase_dt DateTime, merchant_code UInt32"));
         let tables = host_tables(2);
         assert_eq!(tables.matches("15768000 s").count(), 2, "{tables}");
     }

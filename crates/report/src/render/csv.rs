@@ -2,6 +2,10 @@
 //!
 //! An estimate takes four fields: `key`, `key_low`, `key_high`, `key_samples`. A missing value is
 //! an empty field; a table in which rules condemn rows ends in the column `condemned_by`.
+//!
+//! Names of processes, databases and files come from others. A text that a spreadsheet would take
+//! for a formula gets a `'` before it, as OWASP recommends ("CSV Injection"), unless [`Texts::Raw`]
+//! is asked for.
 
 pub mod ticks;
 
@@ -13,7 +17,21 @@ use crate::report::Report;
 
 const LINE_END: &str = "\r\n";
 
-pub fn table(table: &Table) -> String {
+/// Characters at which a spreadsheet takes what follows for a formula, or for more than one cell;
+/// the last four are full-width forms of the first.
+const FORMULA_STARTS: [char; 11] =
+    ['=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
+
+/// How texts are written that a spreadsheet would take for formulas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Texts {
+    /// With `'` before them, for people.
+    Guarded,
+    /// As they are, for programs.
+    Raw,
+}
+
+pub fn table(table: &Table, texts: Texts) -> String {
     let estimated: Vec<bool> =
         (0..table.columns.len()).map(|index| has_estimates(table, index)).collect();
     let judged = table.rows.iter().any(|row| !row.condemned_by.is_empty());
@@ -26,11 +44,11 @@ pub fn table(table: &Table) -> String {
         }
     }
     heading.extend(judged.then_some(Cow::Borrowed("condemned_by")));
-    let mut text = line(&heading);
+    let mut text = line(&heading, texts);
     for row in &table.rows {
         let mut fields = fields(row, &estimated);
         fields.extend(judged.then(|| Cow::Owned(row.condemned_by.join(" "))));
-        text.push_str(&line(&fields));
+        text.push_str(&line(&fields, texts));
     }
     text
 }
@@ -69,13 +87,22 @@ fn number_field(number: f64) -> Cow<'static, str> {
     if number.is_finite() { Cow::Owned(number.to_string()) } else { Cow::Borrowed("") }
 }
 
-fn line(fields: &[Cow<'_, str>]) -> String {
-    let fields: Vec<Cow<'_, str>> = fields.iter().map(|field| quoted(field)).collect();
+fn line(fields: &[Cow<'_, str>], texts: Texts) -> String {
+    let fields: Vec<Cow<'_, str>> = fields.iter().map(|field| quoted(field, texts)).collect();
     fields.join(",") + LINE_END
 }
 
-fn quoted(field: &str) -> Cow<'_, str> {
-    if field.contains(['"', ',', '\r', '\n']) {
+/// Whether a spreadsheet would take it for a formula: numbers with a sign, also of percent, are none.
+fn is_formula(field: &str) -> bool {
+    let number = field.strip_suffix(" %").unwrap_or(field);
+    let is_number = number.parse().is_ok_and(f64::is_finite);
+    field.starts_with(FORMULA_STARTS) && !is_number
+}
+
+fn quoted(field: &str, texts: Texts) -> Cow<'_, str> {
+    if texts == Texts::Guarded && is_formula(field) {
+        Cow::Owned(format!("\"'{}\"", field.replace('"', "\"\"")))
+    } else if field.contains(['"', ',', '\r', '\n']) {
         Cow::Owned(format!("\"{}\"", field.replace('"', "\"\"")))
     } else {
         Cow::Borrowed(field)
@@ -101,6 +128,38 @@ mod tests {
         let expected = "disk,read_iops,read_iops_low,read_iops_high,read_iops_samples,\
                         condemned_by\r\n\
                         \"a \"\"b\"\", c\",1.5,1,,9,\r\nd,,,,,\r\ne,7,,,,hole\r\n";
-        assert_eq!(table(&disks), expected);
+        assert_eq!(table(&disks, Texts::Guarded), expected);
+    }
+
+    #[test]
+    fn what_a_spreadsheet_would_execute_is_marked_as_text() {
+        for (text, guarded) in [
+            ("=2+5", "\"'=2+5\""),
+            ("=HYPERLINK(\"http://x\")", "\"'=HYPERLINK(\"\"http://x\"\")\""),
+            ("+cmd|' /C calc'!A0", "\"'+cmd|' /C calc'!A0\""),
+            ("-2+3", "\"'-2+3\""),
+            ("@SUM(1)", "\"'@SUM(1)\""),
+            ("\t=1", "\"'\t=1\""),
+            ("\r=1", "\"'\r=1\""),
+            ("\n=1", "\"'\n=1\""),
+            ("\u{ff1d}1", "\"'\u{ff1d}1\""),
+            ("\u{ff0b}1", "\"'\u{ff0b}1\""),
+            ("\u{ff0d}1", "\"'\u{ff0d}1\""),
+            ("\u{ff20}A", "\"'\u{ff20}A\""),
+            ("-inf", "\"'-inf\""),
+            ("-5", "-5"),
+            ("+3.2e4", "+3.2e4"),
+            ("-24.5 %", "-24.5 %"),
+            ("a=1", "a=1"),
+            ("–", "–"),
+            ("", ""),
+        ] {
+            assert_eq!(quoted(text, Texts::Guarded), guarded, "{text:?}");
+            assert!(!quoted(text, Texts::Raw).contains("\"'"), "{text:?}");
+        }
+        let mut tables = Table::new("t", "T", vec![text("=name", "n", ""), count("n", "n", "")]);
+        tables.push([Value::from("=1"), (-5.0).into()]);
+        assert_eq!(table(&tables, Texts::Guarded), "\"'=name\",n\r\n\"'=1\",-5\r\n");
+        assert_eq!(table(&tables, Texts::Raw), "=name,n\r\n=1,-5\r\n");
     }
 }

@@ -120,9 +120,8 @@ impl Moved {
 }
 
 /// Both ends of the connections to these ports, once they are quiet, and where all servers are in a
-/// network namespace of the calling thread what its interface counted: without what crossed to the
-/// port `own`, by which this program talks to the host.
-pub fn connections(ports: &[u16], own: Option<u16>) -> Result<(Option<u64>, Ends), SqlError> {
+/// network namespace of the calling thread, `apart`, what its interface counted.
+pub fn connections(ports: &[u16], apart: bool) -> Result<(Option<u64>, Ends), SqlError> {
     const COUNTERS: &str = "read the counters of connections";
     let failed = |what: &'static str| {
         move |error: std::io::Error| SqlError::Program {
@@ -133,7 +132,7 @@ pub fn connections(ports: &[u16], own: Option<u16>) -> Result<(Option<u64>, Ends
     };
     let to_cells = |socket: &Socket| ports.contains(&socket.remote.port());
     let from_cells = |socket: &Socket| ports.contains(&socket.local.port());
-    let interface = if own.is_some() {
+    let interface = if apart {
         let bytes = || netns::loopback().map(|traffic| traffic.received_bytes);
         Some(tcp::quiet(bytes).map_err(failed("read the counters of the interface"))?)
     } else {
@@ -145,11 +144,6 @@ pub fn connections(ports: &[u16], own: Option<u16>) -> Result<(Option<u64>, Ends
         None
     };
     let sockets = tcp::sockets().map_err(failed(COUNTERS))?;
-    let is_own = |it: &&Socket| {
-        own.is_some_and(|own| [it.local, it.remote].iter().any(|end| end.port() == own))
-    };
-    let own_bytes: u64 = sockets.iter().filter(is_own).map(Socket::wire_bytes).sum();
-    let interface = interface.map(|it| it.saturating_sub(own_bytes));
     let (host, others): (Vec<_>, Vec<_>) = sockets.into_iter().partition(to_cells);
     Ok((interface, Ends { host, cells: others.into_iter().filter(from_cells).collect() }))
 }

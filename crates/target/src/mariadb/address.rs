@@ -23,6 +23,9 @@ pub const MARK: &str = "made_by_a_run";
 /// How long a connection may take, and how long the network may be silent.
 const PATIENCE: Duration = Duration::from_secs(10);
 const SILENCE_MS: u32 = 30_000;
+/// The longest message, unless the address says otherwise with `max_allowed_packet`, in bytes. The
+/// driver would believe what the server says of that.
+const MESSAGE_MOST: usize = 64 << 20;
 /// Parameters of an address that the driver does not know, as the clients of MySQL and MariaDB
 /// name them.
 const PARAMETERS: [&str; 5] =
@@ -276,7 +279,11 @@ fn local_peer(socket: &str) -> Option<Peer> {
 
 /// What every connection is like: rows that match are counted, not only those that change.
 fn usual(opts: OptsBuilder) -> OptsBuilder {
-    opts.prefer_socket(false)
+    let opts: Opts = opts.into();
+    let most = opts.get_max_allowed_packet().unwrap_or(MESSAGE_MOST);
+    OptsBuilder::from_opts(opts)
+        .max_allowed_packet(Some(most))
+        .prefer_socket(false)
         .db_name(None::<String>)
         .tcp_connect_timeout(Some(PATIENCE))
         .tcp_user_timeout_ms(Some(SILENCE_MS))

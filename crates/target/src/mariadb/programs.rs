@@ -1,7 +1,6 @@
 //! A private server: its programs, and how it is made.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use blockstone_sys::child::Signal;
 use mysql::OptsBuilder;
@@ -73,29 +72,33 @@ impl Recipe for Programs {
     }
 
     fn start(&self, spec: &TargetSpec, home: &Home) -> Result<Server, SqlError> {
-        let data = home.path().join("data");
+        let data = format!("--datadir={}", home.path().join("data").display());
         let page = format!("--innodb-page-size={}", spec.block.get());
-        let mut command = Command::new(&self.install);
-        command.args(["--no-defaults", "--auth-root-authentication-method=normal"]);
-        command.args(["--skip-test-db", "--skip-name-resolve", page.as_str()]);
-        command.arg(format!("--datadir={}", data.display()));
-        home.run(&mut command, "make a MariaDB server")?;
+        let plain = [
+            "--no-defaults",
+            "--auth-root-authentication-method=normal",
+            "--skip-test-db",
+            "--skip-name-resolve",
+        ];
+        let mut arguments = plain.map(str::to_owned).to_vec();
+        arguments.extend([page.clone(), data.clone()]);
+        home.run(&self.install, &arguments, "make a MariaDB server")?;
         // Read before the first connection is accepted.
         let password = format!("ALTER USER root@localhost IDENTIFIED BY '{}';\n", home.password());
         let init = home.secret("password.sql", &password)?;
-        let mut command = Command::new(&self.daemon);
-        command.args(["--no-defaults", "--skip-networking", page.as_str()]);
-        // Relative to the data directory: an address of a socket must be short.
-        command.arg(format!("--socket=../{SOCKET}"));
-        command.arg(format!("--datadir={}", data.display()));
-        command.arg(format!("--init-file={}", init.display()));
-        command.arg(format!("--innodb-buffer-pool-size={}", spec.cache.get()));
-        command.arg(format!("--max-connections={}", spec.sessions + MORE_CONNECTIONS));
-        command.args(WAITS_SAMPLED);
-        for (name, value) in &spec.settings {
-            command.arg(format!("--{name}={value}"));
-        }
-        home.start(command, "a private MariaDB server")
+        let mut arguments = ["--no-defaults", "--skip-networking"].map(str::to_owned).to_vec();
+        arguments.extend([
+            page,
+            data,
+            // Relative to the data directory: an address of a socket must be short.
+            format!("--socket=../{SOCKET}"),
+            format!("--init-file={}", init.display()),
+            format!("--innodb-buffer-pool-size={}", spec.cache.get()),
+            format!("--max-connections={}", spec.sessions + MORE_CONNECTIONS),
+        ]);
+        arguments.extend(WAITS_SAMPLED.map(str::to_owned));
+        arguments.extend(spec.settings.iter().map(|(name, value)| format!("--{name}={value}")));
+        home.start(&self.daemon, &arguments, "a private MariaDB server")
     }
 
     fn address(&self, home: &Home) -> Address {

@@ -1,8 +1,8 @@
 //! A session: statements that are prepared once and sent again and again.
 
-use std::fs::File;
 use std::path::PathBuf;
 
+use blockstone_sys::held;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Statement, Value};
 
@@ -151,7 +151,7 @@ impl Link for Session {
         let file = self.directory.as_ref().map(|directory| {
             directory.join(SCHEMA).join(format!("{}.ibd", Table::Copy(table).name(schema)))
         });
-        if let Some(Ok(file)) = file.map(File::open) {
+        if let Some(Ok(file)) = file.as_deref().map(held::open_file) {
             file.sync_all().map_err(|error| SqlError::Statement {
                 what: format!("flush the file of table {name}"),
                 why: error.to_string(),

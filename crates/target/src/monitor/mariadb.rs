@@ -16,6 +16,7 @@ use blockstone_base::database::{DATABASE, INSTANCE, MONITORED, ROLE, SESSION_STA
 use blockstone_sys::account;
 
 use super::accounts::Accounts;
+use super::behind::Behind;
 use super::recent::{Recent, charged};
 use super::reported::Reported;
 use super::steady::Steady;
@@ -41,8 +42,8 @@ const SESSIONS: &str = "SELECT TID AS blockstone_watch, 'one_connection', ID
 pub fn open(rest: &str) -> Result<Box<dyn Monitor>, SqlError> {
     let address = Address::parse(rest)?.named(APPLICATION);
     let link = address.within_limit(|| Link::open(&address))?;
-    Ok(Box::new(Mariadb {
-        address,
+    let monitor = Mariadb {
+        address: address.clone(),
         link,
         status: Status::default(),
         counted: Counted::default(),
@@ -52,7 +53,8 @@ pub fn open(rest: &str) -> Result<Box<dyn Monitor>, SqlError> {
         recent: Recent::default(),
         accounts: Accounts::default(),
         steady: Steady::default(),
-    }))
+    };
+    Ok(Box::new(Behind::new(address, monitor)))
 }
 
 struct Mariadb {

@@ -14,6 +14,7 @@ use blockstone_base::database::{DATABASE, INSTANCE, MONITORED, SESSION_STATISTIC
 use postgres::Row;
 
 use super::accounts::{Accounts, Charges};
+use super::behind::Behind;
 use super::own::Own;
 use super::pace::Pace;
 use super::recent::{Recent, charged};
@@ -57,8 +58,8 @@ pub fn open(rest: &str) -> Result<Box<dyn Monitor>, SqlError> {
     let mut address = Address::parse(rest)?;
     address.config.application_name(APPLICATION);
     let (link, queries) = connect(&address)?;
-    Ok(Box::new(Postgres {
-        address,
+    let monitor = Postgres {
+        address: address.clone(),
         link,
         queries,
         maintenance_runs: None,
@@ -67,7 +68,8 @@ pub fn open(rest: &str) -> Result<Box<dyn Monitor>, SqlError> {
         recent: Recent::default(),
         accounts: Accounts::default(),
         steady: Steady::default(),
-    }))
+    };
+    Ok(Box::new(Behind::new(address, monitor)))
 }
 
 struct Postgres {

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use blockstone_sys::peer::Peer;
-use postgres::config::{Host, SslMode};
+use postgres::config::{Host, SslMode, SslNegotiation};
 use postgres::error::SqlState;
 use postgres::{Client, Config};
 
-use super::tls::Connector;
+use super::tls::{Connector, Disagreed, Otherwise};
 use super::views::value;
 use crate::sql::error::{DriverError, During, SCHEMA, SqlError};
 use crate::sql::host::{NAME_HINT, ServerAddress, resolve, without_password};
@@ -135,12 +135,14 @@ pub fn cause(error: &postgres::Error) -> String {
     error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-/// What the driver says where a server has no TLS.
-const NOT_OFFERED: &str = "server does not support TLS";
+/// Why TLS was not agreed on, where it was not.
+fn disagreed(error: &postgres::Error) -> Option<&Disagreed> {
+    error.source()?.downcast_ref()
+}
 
 /// Whether TLS was not offered, or could not be agreed on.
 fn is_about_tls(error: &postgres::Error) -> bool {
-    error.to_string().starts_with("error performing TLS handshake")
+    matches!(disagreed(error), Some(Disagreed::NotOffered | Disagreed::Failed(_)))
 }
 
 /// Whether the connection was made and then ended, or brought what is not the protocol.
@@ -155,7 +157,10 @@ fn is_no_answer(error: &postgres::Error) -> bool {
         // The driver's, when the stream ends within a message.
         ErrorKind::Other,
     ];
-    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    let cause = match disagreed(error) {
+        Some(Disagreed::NoAnswer(cause)) => Some(cause),
+        _ => error.source().and_then(|cause| cause.downcast_ref::<io::Error>()),
+    };
     error.as_db_error().is_none() && cause.is_none_or(|cause| ENDED.contains(&cause.kind()))
 }
 
@@ -215,21 +220,23 @@ impl ServerAddress for Address {
         let wanted = wanted_tls(&taken, local).map_err(refuse)?;
         let over_network = !config.get_hostaddrs().is_empty();
         let client = if over_network { wanted.client() } else { Ok(None) };
-        let tls = Connector(client.map_err(|why| {
-            SqlError::Connect {
+        let client = client.map_err(|why| SqlError::Connect {
             server: without_password(&text),
             why,
-            hint: "see sslrootcert, sslcert and sslkey in the address, or PGSSLROOTCERT, PGSSLCERT \
+            hint:
+                "see sslrootcert, sslcert and sslkey in the address, or PGSSLROOTCERT, PGSSLCERT \
                    and PGSSLKEY in the environment"
-                .to_owned(),
-        }
-        })?);
+                    .to_owned(),
+        })?;
         let plain_will_do = over_network && wanted.mode == Mode::Prefer;
-        config.ssl_mode(match &tls.0 {
-            None => SslMode::Disable,
-            Some(_) if plain_will_do => SslMode::Prefer,
-            Some(_) => SslMode::Require,
-        });
+        let otherwise = if plain_will_do { Otherwise::DoWithout } else { Otherwise::Refuse };
+        let tls = Connector(client, otherwise);
+        // Over the network the connector sees every byte, with TLS or without.
+        if over_network {
+            config.ssl_mode(SslMode::Require).ssl_negotiation(SslNegotiation::Direct);
+        } else {
+            config.ssl_mode(SslMode::Disable);
+        }
         config.connect_timeout(PATIENCE).tcp_user_timeout(SILENCE).application_name("blockstone");
         let mode = if over_network { wanted.mode } else { Mode::Disable };
         let (name, secured) = (without_password(&text), Tls { mode, ..wanted });
@@ -281,7 +288,7 @@ impl ServerAddress for Address {
         ];
         let mut connected = self.config.connect(self.tls.clone());
         if self.plain_will_do && connected.as_ref().is_err_and(is_about_tls) {
-            connected = self.config.clone().ssl_mode(SslMode::Disable).connect(self.tls.clone());
+            connected = self.config.connect(Connector(None, Otherwise::DoWithout));
         }
         let connected = connected.and_then(|mut client| {
             client.batch_execute(OWN_NAMES_ONLY)?;
@@ -295,11 +302,14 @@ impl ServerAddress for Address {
                 None if error.said() == NO_PASSWORD => {
                     ("the server asks for a password".to_owned(), self.password_hint())
                 }
-                None if is_about_tls(&error) => match error.said() {
-                    said if said == NOT_OFFERED => {
+                None if is_about_tls(&error) => match disagreed(&error) {
+                    Some(Disagreed::NotOffered) => {
                         ("it does not offer TLS".to_owned(), tls::missing_hint("sslmode=disable"))
                     }
-                    said => (format!("TLS failed: {said}"), tls::refused_hint("sslrootcert")),
+                    _ => {
+                        let why = format!("TLS failed: {}", error.said());
+                        (why, tls::refused_hint("sslrootcert"))
+                    }
                 },
                 None if is_no_answer(&error) => (
                     format!("what listens there does not answer as PostgreSQL ({})", error.said()),

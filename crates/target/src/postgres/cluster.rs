@@ -1,14 +1,15 @@
 //! A private cluster: its programs, and how it is made.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::time::Duration;
 
-use blockstone_sys::child::Signal;
+use blockstone_base::units::Bytes;
+use blockstone_sys::child::{Program, Signal};
 use postgres::Config;
 use postgres::config::SslMode;
 
 use super::address::Address;
-use super::tls::Connector;
+use super::tls::{Connector, Otherwise};
 use crate::family::{IoRefused, Settings};
 use crate::spec::{Io, TargetSpec};
 use crate::sql::error::SqlError;
@@ -62,7 +63,10 @@ impl Cluster {
 
 /// The version that a program says it has.
 fn major(program: &Path) -> Option<u32> {
-    let said = Command::new(program).arg("--version").output().ok()?;
+    const SOON: Duration = Duration::from_secs(10);
+    let mut asked = Program::at(program).ok()?;
+    asked.arg("--version");
+    let said = asked.output(SOON, Bytes::kib(64), &mut || true).ok()?;
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
     said.split_whitespace().find_map(|word| word.split(['.', 'b', 'r', 'd']).next()?.parse().ok())
 }
@@ -85,27 +89,27 @@ impl Recipe for Cluster {
     }
 
     fn start(&self, spec: &TargetSpec, home: &Home) -> Result<Server, SqlError> {
-        let data = home.path().join("data");
-        let mut command = Command::new(&self.initdb);
-        command.args(["--no-sync", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"]);
-        command.arg(format!("--username={NAME}")).arg("--pgdata").arg(&data);
-        command.arg("--pwfile").arg(home.secret("password", home.password())?);
-        home.run(&mut command, "make a cluster")?;
-        let mut command = Command::new(&self.postgres);
-        command.arg("-D").arg(&data).args(["-c", "listen_addresses="]);
+        let data = home.path().join("data").display().to_string();
+        let secret = home.secret("password", home.password())?.display().to_string();
+        let plain = ["--no-sync", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"];
+        let mut arguments = plain.map(str::to_owned).to_vec();
+        arguments.push(format!("--username={NAME}"));
+        arguments.extend([format!("--pgdata={data}"), format!("--pwfile={secret}")]);
+        home.run(&self.initdb, &arguments, "make a cluster")?;
+        let mut arguments = vec!["-D".to_owned(), data];
+        let mut set = |name: &str, value: &str| {
+            arguments.extend(["-c".to_owned(), format!("{name}={value}")]);
+        };
+        set("listen_addresses", "");
         // Relative to the data directory: an address of a socket must be short.
-        command.args(["-c", "unix_socket_directories=..", "-c", "unix_socket_permissions=0700"]);
-        let connections = spec.sessions + MORE_CONNECTIONS;
-        for (name, value) in [
-            ("shared_buffers", format!("{}kB", (spec.cache.get() / 1024).max(128))),
-            ("max_connections", connections.to_string()),
-        ] {
-            command.arg("-c").arg(format!("{name}={value}"));
-        }
+        set("unix_socket_directories", "..");
+        set("unix_socket_permissions", "0700");
+        set("shared_buffers", &format!("{}kB", (spec.cache.get() / 1024).max(128)));
+        set("max_connections", &(spec.sessions + MORE_CONNECTIONS).to_string());
         for (name, value) in &spec.settings {
-            command.arg("-c").arg(format!("{name}={value}"));
+            set(name, value);
         }
-        home.start(command, "a private cluster")
+        home.start(&self.postgres, &arguments, "a private cluster")
     }
 
     fn address(&self, home: &Home) -> Address {
@@ -117,7 +121,7 @@ impl Recipe for Cluster {
             config.port(port);
         }
         let name = format!("postgres:{SCRATCH}");
-        let tls = Connector(None);
+        let tls = Connector(None, Otherwise::DoWithout);
         let secured = Tls { mode: Mode::Disable, roots: None, identity: None };
         Address { name, config, local: true, tls, secured, plain_will_do: false, unread: None }
     }

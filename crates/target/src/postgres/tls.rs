@@ -1,61 +1,126 @@
-//! rustls for the driver of PostgreSQL.
+//! The stream under the driver of PostgreSQL: TLS by rustls where the server offers it, and the
+//! lengths of messages held to their limits ([`Frames`]).
+//!
+//! The driver is told that TLS begins with the first byte: so it hands over each connection over
+//! the network before it reads from it, and what TLS is to be agreed on here.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::io::{self, Error, ErrorKind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use postgres::Socket;
 use postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use sha2::{Digest, Sha256, Sha384, Sha512};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// Makes connections by a configuration; none where the driver is told to do without TLS.
+use super::frames::Frames;
+
+/// What a client says that wants TLS, and how a server agrees.
+const REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
+const AGREED: u8 = b'S';
+
+/// Makes connections by a configuration; without one they do without TLS.
 #[derive(Clone, Debug)]
-pub struct Connector(pub Option<Arc<ClientConfig>>);
+pub struct Connector(pub Option<Arc<ClientConfig>>, pub Otherwise);
+
+/// What is done where the server does not offer TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Otherwise {
+    Refuse,
+    DoWithout,
+}
 
 /// One that is to be made.
 pub struct Handshake {
-    client: Option<Arc<ClientConfig>>,
+    connector: Connector,
     host: String,
 }
 
-pub struct Secured(TlsStream<Socket>);
+/// Why TLS could not be agreed on.
+#[derive(Debug)]
+pub enum Disagreed {
+    NotOffered,
+    /// What came, or did not, is no answer of PostgreSQL.
+    NoAnswer(Error),
+    Failed(Error),
+}
+
+impl fmt::Display for Disagreed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotOffered => f.write_str("server does not support TLS"),
+            Self::NoAnswer(error) | Self::Failed(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Disagreed {}
+
+pub struct Guarded {
+    stream: Stream,
+    frames: Frames,
+}
+
+enum Stream {
+    Plain(Socket),
+    Secured(Box<TlsStream<Socket>>),
+}
 
 impl MakeTlsConnect<Socket> for Connector {
-    type Stream = Secured;
+    type Stream = Guarded;
     type TlsConnect = Handshake;
     type Error = Infallible;
 
     fn make_tls_connect(&mut self, host: &str) -> Result<Handshake, Infallible> {
-        Ok(Handshake { client: self.0.clone(), host: host.to_owned() })
+        Ok(Handshake { connector: self.clone(), host: host.to_owned() })
     }
 }
 
 impl TlsConnect<Socket> for Handshake {
-    type Stream = Secured;
-    type Error = Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<Secured>> + Send>>;
+    type Stream = Guarded;
+    type Error = Disagreed;
+    type Future = Pin<Box<dyn Future<Output = Result<Guarded, Disagreed>> + Send>>;
 
     fn connect(self, stream: Socket) -> Self::Future {
         Box::pin(async move {
-            let unfit = |why: String| Error::new(ErrorKind::InvalidInput, why);
-            let client = self.client.ok_or_else(|| unfit("TLS is turned off".to_owned()))?;
-            let name = ServerName::try_from(self.host.clone());
-            let name = name.map_err(|error| unfit(format!("{}: {error}", self.host)))?;
-            Ok(Secured(TlsConnector::from(client).connect(name, stream).await?))
+            let stream = self.agree(stream).await?;
+            Ok(Guarded { stream, frames: Frames::default() })
         })
     }
 }
 
-impl postgres::tls::TlsStream for Secured {
+impl Handshake {
+    async fn agree(self, mut stream: Socket) -> Result<Stream, Disagreed> {
+        let Connector(client, otherwise) = self.connector;
+        let Some(client) = client else { return Ok(Stream::Plain(stream)) };
+        let mut answer = [0];
+        stream.write_all(&REQUEST).await.map_err(Disagreed::NoAnswer)?;
+        stream.read_exact(&mut answer).await.map_err(Disagreed::NoAnswer)?;
+        if answer != [AGREED] {
+            return match otherwise {
+                Otherwise::DoWithout => Ok(Stream::Plain(stream)),
+                Otherwise::Refuse => Err(Disagreed::NotOffered),
+            };
+        }
+        let unfit = |why| Disagreed::Failed(Error::new(ErrorKind::InvalidInput, why));
+        let name = ServerName::try_from(self.host.clone());
+        let name = name.map_err(|error| unfit(format!("{}: {error}", self.host)))?;
+        let secured = TlsConnector::from(client).connect(name, stream).await;
+        Ok(Stream::Secured(Box::new(secured.map_err(Disagreed::Failed)?)))
+    }
+}
+
+impl postgres::tls::TlsStream for Guarded {
     fn channel_binding(&self) -> ChannelBinding {
-        let (_, session) = self.0.get_ref();
+        let Stream::Secured(stream) = &self.stream else { return ChannelBinding::none() };
+        let (_, session) = stream.get_ref();
         let shown = session.peer_certificates().and_then(<[_]>::first);
         match shown.and_then(|certificate| end_point(certificate)) {
             Some(hash) => ChannelBinding::tls_server_end_point(hash),
@@ -98,31 +163,46 @@ fn element(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(len)
 }
 
-impl AsyncRead for Secured {
+impl AsyncRead for Guarded {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(context, into)
+        let before = into.filled().len();
+        let Self { stream, frames } = &mut *self;
+        ready!(match stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_read(context, into),
+            Stream::Secured(stream) => Pin::new(stream).poll_read(context, into),
+        })?;
+        Poll::Ready(frames.feed(&into.filled()[before..]))
     }
 }
 
-impl AsyncWrite for Secured {
+impl AsyncWrite for Guarded {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(context, bytes)
+        match &mut self.stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
+            Stream::Secured(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(context)
+        match &mut self.stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_flush(context),
+            Stream::Secured(stream) => Pin::new(stream).poll_flush(context),
+        }
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(context)
+        match &mut self.stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_shutdown(context),
+            Stream::Secured(stream) => Pin::new(stream).poll_shutdown(context),
+        }
     }
 }
 

@@ -142,6 +142,15 @@ impl SqlError {
         )
     }
 
+    /// The system has no thread to give.
+    pub fn no_thread(error: &std::io::Error) -> Self {
+        Self::Program {
+            what: "start a thread".to_owned(),
+            why: error.to_string(),
+            hint: "raise ulimit -u or the limit of processes of the control group".to_owned(),
+        }
+    }
+
     /// What the run made on `server` is still there, because of `error`.
     pub fn remains(server: &str, error: &Self) -> Self {
         let said = error.to_string();

@@ -1,12 +1,18 @@
 //! Servers: their addresses, the names of their hosts, and how to say them without a password.
 
 use std::net::{IpAddr, ToSocketAddrs};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use blockstone_base::units::Bytes;
+use blockstone_sys::input;
 use blockstone_sys::peer::Peer;
 
+use super::border::Border;
 use super::error::SqlError;
 use super::patience;
+
+/// A longer list of hosts is not read.
+const HOSTS_MOST: Bytes = Bytes::mib(16);
 
 /// Where a server is, and what a run does there before and after its work.
 pub trait ServerAddress: Clone + Send + Sync + 'static {
@@ -31,9 +37,13 @@ pub trait ServerAddress: Clone + Send + Sync + 'static {
         self.within_limit(|| self.dial())
     }
 
+    fn border(&self) -> Border {
+        Border::of(self.name(), self.peers())
+    }
+
     /// Does what a server answers at once, or ends the connections to it.
     fn within_limit<T>(&self, work: impl FnOnce() -> Result<T, SqlError>) -> Result<T, SqlError> {
-        patience::within(patience::ANSWER, self.name(), &self.peers(), work)
+        patience::within(patience::ANSWER, self.name(), &self.peers(), || self.border().cross(work))
     }
 
     /// Where its data are; none where this user may not know.
@@ -54,7 +64,7 @@ pub fn resolve(name: &str) -> Result<IpAddr, String> {
     if let Ok(address) = name.parse() {
         return Ok(address);
     }
-    let hosts = std::fs::read_to_string("/etc/hosts").unwrap_or_default();
+    let hosts = input::read_text(Path::new("/etc/hosts"), HOSTS_MOST).unwrap_or_default();
     if let Some(address) = listed(&hosts, name) {
         return Ok(address);
     }

@@ -1,9 +1,12 @@
 //! Filling the tables: several loaders take chunk after chunk, and report progress.
 
+use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
+
+use blockstone_sys::thread::scoped;
 
 use super::Database;
 use super::content::Content;
@@ -19,6 +22,7 @@ pub fn fill<D: Database>(
     content: &Content,
     progress: &mut Progress<'_>,
 ) -> Result<(), SqlError> {
+    let border = database.border();
     let (loaders, most) = database.loaders();
     let chunks = content.chunks(most);
     let (next, done, end) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicBool::new(false));
@@ -31,7 +35,7 @@ pub fn fill<D: Database>(
             if end.load(Ordering::Relaxed) {
                 return Err(SqlError::Interrupted);
             }
-            if let Err(error) = database.fill(chunk, &mut tell) {
+            if let Err(error) = border.cross(|| database.fill(chunk, &mut tell)) {
                 // The others need not go on.
                 end.store(true, Ordering::Relaxed);
                 return Err(error);
@@ -40,8 +44,13 @@ pub fn fill<D: Database>(
         Ok(())
     };
     thread::scope(|scope| {
-        let threads: Vec<_> =
-            (0..loaders.clamp(1, chunks.len().max(1))).map(|_| scope.spawn(load)).collect();
+        let count = loaders.clamp(1, chunks.len().max(1));
+        let started = (0..count).map(|_| scoped(scope, "loader", load));
+        let started = started.collect::<io::Result<Vec<_>>>().inspect_err(|_| {
+            // Those that were started end with what they are at.
+            end.store(true, Ordering::Relaxed);
+        });
+        let threads = started.map_err(|error| SqlError::no_thread(&error))?;
         let total = content.all_rows();
         let mut told = |flow: ControlFlow<()>| {
             let loading = Loading { done: done.load(Ordering::Relaxed), total };

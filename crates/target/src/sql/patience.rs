@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use blockstone_sys::peer::{self, Peer};
+use blockstone_sys::thread::scoped;
 use parking_lot::Mutex;
 
 use super::error::SqlError;
@@ -20,6 +21,8 @@ const AGAIN: Duration = Duration::from_millis(100);
 
 static KNOWN: Mutex<Vec<Peer>> = Mutex::new(Vec::new());
 static REMOVING: Mutex<Option<Instant>> = Mutex::new(None);
+/// The user asked for the end while a server was waited for.
+static HUNG_UP: AtomicBool = AtomicBool::new(false);
 
 /// Does `work` on the server `name`, whose connections are ended if that takes longer than `limit`.
 pub fn within<T>(
@@ -48,13 +51,19 @@ pub fn within<T>(
                 wait = AGAIN;
             }
         };
-        // Without a thread to spare, it waits without a limit.
-        let _ = thread::Builder::new().name("patience".to_owned()).spawn_scoped(scope, watch);
+        scoped(scope, "patience", watch).map_err(|error| SqlError::no_thread(&error))?;
         let done = work();
         drop(end);
         done
     });
     match done {
+        Err(_) if HUNG_UP.load(Ordering::Relaxed) && REMOVING.lock().is_none() => {
+            Err(SqlError::unsuitable(
+                name,
+                "it was waited for when this program was asked to end",
+                "start it again if that was not meant",
+            ))
+        }
         Err(_) if late.load(Ordering::Relaxed) => {
             Err(SqlError::Silent { server: name.to_owned(), seconds: limit.as_secs() })
         }
@@ -77,6 +86,7 @@ pub fn hang_up() {
     if REMOVING.lock().is_some_and(|since| since.elapsed() < REMOVAL) {
         return;
     }
+    HUNG_UP.store(true, Ordering::Relaxed);
     for peer in KNOWN.lock().iter() {
         peer::hang_up(peer);
     }

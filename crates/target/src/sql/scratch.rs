@@ -1,23 +1,26 @@
 //! Directories that a run makes for a database, and servers that live in them: as a user without
 //! privileges, gone with the run, however it ends.
 
-use std::fs;
-
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::ExitStatus;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use blockstone_sys::child::{self, Signal, User};
+use blockstone_base::units::Bytes;
+use blockstone_sys::child::{self, Child, Program, Signal, User};
 use blockstone_sys::scratch::{Log, ScratchDir};
+use blockstone_sys::{input, path};
 
 use super::error::SqlError;
 
 /// How long a server may take until it answers.
 const START: Duration = Duration::from_mins(1);
 const STOP: Duration = Duration::from_secs(10);
+/// How long a program may take that makes what a server needs, and how much it may write.
+const MAKING: Duration = Duration::from_mins(5);
+const SAID_MOST: Bytes = Bytes::mib(1);
 const LOG: &str = "server.log";
 const URANDOM: &str = "/dev/urandom";
 const LOG_LINES: usize = 3;
@@ -47,7 +50,7 @@ impl Home {
     /// process is the superuser: servers refuse to run as that.
     pub fn make(place: &Path, program: &Path, users: &[&str]) -> Result<Self, SqlError> {
         let parent = place.parent().unwrap_or(Path::new("/"));
-        let parent = parent.canonicalize().unwrap_or_else(|_| parent.to_owned());
+        let parent = path::whole(parent).unwrap_or_else(|_| parent.to_owned());
         let path = parent.join(place.file_name().unwrap_or_default());
         let user = if child::is_superuser() { child::user(Path::new("/"), users) } else { None };
         if let Some(user) = &user {
@@ -102,32 +105,41 @@ impl Home {
         let _ = self.directory.clear_away();
     }
 
-    fn confined(&self, command: &mut Command) {
-        child::confine(command, self.user.as_ref(), Signal::KILL);
-        // What the environment says is meant for other servers and clients.
-        command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("LC_ALL", "C");
+    /// A program that works in this directory, as the user of the server.
+    fn program(&self, path: &Path) -> io::Result<Program> {
+        let mut program = Program::at(path)?;
+        program.user(self.user.as_ref()).end(Signal::KILL);
         // MariaDB removes what it takes for leftovers of its own there: also a living neighbour's.
-        command.env("TMPDIR", &self.path);
-        command.current_dir(&self.path).stdin(Stdio::null());
+        program.env("TMPDIR", &self.path).dir(&self.directory)?;
+        Ok(program)
     }
 
-    pub fn run(&self, command: &mut Command, what: &str) -> Result<(), SqlError> {
-        self.confined(command);
-        let output = command.output().map_err(|error| not_started(command, &error))?;
-        if output.status.success() {
+    /// Runs the program at `path` to its end.
+    pub fn run(&self, path: &Path, arguments: &[String], what: &str) -> Result<(), SqlError> {
+        let run = || {
+            let mut program = self.program(path)?;
+            program.args(arguments);
+            program.output(MAKING, SAID_MOST, &mut || true)
+        };
+        let output = run().map_err(|error| not_started(path, &error))?;
+        if output.status().success() {
             return Ok(());
         }
         let said = [output.stderr, output.stdout].concat();
         Err(SqlError::Program {
             what: what.to_owned(),
             why: telling_lines(&String::from_utf8_lossy(&said)),
-            hint: format!("try {} by hand", program(command)),
+            hint: format!("try {} by hand", path.display()),
         })
     }
 
-    /// Starts a server that writes its log into this directory.
-    pub fn start(&self, mut command: Command, what: &'static str) -> Result<Server, SqlError> {
-        self.confined(&mut command);
+    /// Starts the server at `path`, which writes its log into this directory.
+    pub fn start(
+        &self,
+        path: &Path,
+        arguments: &[String],
+        what: &'static str,
+    ) -> Result<Server, SqlError> {
         let failed = |source| SqlError::File {
             what: "create",
             path: self.path.join(LOG),
@@ -135,27 +147,40 @@ impl Home {
             hint: "check the free space of the file system",
         };
         let log = self.directory.log(LOG).map_err(failed)?;
-        command.stdout(log.writer().map_err(failed)?).stderr(log.writer().map_err(failed)?);
-        let child = command.spawn().map_err(|error| not_started(&command, &error))?;
-        Ok(Server { child, log, what })
+        let (out, err) = (log.writer().map_err(failed)?, log.writer().map_err(failed)?);
+        let start = || {
+            let mut program = self.program(path)?;
+            program.args(arguments).stdout(out).stderr(err);
+            program.spawn()
+        };
+        let child = start().map_err(|error| not_started(path, &error))?;
+        Ok(Server { pid: child.id(), child: Some(child), log, what })
     }
 }
 
 /// A server that this run started. It is killed when this is dropped.
 #[derive(Debug)]
 pub struct Server {
-    child: Child,
+    pid: u32,
+    /// None once it was waited for.
+    child: Option<Child>,
     log: Log,
     what: &'static str,
 }
 
 impl Server {
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.pid
     }
 
     pub fn is_running(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None))
+        self.child.as_ref().is_some_and(|child| matches!(child.has_ended(), Ok(false)))
+    }
+
+    /// How it ended, if it has.
+    fn ended(&mut self) -> Option<ExitStatus> {
+        let child = self.child.take_if(|child| matches!(child.has_ended(), Ok(true)))?;
+        child.wait().ok().map(|ended| ended.status)
     }
 
     /// Waits until `ready` gives something. Fails when the server ends or takes too long, with what
@@ -169,8 +194,8 @@ impl Server {
             if let Some(found) = ready()? {
                 return Ok(found);
             }
-            let ended = self.child.try_wait().ok().flatten();
-            if ended.is_some() || Instant::now() > until {
+            if !self.is_running() || Instant::now() > until {
+                let ended = self.ended();
                 let said = telling_lines(&self.log.text());
                 let state = match ended {
                     Some(status) => format!("it exited ({status})"),
@@ -206,32 +231,15 @@ impl Server {
         }
     }
 
-    fn kill(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-
     /// Ends it with `signal`, and by force when that takes too long.
     pub fn stop(&mut self, signal: Signal) {
+        let Some(child) = self.child.take() else { return };
         let until = Instant::now() + STOP;
-        // The number of one that was waited for may be another process's by now.
-        if matches!(self.child.try_wait(), Ok(None)) {
-            let _ = child::signal(self.pid(), signal);
-        }
-        while matches!(self.child.try_wait(), Ok(None)) {
-            if Instant::now() > until {
-                return self.kill();
-            }
+        let _ = child.signal(signal);
+        while matches!(child.has_ended(), Ok(false)) && Instant::now() < until {
             thread::sleep(Duration::from_millis(5));
         }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
-            self.kill();
-        }
+        // What still runs is killed when it is dropped.
     }
 }
 
@@ -259,9 +267,10 @@ pub fn find(name: &str, given: Option<&Path>, usual: &[&str]) -> Result<PathBuf,
 /// The directories that `pattern` matches, highest version first.
 fn versions(pattern: &str) -> Vec<PathBuf> {
     let Some((before, after)) = pattern.split_once('*') else { return vec![pattern.into()] };
-    let entries = fs::read_dir(before).into_iter().flatten().flatten();
+    let entries = path::names(Path::new(before)).unwrap_or_default();
     let mut names: Vec<(u32, String)> = entries
-        .filter_map(|entry| entry.file_name().into_string().ok())
+        .into_iter()
+        .filter_map(|name| name.into_string().ok())
         .map(|name| (name.parse().unwrap_or(0), name))
         .collect();
     names.sort_by(|a, b| b.cmp(a));
@@ -271,7 +280,7 @@ fn versions(pattern: &str) -> Vec<PathBuf> {
 /// Whether `user` can get to `dir` at all: each directory above lets it through.
 fn check_way(dir: &Path, user: &User) -> Result<(), SqlError> {
     for step in dir.ancestors() {
-        let Ok(found) = fs::metadata(step) else { continue };
+        let Ok(found) = path::look(step) else { continue };
         let bit = match found {
             ref found if found.uid() == user.uid => 0o100,
             ref found if found.gid() == user.gid => 0o010,
@@ -295,21 +304,15 @@ fn check_way(dir: &Path, user: &User) -> Result<(), SqlError> {
 /// 128 random bits in hexadecimal digits.
 fn password() -> io::Result<String> {
     let mut bits = [0; 16];
-    fs::File::open(URANDOM)?.read_exact(&mut bits)?;
+    input::open(Path::new(URANDOM))?.read_exact(&mut bits)?;
     Ok(format!("{:032x}", u128::from_ne_bytes(bits)))
 }
 
-fn program(command: &Command) -> String {
-    command.get_program().to_string_lossy().into_owned()
-}
-
-fn not_started(command: &Command, error: &io::Error) -> SqlError {
+fn not_started(program: &Path, error: &io::Error) -> SqlError {
     SqlError::Program {
-        what: format!("start {}", program(command)),
+        what: format!("start {}", program.display()),
         why: error.to_string(),
-        hint:
-            "check that it is executable, also for the user postgres, mysql, clickhouse or nobody"
-                .to_owned(),
+        hint: "check that it is executable, also for the user postgres, mysql or nobody".to_owned(),
     }
 }
 
@@ -327,6 +330,8 @@ fn telling_lines(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -355,9 +360,8 @@ mod tests {
     fn servers_do_not_meet_in_a_directory_for_all() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::make(&dir.path().join("home"), Path::new("/bin/sh"), &[]).unwrap();
-        let mut command = Command::new("sh");
-        command.args(["-c", "echo \"ERROR $TMPDIR\"; exit 1"]);
-        let error = home.run(&mut command, "look").unwrap_err().to_string();
+        let arguments = ["-c", "echo \"ERROR $TMPDIR\"; exit 1"].map(str::to_owned);
+        let error = home.run(Path::new("/bin/sh"), &arguments, "look").unwrap_err().to_string();
         assert!(error.contains(&format!("ERROR {}", home.path().display())), "{error}");
     }
 
@@ -365,14 +369,12 @@ mod tests {
     fn a_server_that_ends_says_why_and_one_that_runs_is_ended() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::make(&dir.path().join("home"), Path::new("/bin/sh"), &[]).unwrap();
-        let mut command = Command::new("sh");
-        command.args(["-c", "echo first; echo no shared memory; exit 1"]);
-        let mut server = home.start(command, "the server").unwrap();
+        let arguments = ["-c", "echo first; echo no shared memory; exit 1"].map(str::to_owned);
+        let mut server = home.start(Path::new("/bin/sh"), &arguments, "the server").unwrap();
         let error = server.wait_for(|| Ok(None::<()>)).unwrap_err().to_string();
         assert!(error.contains("first | no shared memory"), "{error}");
-        let mut command = Command::new("sleep");
-        command.arg("30");
-        let mut server = home.start(command, "sleep").unwrap();
+        let thirty = ["30".to_owned()];
+        let mut server = home.start(Path::new("/bin/sleep"), &thirty, "sleep").unwrap();
         server.wait_for(|| Ok(Some(()))).unwrap();
         let pid = server.pid();
         server.stop(Signal::INT);

@@ -74,7 +74,7 @@ pub fn remove_left<A: ServerAddress>(address: &str) -> Result<bool, TargetError>
     })?;
     match found {
         None => Ok(false),
-        Some(true) => Ok(A::drop_schema(&mut owner).map(|()| true)?),
+        Some(true) => Ok(address.border().cross(|| A::drop_schema(&mut owner)).map(|()| true)?),
         Some(false) => Err(SqlError::not_ours(address.name()).into()),
     }
 }
@@ -122,15 +122,16 @@ impl<A: ServerAddress> Owned<A> {
         match found {
             None => {}
             Some(true) => {
-                A::drop_schema(&mut owner)?;
+                address.border().cross(|| A::drop_schema(&mut owner))?;
                 notes.push(removed_left(address.name()));
             }
             Some(false) => return Err(SqlError::not_ours(address.name())),
         }
-        if let Err(error) = make(&mut owner) {
-            let _ = A::drop_schema(&mut owner);
-            return Err(error);
-        }
+        address.border().cross(|| {
+            make(&mut owner).inspect_err(|_| {
+                let _ = A::drop_schema(&mut owner);
+            })
+        })?;
         let pid = private.as_ref().map(PrivateServer::pid);
         let (owner, private) = (Mutex::new(Some(owner)), Mutex::new(private));
         Ok((Self { address, pid, notes, owner, private }, checked))

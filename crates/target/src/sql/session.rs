@@ -10,6 +10,7 @@ use blockstone_base::histogram::SharedHistogram;
 use parking_lot::Mutex;
 
 use super::blocked::{Blocked, Part, Stopwatch};
+use super::border::Border;
 use super::content::Content;
 use super::error::SqlError;
 use super::{Link, Member, Trouble};
@@ -56,17 +57,24 @@ pub struct SqlSession<L: Link> {
     /// None where the server says what sessions wait for.
     watch: Option<Stopwatch>,
     stop: Option<Arc<AtomicBool>>,
+    border: Border,
 }
 
 impl<L: Link> SqlSession<L> {
-    pub fn new(link: L, index: u32, content: Arc<Content>, counts: Arc<Counts>) -> Self {
+    pub fn new(
+        link: L,
+        index: u32,
+        content: Arc<Content>,
+        counts: Arc<Counts>,
+        border: Border,
+    ) -> Self {
         counts.connected.fetch_add(1, Ordering::Relaxed);
         if let Some(member) = link.member() {
             counts.members.lock().insert(member);
         }
         let asked = counts.asked.load(Ordering::Relaxed);
         let watch = L::BLOCKS_HERE.then(Stopwatch::start);
-        Self { link, index, content, counts, updates: 0, asked, watch, stop: None }
+        Self { link, index, content, counts, updates: 0, asked, watch, stop: None, border }
     }
 
     /// Sends a transaction until the database does not roll it back.
@@ -81,7 +89,7 @@ impl<L: Link> SqlSession<L> {
                 // The connection is closed next, which rolls back.
                 Err(Trouble::Cancelled(_)) if self.is_to_end() => return Ok(Executed::default()),
                 Err(Trouble::Cancelled(error) | Trouble::Failed(error)) => return Err(error),
-                Err(Trouble::Again) => self.link.roll_back()?,
+                Err(Trouble::Again) => self.border.cross(|| self.link.roll_back())?,
             }
             self.counts.retries.fetch_add(1, Ordering::Relaxed);
             if self.is_to_end() {
@@ -179,10 +187,14 @@ impl<L: Link> SqlSession<L> {
     }
 
     /// A call of the database, with what it blocks in where that is seen here.
-    fn part<T>(&mut self, part: Part, call: impl FnOnce(&mut L) -> T) -> T {
+    fn part<T>(
+        &mut self,
+        part: Part,
+        call: impl FnOnce(&mut L) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
         match &mut self.watch {
             Some(watch) => watch.timed(&self.counts.blocked, part, || call(&mut self.link)),
-            None => call(&mut self.link),
+            None => self.border.cross(|| call(&mut self.link)),
         }
     }
 
@@ -211,7 +223,7 @@ impl<L: Link> SqlSession<L> {
             let asked = self.counts.asked.load(Ordering::Relaxed);
             if asked != self.asked {
                 self.asked = asked;
-                self.link.hand_over_counts()?;
+                self.border.cross(|| self.link.hand_over_counts())?;
                 self.counts.handed_over.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -234,7 +246,9 @@ impl<L: Link> TargetSession for SqlSession<L> {
 
     fn arrange_scans(&mut self, how: ScanHow) -> Result<(), TargetError> {
         match how {
-            ScanHow::Statement { multiblock } => Ok(self.link.arrange_scans(multiblock)?),
+            ScanHow::Statement { multiblock } => {
+                Ok(self.border.cross(|| self.link.arrange_scans(multiblock))?)
+            }
             ScanHow::Direct(_) => Err(TargetError::NoScan { how }),
         }
     }

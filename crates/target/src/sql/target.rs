@@ -11,9 +11,10 @@ use blockstone_base::database::{INSTANCE, SQL};
 use blockstone_base::load::Op;
 use parking_lot::Mutex;
 
+use super::border::Border;
 use super::content::Content;
 use super::session::{Counts, SqlSession};
-use super::watch::Watch;
+use super::watch::{Behind, Watch};
 use super::{Database, Link, Seen, load};
 use crate::spec::TargetSpec;
 use crate::target::{Description, Latencies, Progress, Target, TargetError, TargetSession};
@@ -29,6 +30,7 @@ pub struct SqlTarget<D: Database> {
     content: Arc<Content>,
     counts: Arc<Counts>,
     watch: Mutex<Option<Watch>>,
+    border: Border,
 }
 
 impl<D: Database> SqlTarget<D> {
@@ -39,7 +41,8 @@ impl<D: Database> SqlTarget<D> {
         let content = Content::new(spec);
         let database = D::open(spec, content.clone())?;
         let (content, counts) = (Arc::new(content), Arc::default());
-        Ok(Arc::new(Self { database, content, counts, watch: Mutex::new(None) }))
+        let border = database.border();
+        Ok(Arc::new(Self { database, content, counts, watch: Mutex::new(None), border }))
     }
 
     /// Asks all sessions for the counts that they hold back, and waits for them a moment.
@@ -87,18 +90,19 @@ impl<D: Database> Target for SqlTarget<D> {
     fn load(&self, progress: &mut Progress<'_>) -> Result<(), TargetError> {
         let filled = load::fill(&self.database, &self.content, progress);
         filled
-            .and_then(|()| self.database.settle())
+            .and_then(|()| self.border.cross(|| self.database.settle()))
             .map_err(|error| self.database.explained(error))?;
-        let watcher = self.database.watcher()?;
-        let watch = Watch::start(watcher, Arc::clone(&self.counts));
+        let watcher = self.border.cross(|| self.database.watcher())?;
+        let watcher = Box::new(Behind { border: self.border.clone(), watcher });
+        let watch = Watch::start(watcher, Arc::clone(&self.counts))?;
         *self.watch.lock() = Some(watch);
         Ok(())
     }
 
     fn session(&self, index: u32) -> Result<Box<dyn TargetSession>, TargetError> {
-        let link = self.database.link()?;
+        let link = self.border.cross(|| self.database.link())?;
         let (content, counts) = (Arc::clone(&self.content), Arc::clone(&self.counts));
-        Ok(Box::new(SqlSession::new(link, index, content, counts)))
+        Ok(Box::new(SqlSession::new(link, index, content, counts, self.border.clone())))
     }
 
     fn sample(&self, exact: bool, readings: &mut Vec<Reading>) {
@@ -129,13 +133,13 @@ impl<D: Database> Target for SqlTarget<D> {
     }
 
     fn describe(&self) -> Result<Description, TargetError> {
-        Ok(self.database.describe()?)
+        Ok(self.border.cross(|| self.database.describe())?)
     }
 
     fn shutdown(&self) -> Result<(), TargetError> {
         if let Some(watch) = self.watch.lock().take() {
             watch.end();
         }
-        Ok(self.database.tear_down()?)
+        Ok(self.border.cross(|| self.database.tear_down())?)
     }
 }

@@ -3,17 +3,38 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::thread;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use blockstone_sys::thread::spawn;
 use parking_lot::Mutex;
 
+use super::border::Border;
+use super::error::SqlError;
 use super::session::Counts;
-use super::{Seen, Watcher};
+use super::{Member, Seen, Watcher};
 
 /// How long an exact look may take, and one that need not be.
 const PATIENCE: Duration = Duration::from_secs(3);
 const HASTE: Duration = Duration::from_millis(50);
+
+/// A watcher whose calls cross the border to its server.
+pub struct Behind {
+    pub border: Border,
+    pub watcher: Box<dyn Watcher>,
+}
+
+impl Watcher for Behind {
+    fn look(&mut self, sessions: &[Member], exact: bool) -> Result<Seen, SqlError> {
+        self.border.cross(|| self.watcher.look(sessions, exact))
+    }
+
+    fn between(&mut self, sessions: &[Member]) -> Option<Duration> {
+        // A sample that fails is taken again with the next look, which says why.
+        let sampled = self.border.cross(|| Ok::<_, SqlError>(self.watcher.between(sessions)));
+        sampled.ok().flatten()
+    }
+}
 
 #[derive(Debug)]
 pub struct Watch {
@@ -25,17 +46,17 @@ struct Exchange {
     /// None once the watcher is to end.
     ask: Option<SyncSender<bool>>,
     seen: Receiver<Seen>,
-    thread: Option<thread::JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
     /// Looks that were asked for and not answered.
     owed: u32,
     last: Seen,
 }
 
 impl Watch {
-    pub fn start(mut watcher: Box<dyn Watcher>, counts: Arc<Counts>) -> Self {
+    pub fn start(mut watcher: Box<dyn Watcher>, counts: Arc<Counts>) -> Result<Self, SqlError> {
         let (ask, asked) = sync_channel(1);
         let (answer, seen) = sync_channel(1);
-        let thread = thread::spawn(move || {
+        let thread = spawn("watcher", move || {
             let mut pause = watcher.between(&counts.members());
             loop {
                 let exact = match pause.map(|pause| asked.recv_timeout(pause)) {
@@ -55,9 +76,10 @@ impl Watch {
                 }
             }
         });
+        let thread = thread.map_err(|error| SqlError::no_thread(&error))?;
         let exchange =
             Exchange { ask: Some(ask), seen, thread: Some(thread), owed: 0, last: Seen::default() };
-        Self { exchange: Mutex::new(exchange) }
+        Ok(Self { exchange: Mutex::new(exchange) })
     }
 
     /// A look of now if `exact`, or if one comes soon; otherwise the last.
@@ -104,9 +126,9 @@ impl Exchange {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
     use super::*;
-    use crate::sql::Member;
-    use crate::sql::error::SqlError;
 
     struct Slow(Duration, u64);
 
@@ -138,10 +160,11 @@ mod tests {
 
     #[test]
     fn an_exact_look_is_of_now_and_a_slow_database_holds_nobody_up() {
-        let quick = Watch::start(Box::new(Slow(Duration::ZERO, 0)), Arc::default());
+        let quick = Watch::start(Box::new(Slow(Duration::ZERO, 0)), Arc::default()).unwrap();
         assert_eq!([1, 2, 3].map(|_| count(&quick.look(true))), [1, 2, 3]);
         quick.end();
         let slow = Watch::start(Box::new(Slow(Duration::from_millis(400), 0)), Arc::default());
+        let slow = slow.unwrap();
         let started = Instant::now();
         assert_eq!(count(&slow.look(false)), 0);
         assert!(started.elapsed() < Duration::from_millis(300));
@@ -151,7 +174,7 @@ mod tests {
 
     #[test]
     fn samples_are_taken_between_looks() {
-        let watch = Watch::start(Box::new(Sampling(0)), Arc::default());
+        let watch = Watch::start(Box::new(Sampling(0)), Arc::default()).unwrap();
         let until = Instant::now() + Duration::from_secs(10);
         while count(&watch.look(true)) < 5 {
             assert!(Instant::now() < until, "no samples are taken");

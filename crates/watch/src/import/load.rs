@@ -3,7 +3,6 @@
 
 mod rows;
 
-use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -11,6 +10,7 @@ use std::path::{Path, PathBuf};
 use blockstone_base::identity::Host;
 use blockstone_import::{Names, Report, Series, recognises, series};
 use blockstone_record::manifest::Imported;
+use blockstone_sys::{input, path};
 use flate2::bufread::MultiGzDecoder;
 
 use super::{ImportError, Snapshot, text};
@@ -159,7 +159,7 @@ fn report(path: &Path, names: Names<'_>) -> Result<Report, String> {
 
 /// The beginning of a file, decompressed; a truncated one as far as it goes.
 fn bytes_of(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
-    let mut raw = BufReader::new(File::open(path)?);
+    let mut raw = BufReader::new(input::open(path)?);
     let is_packed = raw.fill_buf()?.starts_with(&text::GZIP);
     let mut bytes = Vec::new();
     let read = if is_packed {
@@ -176,15 +176,9 @@ fn bytes_of(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
 /// The files of a directory, in the order of their names.
 fn files_of(path: &Path) -> Result<Vec<PathBuf>, ImportError> {
     let failed = |source| ImportError::Read { path: path.to_owned(), source };
-    let entries = std::fs::read_dir(path).map_err(failed)?;
-    let mut files = Vec::new();
-    for entry in entries.take(FILES) {
-        let path = entry.map_err(failed)?.path();
-        if path.is_file() {
-            files.push(path);
-        }
-    }
-    files.sort();
+    let mut files = path::entries(path).map_err(failed)?;
+    files.retain(|path| path.is_file());
+    files.truncate(FILES);
     Ok(files)
 }
 

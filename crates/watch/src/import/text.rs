@@ -1,9 +1,9 @@
 //! A file line by line, decompressed, and whether its end is missing.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use blockstone_sys::input;
 use flate2::bufread::MultiGzDecoder;
 
 use super::{Failure, ImportError, foreign};
@@ -35,7 +35,7 @@ impl Text {
     /// Opens a file, through gzip if it is compressed.
     pub fn open(path: &Path) -> Result<Self, ImportError> {
         let failed = |source| ImportError::Read { path: path.to_owned(), source };
-        let file = File::open(path).map_err(failed)?;
+        let file = input::open(path).map_err(failed)?;
         let mut raw = BufReader::with_capacity(BUFFER_BYTES, file);
         let head = raw.fill_buf().map_err(failed)?;
         let is_packed = head.starts_with(&GZIP);

@@ -40,26 +40,32 @@ pub fn run(lab: &Lab) -> Result<Results> {
 /// The place of the peak among [`COLUMNS`].
 const PEAK: usize = 9;
 
-/// What the fuzzer's `job` comes to with that many starts of each class.
-pub fn started(job: &str, inputs: u64) -> Result<Results> {
+/// What the fuzzer prints as it does this job with the program.
+pub fn document(job: &[&str]) -> Result<Vec<Value>> {
     let program = build(&["--release", "--workspace", "--bin", "blockstone"])?;
     let fuzzer = build_as_tested("blockstone-fuzz")?;
     let mut command = Command::new(fuzzer);
-    command.args([job, "--json", "--inputs", &inputs.to_string(), "--binary"]).arg(program);
+    command.args(job).args(["--json", "--binary"]).arg(program);
     let output = command.stderr(Stdio::inherit()).output().context("start the fuzzer")?;
     // It fails when it has found something, and says so in its document.
     let document: Value = serde_json::from_slice(&output.stdout).context("read its document")?;
-    let Some(lines) = document.as_array() else { bail!("its document is no list") };
+    let Value::Array(lines) = document else { bail!("its document is no list") };
+    for line in &lines {
+        let findings = line["findings"].as_array().into_iter().flatten();
+        findings.filter_map(Value::as_str).for_each(|finding| eprintln!("{finding}"));
+    }
+    Ok(lines)
+}
+
+/// What the fuzzer's `job` comes to with that many starts of each class.
+pub fn started(job: &str, inputs: u64) -> Result<Results> {
+    let lines = document(&[job, "--inputs", &inputs.to_string()])?;
     let number = |line: &Value, key: &str| line[key].as_f64().unwrap_or(f64::NAN);
     let point = |line: &Value| Point {
         name: line["class"].as_str().unwrap_or_default().to_owned(),
         values: COLUMNS.iter().map(|column| number(line, column.name)).collect(),
     };
     let sum = |key: &str| lines.iter().map(|line| number(line, key)).sum();
-    for line in lines {
-        let findings = line["findings"].as_array().into_iter().flatten();
-        findings.filter_map(Value::as_str).for_each(|finding| eprintln!("{finding}"));
-    }
     let goal = |key: &str| Goal::at_most(key, sum(key), 0.0);
     Ok(Results {
         columns: COLUMNS,

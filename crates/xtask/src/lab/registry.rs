@@ -3,8 +3,8 @@
 use blockstone_testkit::Need;
 
 use super::{
-    Lab, comparison, copy, coverage, durability, log_writes, long, mutations, nfs, nfs_copy,
-    options, power_cut, reduce, redundancy, size, trace, verb_cost, zoo,
+    Lab, attacks, comparison, copy, coverage, durability, log_writes, long, mutations, nfs,
+    nfs_copy, options, power_cut, reduce, redundancy, size, trace, verb_cost, zoo,
 };
 use crate::goals::Entry;
 
@@ -114,6 +114,12 @@ pub const ALL: &[Entry<Lab>] = &[
         doc: "Whether a command line can do more than be refused: 3,000 that nobody would write",
         needs: &[],
         run: options::run,
+    },
+    Entry {
+        name: "attacks",
+        doc: "Whether a directory's owner can do more than be refused: every path of every verb",
+        needs: &[Need::Root, Need::Loop],
+        run: attacks::run,
     },
     Entry {
         name: "verb-cost",

@@ -8,6 +8,11 @@ const FILE_LINES_MAX: usize = 600;
 const MAIN_LINES_MAX: usize = 80;
 const LINE_WIDTH_MAX: usize = 100;
 
+/// How a crate of the program denies what clippy.toml lists; CI makes each warning an error.
+const DENIED: &str = "#![cfg_attr(not(test), warn(clippy::disallowed_methods))]";
+/// The crate that has the dangerous calls, and those that are tools of developers.
+const FREE: [&str; 4] = ["sys", "testkit", "xtask", "fuzz"];
+
 /// Where tests take turns.
 const TAKING_TURNS: &str = "crates/blockstone/tests/end_to_end/";
 
@@ -40,6 +45,38 @@ pub fn unsafe_code(tree: &Tree) -> Vec<Finding> {
         let hint = "add `[lints]` with `workspace = true`";
         file.finding(0, "a crate without the lints of the workspace", hint)
     }));
+    findings
+}
+
+/// What reaches a file, a program or a thread in a way that others can direct elsewhere is in sys
+/// only: clippy.toml lists the methods, and each crate of the program denies them.
+pub fn dangerous_calls(tree: &Tree) -> Vec<Finding> {
+    let ours = |file: &&SourceFile| !FREE.contains(&file.package());
+    let hint = "add the line after the documentation of the crate";
+    let is_root = |file: &&SourceFile| {
+        file.path.ends_with("/src/lib.rs") || file.path.ends_with("/src/main.rs")
+    };
+    let open = tree.rust().filter(ours).filter(is_root);
+    let open = open.filter(|file| !file.text.lines().any(|line| line == DENIED));
+    let mut findings: Vec<Finding> =
+        open.map(|file| file.finding(0, format!("a crate without `{DENIED}`"), hint)).collect();
+    for file in tree.rust().filter(ours).filter(|file| !file.is_test()) {
+        for (index, line) in file.text.lines().take(file.product_lines()).enumerate() {
+            let code = line.trim_start();
+            if code.starts_with("//") || line == DENIED {
+                continue;
+            }
+            if code.contains("clippy::disallowed_methods") {
+                let hint = "move the call to crates/sys, behind a safe function";
+                findings.push(file.finding(index, "a dangerous call is allowed", hint));
+            }
+            // No method that clippy could list: what is opened relative to it is a path.
+            if code.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == "CWD") {
+                let hint = "use sys::path or sys::held, which hold the directory";
+                findings.push(file.finding(index, "a path relative to no held directory", hint));
+            }
+        }
+    }
     findings
 }
 
@@ -200,6 +237,19 @@ mod tests {
         let manifest = "[package]\nname = \"a\"\n\n[lints]\nworkspace = true\n";
         assert!(lines(unsafe_code, "crates/a/Cargo.toml", manifest).is_empty());
         assert_eq!(lines(unsafe_code, "crates/a/Cargo.toml", "[package]\n"), [1]);
+    }
+
+    #[test]
+    fn dangerous_calls_are_found_outside_of_sys_only() {
+        let root = format!("//! A crate.\n\n{DENIED}\n");
+        assert!(lines(dangerous_calls, "crates/a/src/lib.rs", &root).is_empty());
+        assert_eq!(lines(dangerous_calls, "crates/a/src/lib.rs", "//! A crate.\n"), [1]);
+        assert!(lines(dangerous_calls, "crates/sys/src/lib.rs", "//! A crate.\n").is_empty());
+        let text = "// CWD\n#[expect(clippy::disallowed_methods)]\nstatat(CWD, p);\nFLAGS_CWD;\n";
+        assert_eq!(lines(dangerous_calls, "crates/a/src/a.rs", text), [2, 3]);
+        assert!(lines(dangerous_calls, "crates/sys/src/a.rs", text).is_empty());
+        let in_tests = "#[cfg(test)]\nmod tests {\n    statat(CWD, p);\n}\n";
+        assert!(lines(dangerous_calls, "crates/a/src/a.rs", in_tests).is_empty());
     }
 
     #[test]

@@ -7,6 +7,8 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use blockstone_base::units::positive;
 
+use crate::purpose::Purpose;
+
 /// Arguments of `calibrate`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -29,6 +31,7 @@ pub struct CalibrateArgs {
     /// any load is spread over them evenly
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath,
           required_unless_present = "file")]
+    #[arg(add = Purpose::Scratch)]
     pub paths: Vec<PathBuf>,
     /// Finish within 20 s: fewer points, shorter windows
     #[arg(long, conflicts_with = "full", help_heading = "Duration")]
@@ -55,6 +58,7 @@ pub struct CalibrateArgs {
     /// ones
     #[arg(long, value_name = "DIR", requires = "matrix", value_hint = ValueHint::DirPath,
           help_heading = "Measurement")]
+    #[arg(add = Purpose::Directory)]
     pub orion: Option<PathBuf>,
     /// Also write in order through the page cache, and show how fast write(2) returned and how fast
     /// the data were flushed, beside direct writes (adds up to 6 s)
@@ -99,15 +103,18 @@ pub struct CalibrateArgs {
     /// Reuse a test file that an earlier run kept
     #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "size", "destroy"],
           value_hint = ValueHint::FilePath, help_heading = "Test file")]
+    #[arg(add = Purpose::Scratch)]
     pub file: Option<PathBuf>,
     /// Keep the test file, for a later --file
     #[arg(long, conflicts_with_all = ["file", "destroy"], help_heading = "Test file")]
     pub keep: bool,
     /// Name a block device a second time, to allow its content to be destroyed
     #[arg(long, value_name = "DEVICE", help_heading = "Test file")]
+    #[arg(add = Purpose::Device)]
     pub destroy: Vec<PathBuf>,
     /// Write the recording to this directory (new or empty)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(add = Purpose::Directory)]
     pub out: Option<PathBuf>,
     /// Speed of the link to the storage in MB/s, if the kernel does not know it
     #[arg(long, value_name = "MB/S", value_parser = positive)]

@@ -7,6 +7,8 @@ use anyhow::{Result, bail};
 use blockstone_base::units::Nanos;
 use clap::{Args, ValueHint};
 
+use crate::purpose::Purpose;
+
 /// Arguments of `check`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -24,6 +26,7 @@ pub struct CheckArgs {
     /// A directory, in which scratch files are used and removed, or a file or block device,
     /// which is only read
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    #[arg(add = Purpose::Scratch)]
     pub path: Option<PathBuf>,
 }
 

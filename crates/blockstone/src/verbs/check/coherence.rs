@@ -16,6 +16,7 @@ use clap::{Args, FromArgMatches, ValueHint};
 
 use super::part::{self, CellKeys, Check, Numbers, Part};
 use crate::progress::Progress;
+use crate::purpose::Purpose;
 use crate::recordings;
 
 pub use tables::TABLES;
@@ -67,12 +68,15 @@ struct CoherenceArgs {
     /// single one is opened twice
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath, num_args = 1..,
           required_unless_present = "prepare")]
+    #[arg(add = Purpose::Scratch)]
     paths: Vec<PathBuf>,
     /// Make a file in this directory, print its name and end
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "paths")]
+    #[arg(add = Purpose::Scratch)]
     prepare: Option<PathBuf>,
     /// Allow to overwrite this device, which has to be empty; name each
     #[arg(long, value_name = "DEVICE", value_hint = ValueHint::AnyPath)]
+    #[arg(add = Purpose::Device)]
     destroy: Vec<PathBuf>,
     /// Check against the paths of other processes: rank 0 listens there, the others connect
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "prepare")]

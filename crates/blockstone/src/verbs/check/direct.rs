@@ -18,6 +18,7 @@ use super::args::Observed;
 use super::part::{self, CellKeys, Check, Numbers, Part};
 use crate::password::PasswordFile;
 use crate::progress::Progress;
+use crate::purpose::Purpose;
 use crate::recordings;
 
 pub use tables::TABLES;
@@ -46,6 +47,7 @@ struct DirectArgs {
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath,
           conflicts_with_all = ["pid", "duration", "db"],
           required_unless_present_any = ["pid", "db"])]
+    #[arg(add = Purpose::Scratch)]
     path: Option<PathBuf>,
     #[command(flatten)]
     observed: Observed,

@@ -20,6 +20,7 @@ use clap::{Args, FromArgMatches, ValueHint};
 
 use super::part::{self, CellKeys, Check, Numbers, Part};
 use crate::progress::Progress;
+use crate::purpose::Purpose;
 use crate::recordings;
 
 pub use tables::TABLES;
@@ -58,6 +59,7 @@ struct DurabilityArgs {
     /// A directory; without a witness also a file or device, which is not written to
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath,
           required_unless_present = "serve", conflicts_with = "serve")]
+    #[arg(add = Purpose::Scratch)]
     path: Option<PathBuf>,
     /// Write stamped blocks in every way until the power is cut, and tell this witness of each that
     /// was acknowledged
@@ -72,6 +74,7 @@ struct DurabilityArgs {
     /// Where the witness keeps what it knows
     #[arg(long, value_name = "FILE", requires = "serve", default_value = "blockstone-witness.log",
           value_hint = ValueHint::FilePath, help_heading = "Witness")]
+    #[arg(add = Purpose::Output)]
     log: PathBuf,
     /// Cut the power of the writing machine with this command for the shell, which turns it on
     /// again
@@ -100,6 +103,7 @@ struct DurabilityArgs {
     /// Name a block device a second time, to allow its content to be destroyed
     #[arg(long, value_name = "DEVICE", requires = "witness",
           conflicts_with_all = ["verify", "serve"], value_hint = ValueHint::AnyPath)]
+    #[arg(add = Purpose::Device)]
     destroy: Option<PathBuf>,
 }
 

@@ -16,6 +16,7 @@ use clap::{Args, FromArgMatches, ValueHint};
 use super::args::Observed;
 use super::part::{self, CellKeys, Check, Numbers, Part};
 use crate::progress::Progress;
+use crate::purpose::Purpose;
 use crate::recordings;
 
 pub use tables::TABLES;
@@ -44,6 +45,7 @@ struct IosizeArgs {
           conflicts_with_all = ["pid", "duration", "tools"],
           required_unless_present_any = ["pid", "tools"],
           value_hint = ValueHint::CommandWithArguments)]
+    #[arg(add = Purpose::Program)]
     command: Vec<OsString>,
     #[command(flatten)]
     observed: Observed,
@@ -51,6 +53,7 @@ struct IosizeArgs {
     /// this directory
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".",
           conflicts_with_all = ["pid", "duration"], value_hint = ValueHint::DirPath)]
+    #[arg(add = Purpose::Scratch)]
     tools: Option<PathBuf>,
 }
 

@@ -16,6 +16,7 @@ use clap::{Args, FromArgMatches, ValueHint};
 use super::part::{self, CellKeys, Check, Numbers, Part};
 use crate::choice::{Choice, one_of};
 use crate::progress::Progress;
+use crate::purpose::Purpose;
 use crate::recordings;
 
 pub use tables::TABLES;
@@ -59,6 +60,7 @@ Examples:
 struct MetadataArgs {
     /// A directory, in which a scratch directory is made and removed
     #[arg(value_name = "PATH", value_hint = ValueHint::DirPath)]
+    #[arg(add = Purpose::Scratch)]
     path: PathBuf,
     /// Files of the largest directory, as 200000, 100k or 1M; those before have 1k, 10k and so on
     #[arg(long, value_name = "NUMBER", default_value = "100k", value_parser = files)]

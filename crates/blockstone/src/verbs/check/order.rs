@@ -16,6 +16,7 @@ use clap::{Args, FromArgMatches, ValueHint};
 
 use super::part::{self, CellKeys, Check, Numbers, Part};
 use crate::progress::Progress;
+use crate::purpose::Purpose;
 use crate::recordings;
 
 pub use tables::TABLES;
@@ -48,9 +49,11 @@ Examples:
 struct OrderArgs {
     /// A directory, in which scratch files without a name are used, or an empty block device
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    #[arg(add = Purpose::Scratch)]
     path: PathBuf,
     /// Name a block device a second time, to allow its content to be destroyed
     #[arg(long, value_name = "DEVICE", value_hint = ValueHint::AnyPath)]
+    #[arg(add = Purpose::Device)]
     destroy: Option<PathBuf>,
     /// Writers and readers that use the page cache, in place of direct ones
     #[arg(long)]

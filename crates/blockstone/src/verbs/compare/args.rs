@@ -3,6 +3,8 @@
 use anyhow::{Result, bail};
 use clap::Args;
 
+use crate::purpose::Purpose;
+
 /// Arguments of `compare`.
 #[derive(Args, Debug)]
 #[command(
@@ -23,9 +25,11 @@ pub struct CompareArgs {
     /// `night@10m..12m` is a part of the recording `night`. Without --with, the second recording
     /// is compared with the first
     #[arg(value_name = "A", required = true)]
+    #[arg(add = Purpose::Input)]
     first: Vec<String>,
     /// The recordings that are compared with the baseline, one or several
     #[arg(long, value_name = "B", num_args = 1..)]
+    #[arg(add = Purpose::Input)]
     pub with: Vec<String>,
 }
 

@@ -1,10 +1,11 @@
 //! `--against cp`: the same copy by both programs, in turn, and what a database gets meanwhile.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use blockstone_copy::against::{self, ROUNDS, Tool};
+use blockstone_copy::against::{self, COPY, ROUNDS, Room, Tool, Top};
 use blockstone_copy::tree;
 
 use super::args::CopyArgs;
@@ -23,7 +24,13 @@ pub fn run(args: &CopyArgs, sources: &[PathBuf], target: &Path, context: &Contex
     args.password.read_for(args.db.as_deref())?;
     let mut bar = Progress::start(context.printer)?;
     let plan = tree::plan(sources, target, &options(args))?;
-    let made = plan.root.path().join(plan.entries.first().map_or(Path::new(""), |it| &it.target));
+    let Some(first) = plan.entries.first() else {
+        let nothing = plan.failed.into_iter().next();
+        return Err(nothing.map_or_else(|| anyhow::anyhow!("copy nothing"), |it| it.error.into()));
+    };
+    let (base, name) = (Arc::clone(&first.base), first.below().to_owned());
+    let source = Top { dir: &base, name: &name };
+    let (root, made) = (plan.root.within(Path::new(""))?, first.target.clone());
     let address = args.db.as_deref().map(|db| recordings::database(db, &context.global));
     let mut beside = address.transpose()?.as_deref().map(Beside::start).transpose()?;
     let mut compared = Against::default();
@@ -33,27 +40,32 @@ pub fn run(args: &CopyArgs, sources: &[PathBuf], target: &Path, context: &Contex
     }
     let mut kept: Option<Ran> = None;
     let mut first = Some(plan);
-    for (number, tool) in ROUNDS.into_iter().enumerate() {
+    for tool in ROUNDS {
         // The first target stays; the others are removed.
-        let own = if number == 0 { made.clone() } else { against::beside(&made, number) };
-        let plan = match (tool, first.take()) {
-            (Tool::Ours, Some(plan)) => Some(plan),
-            (Tool::Ours, None) => Some(tree::plan(sources, &own, &options(args))?),
-            (Tool::Cp, _) => None,
+        let plan = first.take();
+        let room = if plan.is_some() { None } else { Some(Room::beside(&root)?) };
+        let plan = match (tool, plan, &room) {
+            (Tool::Ours, None, Some(room)) => {
+                let root = room.dir().within(Path::new(""))?;
+                Some(tree::plan_into(sources, (root, Some(COPY.into())), &options(args))?)
+            }
+            (_, plan, _) => plan,
         };
+        let own = room.as_ref().map_or(Top { dir: &root, name: &made }, Room::top);
         let mut ran = None;
         beside.as_mut().map(Beside::begin).transpose()?;
-        let round = against::round(tool, (sources, &own), || {
-            let Some(plan) = plan else { return against::cp(sources, &own) };
-            let copied = copy(plan, &settings(args), sources, &mut bar);
-            let cpu_seconds = copied.cost.cpu_seconds;
-            ran = Some(copied);
-            Ok(cpu_seconds)
+        let round = against::round(tool, (source, own), || match (plan, &room) {
+            (None, Some(room)) => room.cp(source, &mut || bar.step(0.0, "cp")),
+            (None, None) => Ok(0.0),
+            (Some(plan), _) => {
+                let copied = copy(plan, &settings(args), sources, &mut bar);
+                let cpu_seconds = copied.cost.cpu_seconds;
+                ran = Some(copied);
+                Ok(cpu_seconds)
+            }
         });
         let got = beside.as_mut().map(Beside::end).transpose()?;
-        if number > 0 && own.symlink_metadata().is_ok() {
-            against::remove(&own)?;
-        }
+        room.map(Room::remove).transpose()?;
         let ended = bar.signal().is_some();
         if !ended {
             compared.rounds.push((round?, got));

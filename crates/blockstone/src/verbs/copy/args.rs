@@ -7,9 +7,11 @@ use blockstone_copy::file::Method;
 use clap::{Args, ValueEnum, ValueHint};
 
 use crate::password::PasswordFile;
+use crate::purpose::Purpose;
 
 /// Options that need a copy to a target.
-const COPYING: [&str; 4] = ["force", "resume", "manifest", "against"];
+const COPYING: [&str; 7] =
+    ["force", "resume", "manifest", "against", "method", "request", "jobs"];
 
 /// Arguments of `copy`.
 #[derive(Args, Debug)]
@@ -29,6 +31,7 @@ pub struct CopyArgs {
     /// exist yet, or a directory. `-` is standard input or output. With --check, the target of the
     /// copy
     #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
+    #[arg(add = Purpose::Copy)]
     pub paths: Vec<PathBuf>,
     /// How to move bytes, in place of the cheapest way that the files can have
     #[arg(long, value_name = "METHOD", help_heading = "Requests")]
@@ -40,11 +43,11 @@ pub struct CopyArgs {
     #[arg(long, default_value_t = 8, value_name = "N", help_heading = "Requests",
           value_parser = clap::value_parser!(u32).range(1..=256))]
     pub in_flight: u32,
-    /// Files at once
-    #[arg(long, default_value_t = 2, value_name = "N", help_heading = "Requests",
+    /// Files at once [default: 2]
+    #[arg(long, value_name = "N", help_heading = "Requests",
           value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub jobs: u16,
-    /// Move no more bytes a second than this, all files together
+    pub jobs: Option<u16>,
+    /// Move no more bytes a second than this, all files together; with --check, read no more
     #[arg(long, value_name = "BYTES", help_heading = "Requests")]
     pub rate: Option<Bytes>,
     /// Read the target again from its medium, and compare it with what was read from the source
@@ -58,14 +61,17 @@ pub struct CopyArgs {
     pub force: bool,
     /// Also write the hashes of all files to this file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(add = Purpose::Output)]
     pub manifest: Option<PathBuf>,
     /// Copy nothing: compare the files below PATH with this manifest
     #[arg(long, value_name = "MANIFEST", value_hint = ValueHint::FilePath,
           conflicts_with_all = COPYING)]
+    #[arg(add = Purpose::Input)]
     pub check: Option<PathBuf>,
     /// Name a block device that is the target a second time, to allow its content to be destroyed
     #[arg(long, value_name = "DEVICE", value_hint = ValueHint::FilePath,
           conflicts_with_all = ["against", "force", "resume", "manifest", "check"])]
+    #[arg(add = Purpose::Device)]
     pub destroy: Option<PathBuf>,
     /// Copy again with this program, in turn with ours, and show what each takes
     #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["resume", "force", "manifest"])]

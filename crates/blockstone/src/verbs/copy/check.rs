@@ -3,16 +3,20 @@
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, bail};
 use blockstone_base::row;
 use blockstone_base::table::{Heading, Table, bytes, happened, text};
 use blockstone_base::units::Bytes;
+use blockstone_copy::CopyError;
+use blockstone_copy::file::Watch as _;
 use blockstone_copy::file::manifest::{self, Compared};
-use blockstone_copy::tree::shown;
+use blockstone_copy::tree::{Steady, shown};
 use blockstone_record::manifest::End;
 use blockstone_report::render::json;
 use blockstone_report::{Headline, Report, Section, Tone};
+use blockstone_sys::memory;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -57,6 +61,7 @@ struct Sums {
 }
 
 pub fn run(args: &CopyArgs, list: &Path, context: &Context) -> Result<Exit> {
+    memory::hold_to(Some(memory::READING));
     let [path] = &args.paths[..] else {
         bail!(
             "check {}: name one path, the target of the copy\n\
@@ -76,17 +81,27 @@ pub fn run(args: &CopyArgs, list: &Path, context: &Context) -> Result<Exit> {
     changed = changed.on_screen(SCREEN_ROWS);
     let mut sums = Sums { medium_bytes: Some(0), ..Sums::default() };
     let mut line_bytes = 0;
+    // How far it is, and with which file: signals are heard while a large one is read.
+    let at = Mutex::new((0.0, String::new()));
+    let watch = Steady::new(args.rate, |_| {
+        let at = at.lock().unwrap_or_else(PoisonError::into_inner);
+        bar.step(at.0, &at.1)
+    });
     for entry in manifest::read(BufReader::new(from)) {
         let entry = entry.with_context(|| format!("read {}", list.display()))?;
         // A chunk takes some 60 bytes of a line: good enough for a bar.
         line_bytes += 60 * (entry.chunks.len() as u64 + 1);
         let done = line_bytes as f64 / all_bytes.max(line_bytes) as f64;
-        if !bar.step(done, &shown(&entry.path)) {
+        *at.lock().unwrap_or_else(PoisonError::into_inner) = (done, shown(&entry.path));
+        if watch.moved(0).is_break() {
             break;
         }
-        let compared = manifest::check(&entry, root, &options(args))?;
-        add(&mut sums, &mut changed, &entry, &compared);
+        match manifest::check(&entry, root, &options(args), &watch) {
+            Err(CopyError::Interrupted) => break,
+            compared => add(&mut sums, &mut changed, &entry, &compared?),
+        }
     }
+    drop(watch);
     bar.finish();
     if sums.files == 0 && bar.signal().is_none() {
         bail!(

@@ -5,10 +5,9 @@ use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use blockstone_copy::file::manifest;
-use blockstone_copy::tree::CopiedFile;
-
-use crate::finish::create_named;
+use blockstone_copy::file::{Copied, manifest};
+use blockstone_copy::tree::Outcome;
+use blockstone_sys::output;
 
 pub struct List {
     out: BufWriter<File>,
@@ -19,25 +18,27 @@ impl List {
     /// Before anything is copied: a list that cannot be written must not cost a copy.
     pub fn create(file: &Path) -> Result<Self> {
         let name = file.display().to_string();
-        let out = create_named(file)
+        let out = output::create(file)
             .with_context(|| format!("write {name}\nhint: name another file with --manifest"))?;
         Ok(Self { out: BufWriter::new(out), name })
     }
 
     /// Names are those below `target`, where `--check` will find them.
-    pub fn write(&mut self, files: &[CopiedFile], target: &Path) -> Result<()> {
+    pub fn write(&mut self, outcome: &Outcome, target: &Path) -> Result<()> {
         let target = target.strip_prefix(".").unwrap_or(target);
-        for file in files {
-            let path = match file.target.strip_prefix(target) {
+        let copied = outcome.files.iter().map(|file| {
+            let Copied { bytes, chunks, .. } = &file.copied;
+            (&file.target, *bytes, chunks)
+        });
+        let kept = outcome.kept.iter().map(|file| (&file.target, file.kept.bytes, &file.kept.chunks));
+        for (file, size_bytes, chunks) in copied.chain(kept) {
+            let path = match file.strip_prefix(target) {
                 Ok(below) if !below.as_os_str().is_empty() => below,
                 // The target is this one file.
-                _ => Path::new(file.target.file_name().unwrap_or_default()),
+                _ => Path::new(file.file_name().unwrap_or_default()),
             };
-            let entry = manifest::Entry {
-                path: path.to_owned(),
-                size_bytes: file.copied.bytes,
-                chunks: file.copied.chunks.clone(),
-            };
+            let (path, chunks) = (path.to_owned(), chunks.clone());
+            let entry = manifest::Entry { path, size_bytes, chunks };
             manifest::write(&mut self.out, &entry).with_context(|| self.failed())?;
         }
         let whole = self.out.flush().and_then(|()| self.out.get_ref().sync_all());

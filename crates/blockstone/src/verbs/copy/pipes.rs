@@ -14,6 +14,8 @@ use blockstone_copy::file::{Copied, onto_device};
 use blockstone_copy::tree::{self, CopiedFile, Outcome, Steady, shown};
 use blockstone_measure::claim::Device;
 use blockstone_record::manifest::End;
+use blockstone_sys::held::open_file;
+use blockstone_sys::path;
 
 use super::args::CopyArgs;
 use super::beside::Against;
@@ -27,6 +29,9 @@ pub fn run(args: &CopyArgs, sources: &[PathBuf], target: &Path, context: &Contex
     refuse_options(args, "a pipe")?;
     if args.verify && target == Path::new("-") {
         bail!("verify what goes to a pipe: nobody can read it again\nhint: omit --verify");
+    }
+    if args.force && target == Path::new("-") {
+        bail!("use --force with standard output: no file is replaced\nhint: omit --force");
     }
     let pipe = Path::new("-");
     match sources {
@@ -59,6 +64,17 @@ fn to_pipe(args: &CopyArgs, source: &Path, context: &Context) -> Result<Exit> {
 }
 
 fn from_pipe(args: &CopyArgs, target: &Path, context: &Context) -> Result<Exit> {
+    if device::is_device(target) {
+        let number = claim(args, target)?;
+        let input = own(std::io::stdin()).context("open standard input")?;
+        let (ran, _) = through(args, (Path::new("-"), target), context, |watch| {
+            let target = onto_device::Target { path: target, number };
+            onto_device::write_pipe(&input, &target, &options(args), watch)
+        })?;
+        let from = [PathBuf::from("-")];
+        return finish(&report::report(&ran, (&from, target), &Against::default()), context);
+    }
+    refuse_destroy(args)?;
     let (dir, name) = tree::pipe_target(target, args.force)?;
     let input = own(std::io::stdin()).context("open standard input")?;
     let (ran, _) = through(args, (Path::new("-"), target), context, |watch| {
@@ -94,15 +110,36 @@ pub fn to_device(
     let [source] = sources else {
         bail!("copy several sources to a device\nhint: name one file or device");
     };
-    if source.is_dir() {
+    if args.method.is_some() && device::is_device(source) {
+        bail!("use --method between devices: all requests are direct\nhint: omit --method");
+    }
+    if path::look(source).is_ok_and(|found| found.is_dir()) {
         bail!("copy {}: a directory to a device\nhint: name a file or device", shown(source));
     }
-    let destroy = args.destroy.as_deref() == Some(target);
-    Device { path: target, destroy, instead: None }.claim(|_| Ok(false))?;
+    let number = claim(args, target)?;
     let (ran, _) = through(args, (source, target), context, |watch| {
-        onto_device::write(source, target, &options(args), watch)
+        let target = onto_device::Target { path: target, number };
+        onto_device::write(source, &target, &options(args), watch)
     })?;
     finish(&report::report(&ran, (sources, target), &Against::default()), context)
+}
+
+/// Refuses a device that was named once, is in use or not empty. Returns its number.
+fn claim(args: &CopyArgs, target: &Path) -> Result<u64> {
+    let number = device::number(target)?;
+    let destroy = args.destroy.as_deref() == Some(target);
+    Device { path: target, destroy, instead: None }.claim(|_| Ok(false))?;
+    Ok(number)
+}
+
+pub fn refuse_destroy(args: &CopyArgs) -> Result<()> {
+    if let Some(other) = &args.destroy {
+        bail!(
+            "copy with --destroy {}: the target is no block device\nhint: omit --destroy",
+            shown(other)
+        );
+    }
+    Ok(())
 }
 
 fn refuse_options(args: &CopyArgs, with: &str) -> Result<()> {
@@ -110,6 +147,7 @@ fn refuse_options(args: &CopyArgs, with: &str) -> Result<()> {
         ("--resume", args.resume),
         ("--manifest", args.manifest.is_some()),
         ("--against", args.against.is_some()),
+        ("--jobs", args.jobs.is_some()),
     ];
     if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
         bail!("use {option} with {with}: it applies to files only\nhint: omit {option}");
@@ -129,7 +167,7 @@ fn through(
     act: impl FnOnce(&dyn blockstone_copy::file::Watch) -> Result<Piped, CopyError>,
 ) -> Result<(Ran, Option<Piped>)> {
     let file = if source == Path::new("-") { target } else { source };
-    let page_cache_before = cached_bytes([file]);
+    let page_cache_before = cached_bytes([open_file(file)]);
     let all = device::size_bytes(source).unwrap_or(0);
     let mut bar = Progress::start(context.printer)?;
     let parent = target.parent().filter(|dir| !dir.as_os_str().is_empty());
@@ -173,7 +211,7 @@ fn through(
     };
     let ran = Ran {
         page_cache_before,
-        page_cache_after: cached_bytes([file]),
+        page_cache_after: cached_bytes([open_file(file)]),
         end: End::by(bar.signal().filter(|_| piped.is_none())),
         outcome,
         cost,

@@ -36,8 +36,10 @@ pub fn reasons(outcome: &Outcome) -> BTreeMap<(Method, &str), u64> {
 
 /// Whether all were read again from the medium; none if that was not asked for.
 pub fn verified(outcome: &Outcome) -> Option<bool> {
-    let mut asked = outcome.files.iter().filter(|file| file.copied.verified != Verified::NotAsked);
-    let is_proven = |file: &CopiedFile| matches!(file.copied.verified, Verified::Equal { .. });
+    let copied = outcome.files.iter().map(|file| &file.copied.verified);
+    let all = copied.chain(outcome.kept.iter().map(|file| &file.kept.verified));
+    let mut asked = all.filter(|verified| **verified != Verified::NotAsked);
+    let is_proven = |verified: &Verified| matches!(verified, Verified::Equal { .. });
     let first = asked.next()?;
     Some(is_proven(first) && asked.all(is_proven))
 }

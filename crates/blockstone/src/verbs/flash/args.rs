@@ -16,6 +16,7 @@ use clap::{Args, Subcommand, ValueHint};
 
 use super::axis::{Axis, percent, percent_above_zero};
 use crate::choice::{Choice, one_of};
+use crate::purpose::Purpose;
 
 /// Arguments of `flash`.
 #[derive(Args, Debug)]
@@ -175,6 +176,7 @@ pub struct SimArgs {
     #[arg(long, value_name = "FILE|RUN", value_hint = ValueHint::AnyPath,
           conflicts_with_all = ["workload", "reads", "io_size", "rate", "phase"],
           help_heading = "Workload")]
+    #[arg(add = Purpose::Input)]
     pub trace: Option<PathBuf>,
     /// Format of the trace: msr, blkparse, fio or disksim [default: detected]
     #[arg(long, requires = "trace", help_heading = "Workload")]
@@ -243,6 +245,7 @@ pub struct FitArgs {
     /// A recording (its directory, its id, or `last`), or a log of fio: `--write_bw_log` or
     /// `--write_iops_log`
     #[arg(value_name = "RUN|FIO-LOG")]
+    #[arg(add = Purpose::Input)]
     pub curve: String,
     /// Size of an I/O in a log of IOPS [default: 4K]
     #[arg(long, value_name = "SIZE")]

@@ -1,6 +1,5 @@
 //! `blockstone flash sim`: one device, one workload.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use blockstone_base::units::Nanos;
 use blockstone_flash::simulate::{self, Engine, Outcome, Phase, Plan, Rate, Start};
 use blockstone_flash::trace::Trace;
 use blockstone_flash::workload::Workload;
+use blockstone_sys::input;
 
 use super::args::SimArgs;
 use super::{device, ineffective, memory_limit, rates, refused, report};
@@ -103,7 +103,7 @@ fn read_trace(path: &Path, args: &SimArgs, device_bytes: u64) -> Result<Trace> {
             path.display()
         )
     };
-    let file = File::open(path).map_err(unreadable)?;
+    let file = input::open(path).map_err(unreadable)?;
     let mut failed = None;
     let mut reader = BufReader::new(file);
     // Bytes that are no text make a damaged line, not the end of the file.

@@ -6,6 +6,7 @@ use blockstone_base::units::{Bytes, Nanos};
 use clap::{Args, ValueHint};
 
 use crate::password::PasswordFile;
+use crate::purpose::Purpose;
 
 /// Arguments of `noise`.
 #[derive(Args, Debug)]
@@ -20,9 +21,11 @@ pub struct NoiseArgs {
     /// Directories, in each of which a file is made and later removed, or block devices [default:
     /// .]
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    #[arg(add = Purpose::Scratch)]
     pub path: Vec<PathBuf>,
     /// Name a block device a second time, to allow its content to be destroyed
     #[arg(long, value_name = "DEVICE")]
+    #[arg(add = Purpose::Device)]
     pub destroy: Vec<PathBuf>,
     /// Make each write durable before the next (`O_DSYNC`), as log writers do; otherwise writes
     /// bypass the page cache without a flush
@@ -56,5 +59,6 @@ pub struct NoiseArgs {
     pub phase: Option<Nanos>,
     /// Write the recording to this directory (new or empty)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(add = Purpose::Directory)]
     pub out: Option<PathBuf>,
 }

@@ -10,6 +10,7 @@ pub use super::engines::args::RunArgs;
 pub use super::generate::GenerateArgs;
 
 use crate::choice::{Choice, one_of};
+use crate::purpose::Purpose;
 
 /// Arguments of `offload`.
 #[derive(Args, Debug)]
@@ -33,7 +34,7 @@ pub enum OffloadVerb {
     Account(AccountArgs),
     /// Show which part binds, against the number of hosts and against what the storage returns
     Model(Box<ModelArgs>),
-    /// Measure it: start engines, ask them with and without a filter at the storage, and count
+    /// Measure it: start servers, ask them with and without a filter at the storage, and count
     Run(Box<RunArgs>),
     /// Write the table of card transactions that `run` measures
     Generate(GenerateArgs),
@@ -45,6 +46,7 @@ pub struct AccountArgs {
     /// AWR reports, or tables of counters as CSV: run, time, instance, statistic, value, unit; `-`
     /// is standard input
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
+    #[arg(add = Purpose::Input)]
     pub files: Vec<PathBuf>,
     /// In which counters of bytes are given in a CSV without a column of units [default: B]
     #[arg(long, value_parser = one_of(UNITS))]
@@ -60,6 +62,7 @@ pub struct ModelArgs {
     /// Take rates from runs that were measured: the JSON document of `offload account` or
     /// `offload run`, or what `offload account` reads
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(add = Purpose::Input)]
     pub fit: Vec<PathBuf>,
     /// In which counters of bytes are given in a CSV without a column of units [default: B]
     #[arg(long, value_parser = one_of(UNITS), requires = "fit")]

@@ -1,45 +1,63 @@
-//! `blockstone offload run`: engines that filter at the storage, or avoid reading it, measured.
+//! `blockstone offload run`: servers that filter rows for a host, measured.
 
 pub mod args;
-pub mod avoided;
-mod cells;
 mod counted;
 mod predict;
 pub mod report;
 
 use anyhow::{Result, bail};
+use blockstone_pushdown::cells::{self, CellsError, Settings};
+use blockstone_target::SqlError;
 
 use crate::exit::Exit;
+use crate::finish::finish;
+use crate::progress::Progress;
+use crate::recordings;
 use crate::verb::Context;
-use args::{Engine, RunArgs};
+use args::RunArgs;
 
 pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
-    refuse_ineffective(args)?;
-    match args.engine {
-        Engine::Postgres | Engine::ClickHouse => cells::run(args, context),
-        Engine::Parquet => avoided::run(args, context),
+    let settings = settings(args)?;
+    let mut bar = Progress::start(context.printer)?;
+    let measured = cells::measure(&settings, &mut |done, text| bar.step(done, text));
+    bar.finish();
+    let signal = bar.signal();
+    match measured {
+        Ok(measured) if measured.runs.is_empty() && signal.is_some() => Ok(interrupted(context)),
+        Ok(measured) => {
+            let style = context.printer.style();
+            finish(&report::report(&settings, &measured, signal, &style), context)
+        }
+        Err(CellsError::Sql(SqlError::Interrupted)) => Ok(interrupted(context)),
+        Err(_) if signal.is_some() => Ok(interrupted(context)),
+        Err(error) => Err(error.into()),
     }
 }
 
-/// An option of one engine means nothing to another.
-fn refuse_ineffective(args: &RunArgs) -> Result<()> {
-    use Engine::{ClickHouse, Parquet, Postgres};
-    let cells = [Postgres, ClickHouse].as_slice();
-    let options: [(&str, bool, &[Engine]); 6] = [
-        ("--cells", !args.cells.is_empty(), cells),
-        ("--repeat", args.repeat.is_some(), cells),
-        ("--cache", args.cache.is_some(), cells),
-        ("--pg-bin", args.pg_bin.is_some(), &[Postgres]),
-        ("--clickhouse", args.clickhouse.is_some(), &[ClickHouse]),
-        ("--duckdb", args.duckdb.is_some(), &[Parquet]),
-    ];
-    let mut of_others =
-        options.iter().filter(|(_, given, of)| *given && !of.contains(&args.engine));
-    let engine = args.engine.name();
-    match of_others.next() {
-        Some((option, ..)) => {
-            bail!("offload run: {option} means nothing to --engine {engine}\nhint: omit it")
-        }
-        None => Ok(()),
+fn interrupted(context: &Context) -> Exit {
+    context.printer.note("interrupted: nothing was measured, and the servers are removed");
+    Exit::Interrupted
+}
+
+fn settings(args: &RunArgs) -> Result<Settings> {
+    if !args.cells.windows(2).all(|pair| pair[0] < pair[1]) {
+        bail!("offload run: --cells must ascend\nhint: --cells 1,2,4");
     }
+    let cards = args.cards.cards()?;
+    if cards.rows() < u64::from(*args.cells.last().unwrap_or(&1)) * 1000 {
+        bail!(
+            "offload run: a table of {} leaves cells without rows\nhint: a larger --scale",
+            args.cards.scale
+        );
+    }
+    Ok(Settings {
+        dir: args.dir.clone(),
+        cards,
+        cells: args.cells.clone(),
+        programs: args.pg_bin.clone(),
+        server_settings: Vec::new(),
+        cache: args.cache,
+        repeat: args.repeat,
+        id: recordings::draw_seed(),
+    })
 }

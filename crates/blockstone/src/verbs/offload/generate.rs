@@ -11,15 +11,16 @@ use blockstone_base::units::Bytes;
 use blockstone_pushdown::cards::{COLUMNS, Cards, OWN, OWN_SHARE, ROW_BYTES, TABLE};
 use blockstone_report::render::json;
 use blockstone_report::{Headline, Report, Section};
-use blockstone_sys::survey;
+use blockstone_sys::{output, survey};
 use clap::{Args, ValueHint};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::choice::{Choice, one_of};
 use crate::exit::Exit;
-use crate::finish::{create_named, finish};
+use crate::finish::finish;
 use crate::progress::Progress;
+use crate::purpose::Purpose;
 use crate::verb::Context;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -38,6 +39,7 @@ pub struct GenerateArgs {
     /// The file to write, new or empty; `-` is standard output
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(required_unless_present = "schema")]
+    #[arg(add = Purpose::Output)]
     pub file: Option<PathBuf>,
     #[command(flatten)]
     pub cards: CardsArgs,
@@ -161,7 +163,7 @@ fn to_file(file: &Path, cards: &Cards, format: Format, bar: &mut Progress) -> Re
     let named = || format!("write {}", file.display());
     let hint = "\nhint: free some space, or name another file";
     let mut out: BufWriter<File> =
-        BufWriter::new(create_named(file).with_context(|| format!("{}{hint}", named()))?);
+        BufWriter::new(output::create(file).with_context(|| format!("{}{hint}", named()))?);
     let written = write(&mut out, cards, format, bar);
     let flushed = out.flush();
     match (written, flushed) {

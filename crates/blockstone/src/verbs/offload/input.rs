@@ -12,7 +12,7 @@ use blockstone_offload::{Counters, Ledger, Unit, counters, of_statistics};
 use crate::unpacked::Unpacked;
 
 /// Larger files are no reports.
-const BYTES_MAX: u64 = 256 << 20;
+const BYTES_MAX: u64 = 64 << 20;
 const SECOND_NS: f64 = 1e9;
 
 /// The ledgers of a file.
@@ -44,7 +44,7 @@ pub fn text(path: &Path) -> Result<String> {
     let source = Unpacked::open(path).map_err(failed)?;
     source.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > BYTES_MAX {
-        bail!("read {name}: it is larger than 256 MiB\nhint: name one report");
+        bail!("read {name}: it is larger than 64 MiB\nhint: name one report");
     }
     // Reports are written in the encoding of a terminal; names of counters are ASCII.
     Ok(String::from_utf8_lossy(&bytes).into_owned())

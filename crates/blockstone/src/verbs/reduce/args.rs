@@ -6,6 +6,8 @@ use blockstone_base::units::{Bytes, Nanos};
 use blockstone_reduce::compress::Codec;
 use clap::{Args, ValueEnum, ValueHint};
 
+use crate::purpose::Purpose;
+
 /// What a saved scan has decided already.
 const COUNTING: [&str; 7] =
     ["block_size", "offset", "codec", "compress", "no_shifts", "no_headers", "memory"];
@@ -36,6 +38,7 @@ pub struct ReduceArgs {
     /// --generate, the directory to create
     #[arg(value_hint = ValueHint::AnyPath, required_unless_present = "resume",
           conflicts_with = "resume")]
+    #[arg(add = Purpose::Input)]
     pub paths: Vec<PathBuf>,
     /// Block sizes to count; the model's is always included
     #[arg(
@@ -58,6 +61,7 @@ pub struct ReduceArgs {
     /// Model of the array that would store the files: generic, vdo, xtremio, or a TOML file (see
     /// below)
     #[arg(long, value_name = "NAME|FILE", default_value = "generic", help_heading = "Counting")]
+    #[arg(add = Purpose::Input)]
     pub model: String,
     /// Compressors to compare, at most 4; the model's is always included
     #[arg(
@@ -95,6 +99,7 @@ pub struct ReduceArgs {
     /// Save the scan to this directory, periodically and at the end
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "resume",
           help_heading = "Saved scans")]
+    #[arg(add = Purpose::Directory)]
     pub save: Option<PathBuf>,
     /// Minimum time between two saves
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Saved scans")]
@@ -102,6 +107,7 @@ pub struct ReduceArgs {
     /// Continue an interrupted scan from its last save; what is counted stays as it was started
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Saved scans",
           conflicts_with_all = COUNTING)]
+    #[arg(add = Purpose::Directory)]
     pub resume: Option<PathBuf>,
     /// Combine saved scans, as if one array stored all their files
     #[arg(long, conflicts_with_all = ["save", "resume", "rate", "threads", "buffered"],

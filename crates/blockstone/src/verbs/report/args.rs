@@ -4,10 +4,13 @@ use blockstone_base::units::Nanos;
 use blockstone_view::Condition;
 use clap::Args;
 
+use crate::purpose::Purpose;
+
 /// Arguments of `report`.
 #[derive(Args, Debug)]
 pub struct ReportArgs {
     /// A recording: its directory, its id, or `last`
+    #[arg(add = Purpose::Input)]
     pub run: String,
     /// Print only SLOB's `awr_info` columns of a run: a header line and a line of values
     #[arg(long, conflicts_with_all = ["html", "json", "csv"])]

@@ -13,6 +13,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use super::target::TargetOptions;
 use crate::choice::one_of;
 use crate::password::PasswordFile;
+use crate::purpose::Purpose;
 
 /// Arguments of `run`.
 #[derive(Args, Clone, Debug)]
@@ -32,9 +33,11 @@ pub struct RunArgs {
     /// The disks: directories (one file is created in each), block devices, or files left by a run
     /// with --keep, which are used again [default: .]
     #[arg(value_hint = ValueHint::AnyPath)]
+    #[arg(add = Purpose::Scratch)]
     pub path: Vec<PathBuf>,
     /// Read settings from a slob.conf or pgio.conf; command-line options take precedence
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(add = Purpose::Input)]
     pub conf: Option<PathBuf>,
     #[command(flatten)]
     pub form: FormArgs,
@@ -44,10 +47,12 @@ pub struct RunArgs {
     pub instance: InstanceArgs,
     /// Name a block device a second time, to allow its content to be destroyed
     #[arg(long, value_name = "DEVICE", help_heading = "Disks")]
+    #[arg(add = Purpose::Device)]
     pub destroy: Vec<PathBuf>,
     /// Disks that fail together; do not list them as PATH as well [default: each disk is its own
     /// group]
     #[arg(long, value_name = "NAME=PATH[,PATH]", help_heading = "Disks")]
+    #[arg(add = Purpose::Scratch)]
     pub failure_group: Vec<FailureGroup>,
     /// Keep the files; a later run that names them as PATH uses them again without loading
     #[arg(long, help_heading = "Disks")]
@@ -63,6 +68,7 @@ pub struct RunArgs {
     pub repeat: u32,
     /// Write the recording to this directory (new or empty)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(add = Purpose::Directory)]
     pub out: Option<PathBuf>,
     /// Speed of the link to the storage in MB/s, if the kernel does not know it
     #[arg(long, value_name = "MB/S", value_parser = positive)]
@@ -158,6 +164,7 @@ pub struct InstanceArgs {
     /// Where the workload is sent
     #[arg(long, default_value = registry::ALL[0].name, value_parser = target,
           long_help = targets())]
+    #[arg(add = Purpose::Scratch)]
     pub target: String,
     #[command(flatten)]
     pub password: PasswordFile,

@@ -6,6 +6,8 @@ use anyhow::{Result, bail};
 use blockstone_target::registry::{self, OptionValue, TargetOption};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint, value_parser};
 
+use crate::purpose::Purpose;
+
 #[derive(Clone, Debug, Default)]
 pub struct TargetOptions {
     given: Vec<Given>,
@@ -88,7 +90,8 @@ impl Args for TargetOptions {
                 OptionValue::Programs => arg
                     .value_name("DIR")
                     .value_parser(value_parser!(PathBuf))
-                    .value_hint(ValueHint::DirPath),
+                    .value_hint(ValueHint::DirPath)
+                    .add(Purpose::Program),
             })
         })
     }

@@ -9,6 +9,8 @@ use blockstone_size::hardware::disk::{ENTRIES, reads_by_index};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueHint};
 
+use crate::purpose::Purpose;
+
 /// Percentiles by which hardware is sized.
 pub const PERCENTILES: [&str; 4] = ["p50", "p95", "p99", "max"];
 /// Options of a need that was observed.
@@ -31,9 +33,11 @@ pub struct SizeArgs {
     /// Files of AWR, Statspack, AWR-Miner, sar, iostat, collectl or CSV, compressed or not;
     /// recordings; directories of them
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    #[arg(add = Purpose::Input)]
     pub paths: Vec<PathBuf>,
     /// The same as PATH
     #[arg(long, value_name = "FILE", num_args = 1.., value_hint = ValueHint::AnyPath)]
+    #[arg(add = Purpose::Input)]
     pub import: Vec<PathBuf>,
     /// Size several databases for the same storage
     #[arg(long)]
@@ -43,6 +47,7 @@ pub struct SizeArgs {
     pub keep_names: bool,
     /// Also store what was imported as a recording in this directory (new or empty)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(add = Purpose::Directory)]
     pub save: Option<PathBuf>,
     #[command(flatten)]
     pub stated: StatedArgs,
@@ -54,6 +59,7 @@ pub struct SizeArgs {
     pub machine: MachineArgs,
     /// Hold a recording of run against the need: whether it did the I/O, and in what time
     #[arg(long, value_name = "RUN", value_hint = ValueHint::AnyPath, help_heading = "Answer")]
+    #[arg(add = Purpose::Input)]
     pub verify: Option<String>,
 }
 
@@ -132,6 +138,7 @@ pub struct HardwareArgs {
     pub cell: Option<u64>,
     /// A catalogue of units, as TOML [default: the example that is built in]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(add = Purpose::Input)]
     pub catalogue: Option<PathBuf>,
     /// The share of what a unit can do that may be used
     #[arg(long, value_name = "PCT", value_parser = percentage, default_value = "100")]
@@ -145,6 +152,7 @@ pub struct HardwareArgs {
     pub p99: Option<Nanos>,
     /// A recording of calibrate on one unit: what it did within --p99 replaces its IOPS
     #[arg(long, value_name = "RECORDING", requires = "p99", value_hint = ValueHint::AnyPath)]
+    #[arg(add = Purpose::Input)]
     pub curve: Option<String>,
 }
 
@@ -167,6 +175,7 @@ pub struct MachineArgs {
     /// Lines of name,performance of a core: the first is the source, the others what could be
     /// bought; how many cores of each it takes, and with --licence how many licences
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(add = Purpose::Input)]
     pub core_list: Option<PathBuf>,
 }
 

@@ -68,13 +68,10 @@ fn names_recording(name: &str) -> bool {
 
 /// The files of a directory, in the order of their names, and recordings in it.
 fn directory(path: &Path, files: &mut Vec<PathBuf>, sources: &mut Sources) -> Result<()> {
-    let read = std::fs::read_dir(path);
-    let entries = read.map_err(|error| {
+    let found = blockstone_sys::path::entries(path).map_err(|error| {
         let path = path.display();
         anyhow::anyhow!("read {path}: {error}\nhint: check the path and that this user may read it")
     })?;
-    let mut found: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    found.sort();
     if found.len() > FILES_MAX {
         let path = path.display();
         bail!("read {path}: it has more than {FILES_MAX} files\nhint: name those that are meant");

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand, ValueHint};
 use super::mask::MaskArgs;
 use super::oracle::OracleArgs;
 use crate::password::PasswordFile;
+use crate::purpose::Purpose;
 
 /// Arguments of `subset`.
 #[derive(Args, Debug)]
@@ -35,6 +36,7 @@ pub struct SubsetArgs {
     pub from: Option<String>,
     /// The directory to write, new or empty
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(add = Purpose::Directory)]
     pub dir: Option<PathBuf>,
     /// Load the subset into this database, which has none of its tables
     #[arg(long, value_name = "ADDRESS")]
@@ -85,6 +87,7 @@ pub struct ChoiceArgs {
     pub memory: Bytes,
     /// A TOML file of keys that the database does not declare
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(add = Purpose::Input)]
     pub keys: Option<PathBuf>,
 }
 
@@ -100,6 +103,7 @@ pub enum SubsetVerb {
 pub struct LoadArgs {
     /// The directory
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(add = Purpose::Input)]
     pub dir: PathBuf,
     /// The database to load it into, which has none of its tables
     #[arg(long, value_name = "ADDRESS", required = true)]

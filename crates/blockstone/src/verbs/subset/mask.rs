@@ -10,6 +10,8 @@ use blockstone_subset::{Catalogue, personal};
 use blockstone_sys::{input, secret};
 use clap::{Args, ValueHint};
 
+use crate::purpose::Purpose;
+
 /// Of a file with rules or a key.
 const FILE_MAX: Bytes = Bytes::mib(1);
 /// Bytes of a key: fewer can be guessed.
@@ -29,6 +31,7 @@ pub struct MaskArgs {
     pub masks: Vec<String>,
     /// The secret key of masks, of 16 bytes or more; without it each subset has a new one
     #[arg(long, value_name = "FILE", requires = "masks", value_hint = ValueHint::FilePath)]
+    #[arg(add = Purpose::Input)]
     pub mask_key: Option<PathBuf>,
 }
 

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow, bail};
 use blockstone_base::units::Bytes;
 use blockstone_subset::oracle::{Catalogue, FILE_MAX, Wanted, catalogue_query, files};
-use blockstone_sys::held::HeldDir;
 use blockstone_sys::input;
 use clap::{Args, ValueHint};
 
+use super::unfinished::hold_parent;
 use crate::exit::Exit;
+use crate::purpose::Purpose;
 use crate::verb::Context;
 
 /// Which keys, and which rows.
@@ -18,9 +19,11 @@ use crate::verb::Context;
 pub struct OracleArgs {
     /// What the query wrote: the keys, as CSV
     #[arg(value_name = "KEYS.csv", value_hint = ValueHint::FilePath, requires = "dir")]
+    #[arg(add = Purpose::Input)]
     pub catalogue: Option<PathBuf>,
     /// The directory to write lists.sql, export.par and drop.sql into, new
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(add = Purpose::Directory)]
     pub dir: Option<PathBuf>,
     /// Print the query for the keys of this owner's tables, for SQL*Plus
     #[arg(long, value_name = "OWNER", conflicts_with_all = ["catalogue", "dir"])]
@@ -33,6 +36,7 @@ pub struct OracleArgs {
     pub seed: u32,
     /// In place of a share, the rows that this file names: OWNER,TABLE and the values of the key
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(add = Purpose::Input)]
     pub rows: Option<PathBuf>,
     /// The user who runs the scripts, in whose schema the lists are
     #[arg(long, value_name = "USER", default_value = "SYSTEM")]
@@ -67,7 +71,7 @@ pub fn run(args: &OracleArgs, context: &Context) -> Result<Exit> {
 
 /// Writes files into a new directory.
 fn write(dir: &Path, files: &[(&str, String)]) -> io::Result<()> {
-    let (above, name) = HeldDir::hold_parent(dir.components().as_path())?;
+    let (above, name) = hold_parent(dir)?;
     if above.look(&name)?.is_some() {
         return Err(io::ErrorKind::AlreadyExists.into());
     }

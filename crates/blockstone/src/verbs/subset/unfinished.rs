@@ -1,5 +1,6 @@
 //! The directory that a subset is written into until it is whole.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
@@ -14,6 +15,9 @@ const PREFIX: &str = ".blockstone-subset-";
 
 /// A directory that is removed unless it is finished.
 pub struct Unfinished {
+    above: HeldDir,
+    /// There, until it is finished.
+    name: String,
     /// None when it is finished.
     scratch: Option<ScratchDir>,
     dir: HeldDir,
@@ -21,28 +25,24 @@ pub struct Unfinished {
 
 impl Unfinished {
     /// Beside the directory that it becomes, or where temporary files are.
-    pub fn beside(dir: Option<&Path>) -> Result<Self> {
-        let above = match dir {
-            None => std::env::temp_dir(),
-            Some(dir) => match dir.parent() {
-                Some(above) if !above.as_os_str().is_empty() => above.to_owned(),
-                _ => PathBuf::from("."),
-            },
+    pub fn beside(path: Option<&Path>) -> Result<Self> {
+        let (above, shown) = match path {
+            None => (HeldDir::hold(&std::env::temp_dir()), std::env::temp_dir()),
+            Some(path) => (hold_parent(path).map(|(above, _)| above), path.to_owned()),
         };
-        Self::make(&above).map_err(|error| {
+        above.and_then(Self::make).map_err(|error| {
             anyhow!(
-                "write a directory in {}: {error}\nhint: name one where this user may write",
-                above.display()
+                "write a directory for {}: {error}\nhint: name one where this user may write",
+                shown.display()
             )
         })
     }
 
-    fn make(above: &Path) -> io::Result<Self> {
+    fn make(above: HeldDir) -> io::Result<Self> {
         let name = format!("{PREFIX}{:016x}", u64::from_be_bytes(secret::random()?));
-        let path = above.join(name);
-        let scratch = ScratchDir::create(&path, None)?;
-        let dir = HeldDir::of(scratch.as_fd().try_clone_to_owned()?, &path);
-        Ok(Self { scratch: Some(scratch), dir })
+        let scratch = ScratchDir::create_in(&above, &name)?;
+        let dir = HeldDir::of(scratch.as_fd().try_clone_to_owned()?, &above.path().join(&name));
+        Ok(Self { above, name, scratch: Some(scratch), dir })
     }
 
     pub fn dir(&self) -> &HeldDir {
@@ -57,16 +57,19 @@ impl Unfinished {
     }
 
     fn rename(&mut self, path: &Path) -> io::Result<()> {
-        // Without a slash at the end.
-        let (above, name) = HeldDir::hold_parent(path.components().as_path())?;
-        let own = self.dir.path().file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        above.rename(Path::new(own), &name)?;
-        let identity = |file: std::fs::File| file.metadata().map(|it| (it.dev(), it.ino()));
-        if identity(above.within(&name)?.file()?)? != identity(self.dir.file()?)? {
+        let name = path.file_name().map(Path::new).ok_or(io::ErrorKind::InvalidInput)?;
+        self.above.rename(Path::new(&self.name), name)?;
+        let identity = |file: File| file.metadata().map(|it| (it.dev(), it.ino()));
+        if identity(self.above.within(name)?.file()?)? != identity(self.dir.file()?)? {
             return Err(io::Error::other("another user replaced it as it was made"));
         }
         self.scratch.take().map_or(Ok(()), ScratchDir::keep)
     }
+}
+
+/// The directory that holds the last name of a path, also if a slash follows that.
+pub fn hold_parent(path: &Path) -> io::Result<(HeldDir, PathBuf)> {
+    HeldDir::hold_parent(path.components().as_path())
 }
 
 impl Drop for Unfinished {

@@ -6,6 +6,7 @@ use blockstone_base::units::{Bytes, Nanos};
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::what_if::Change;
+use crate::purpose::Purpose;
 
 /// Arguments of `trace`.
 #[derive(Args, Debug)]
@@ -24,10 +25,12 @@ pub struct TraceArgs {
     /// compressed by gzip, bzip2, xz or zstd; several of one kind are read as one. `-` is standard
     /// input
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
+    #[arg(add = Purpose::Input)]
     pub files: Vec<PathBuf>,
     /// Compare with these files: what each component and statement took in both
     #[arg(long, value_name = "FILE", num_args = 1.., value_hint = ValueHint::FilePath,
           conflicts_with_all = ["style", "what_if", "calibration", "memory_cost"])]
+    #[arg(add = Purpose::Input)]
     pub against: Vec<PathBuf>,
     /// Statements shown with all their components
     #[arg(long, value_name = "N", default_value_t = 10,

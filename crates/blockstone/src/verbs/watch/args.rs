@@ -12,6 +12,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 use regex::Regex;
 
+use crate::purpose::Purpose;
+
 /// Arguments of `watch`.
 #[derive(Args, Debug)]
 #[command(group(ArgGroup::new("printed").args(["once", "lines", "csv"]).multiple(true)),
@@ -54,6 +56,7 @@ pub struct WatchArgs {
     /// read
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "db",
           help_heading = "Sources")]
+    #[arg(add = Purpose::Input)]
     pub password_file: Option<PathBuf>,
     /// Time between two samples of the sessions of a database
     #[arg(long, default_value = "100ms", value_name = "TIME", value_parser = interval,
@@ -74,6 +77,7 @@ pub struct WatchArgs {
     /// all devices or on those that are or hold these paths (views active-set and cache-curve)
     #[arg(long, value_name = "PATH", num_args = 0.., value_delimiter = ',',
           value_hint = ValueHint::AnyPath, help_heading = "Sources", conflicts_with = "replay")]
+    #[arg(add = Purpose::Input)]
     pub active_set: Option<Vec<PathBuf>>,
     /// Also watch these processes
     #[arg(
@@ -91,6 +95,7 @@ pub struct WatchArgs {
     /// Record to this directory (new or empty)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath,
           help_heading = "Output", conflicts_with = "replay")]
+    #[arg(add = Purpose::Directory)]
     pub record: Option<PathBuf>,
     /// Keep at least this much of the past in the recording, and remove what is older, in pieces of
     /// at most 5 minutes
@@ -104,6 +109,7 @@ pub struct WatchArgs {
           conflicts_with_all = ["replay", "interval", "duration", "db", "sample", "no_bpf", "pid",
                                 "group", "listen", "once", "lines", "csv", "view", "profile",
                                 "keep", "active_set"])]
+    #[arg(add = Purpose::Input)]
     pub import: Vec<PathBuf>,
     /// With --import of a database's reports: keep names of hosts, of which otherwise only a hash
     /// is kept
@@ -111,6 +117,7 @@ pub struct WatchArgs {
     pub keep_names: bool,
     /// Show a recording: its directory, its id, or `last`
     #[arg(long, value_name = "RUN", help_heading = "Output")]
+    #[arg(add = Purpose::Input)]
     pub replay: Option<String>,
     /// Print one interval and exit: as text, or as --json or --csv says
     #[arg(long, help_heading = "Output")]
@@ -133,6 +140,7 @@ pub struct WatchArgs {
     #[arg(id = "csv", long = "csv", value_name = "FILE|TABLE", num_args = 0..=1,
           default_missing_value = "", conflicts_with = "json", value_hint = ValueHint::FilePath,
           help_heading = "Output")]
+    #[arg(add = Purpose::Output)]
     pub csv: Option<String>,
     /// A line each tick with a column for each figure, for gnuplot, or a line each figure with the
     /// names of view, row and figure
@@ -166,6 +174,7 @@ pub struct WatchArgs {
     /// Serve only requests with the token in this file, which other users must not be able to read
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "listen",
           help_heading = "Output")]
+    #[arg(add = Purpose::Input)]
     pub listen_token_file: Option<PathBuf>,
     /// Also serve requests to this name or address of the host, besides `localhost` and the address
     /// that is connected to

@@ -5,13 +5,15 @@ use std::io::{IsTerminal as _, Write as _, stdout};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use blockstone_report::render::csv::Texts;
 use blockstone_report::render::csv::ticks::{Shape, Ticks};
+use blockstone_sys::output;
 use blockstone_view::{History, Interval, Table};
 
 use super::args::WatchArgs;
 use super::selection::Selection;
-use crate::finish::create_named;
 use crate::printer::{Printer, Reader, piece};
+use crate::verb::Context;
 
 /// Where the lines go.
 pub enum Sink {
@@ -22,6 +24,7 @@ pub enum Sink {
 pub struct Export {
     sink: Sink,
     shape: Shape,
+    texts: Texts,
     selection: Selection,
     /// None before the first line.
     ticks: Option<Ticks>,
@@ -36,22 +39,23 @@ impl Sink {
         if name == Path::new("-") {
             return Ok(Some(Self::Output));
         }
-        let file = create_named(name)
+        let file = output::create(name)
             .with_context(|| format!("write {}\nhint: name another file, or -", name.display()))?;
         Ok(Some(Self::File(name.to_owned(), file)))
     }
 }
 
 impl Export {
-    pub fn new(sink: Sink, args: &WatchArgs, history: &History, printer: Printer) -> Result<Self> {
+    pub fn new(sink: Sink, args: &WatchArgs, history: &History, context: &Context) -> Result<Self> {
         let selection = Selection::new(args, history)?;
         Ok(Self {
             sink,
             shape: args.csv_shape.into(),
+            texts: context.global.csv_texts(),
             selection,
             ticks: None,
             warned: false,
-            printer,
+            printer: context.printer,
         })
     }
 
@@ -81,7 +85,7 @@ impl Export {
     }
 
     fn begin(&mut self, tables: &[Table]) -> Result<Reader> {
-        let heading = self.ticks.insert(Ticks::new(self.shape, tables)).heading();
+        let heading = self.ticks.insert(Ticks::new(self.shape, self.texts, tables)).heading();
         self.write(&heading)
     }
 

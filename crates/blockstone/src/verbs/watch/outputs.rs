@@ -6,7 +6,8 @@ use blockstone_view::{History, Interval};
 use super::args::WatchArgs;
 use super::export::{Export, Sink};
 use super::lines::Log;
-use crate::printer::{Printer, Reader};
+use crate::printer::Reader;
+use crate::verb::Context;
 
 pub struct Outputs {
     log: Option<Log>,
@@ -20,10 +21,10 @@ impl Outputs {
         lines: bool,
         sink: Option<Sink>,
         history: &History,
-        printer: Printer,
+        context: &Context,
     ) -> Result<Self> {
-        let log = lines.then(|| Log::new(args, history, printer)).transpose()?;
-        let export = sink.map(|sink| Export::new(sink, args, history, printer)).transpose()?;
+        let log = lines.then(|| Log::new(args, history, context.printer)).transpose()?;
+        let export = sink.map(|sink| Export::new(sink, args, history, context)).transpose()?;
         Ok(Self { log, export })
     }
 

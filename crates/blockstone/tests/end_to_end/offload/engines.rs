@@ -1,4 +1,4 @@
-//! `offload run` and `offload generate`, on servers and readers that are there.
+//! `offload run` and `offload generate`, on servers that are there.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -201,15 +201,6 @@ fn what_cannot_be_run_is_refused_with_a_hint() {
         (&["--scale", "1"], "must have a row"),
         (&["--scale", "100K", "--cells", "4"], "without rows"),
         (&["--pg-bin", "/nowhere"], "find initdb"),
-        (&["--engine", "oracle"], "oracle"),
-        (&["--engine", "clickhouse", "--clickhouse", "/nowhere"], "find clickhouse-server"),
-        (&["--engine", "clickhouse", "--clickhouse", "/bin/true"], "start a ClickHouse server"),
-        (&["--engine", "clickhouse", "--pg-bin", "/nowhere"], "--pg-bin"),
-        (&["--clickhouse", "/bin/true"], "--clickhouse"),
-        (&["--engine", "parquet", "--cells", "2"], "--cells"),
-        (&["--duckdb", "/bin/true"], "--duckdb"),
-        (&["--engine", "parquet", "--duckdb", "/nowhere"], "find DuckDB"),
-        (&["--engine", "parquet", "--duckdb", "/bin/true"], "find DuckDB"),
     ];
     for (arguments, said) in cases {
         let error = refused(&place, command(&place, "run", arguments).arg(&data));
@@ -217,32 +208,6 @@ fn what_cannot_be_run_is_refused_with_a_hint() {
     }
     let nowhere = refused(&place, &mut command(&place, "run", &["/nowhere/at/all"]));
     assert!(nowhere.contains("/nowhere/at/all"), "{nowhere}");
-}
-
-/// A Python that has DuckDB and httpfs.
-fn duckdb() -> String {
-    std::env::var("BLOCKSTONE_DUCKDB").unwrap_or_else(|_| "python3".to_owned())
-}
-
-#[test]
-fn a_reader_over_http_skips_row_groups_where_the_column_is_sorted() {
-    require!(Duckdb);
-    let place = Place::beside();
-    let arguments = ["--engine", "parquet", "--scale", "16M", "--duckdb", &duckdb()];
-    let document = measured(&place, &arguments);
-    let runs = document["runs"].as_array().unwrap();
-    assert_eq!(runs.len(), 6, "{document:#}");
-    for run in runs {
-        assert_eq!(run["server_bytes"], run["socket_bytes"], "{run:#}");
-        assert_eq!(run["returned_bytes"], Value::Null, "nothing is filtered at the storage");
-        let pruned = number(run, "pruned");
-        if run["query"] == "full ingest" || run["order"] == "shuffled" {
-            assert!(pruned < 0.02, "{run:#}");
-        } else {
-            assert!(pruned >= 0.95, "{run:#}");
-            assert!(number(run, "fetched_bytes") < number(run, "file_bytes") / 5.0, "{run:#}");
-        }
-    }
 }
 
 #[test]

@@ -27,7 +27,8 @@ fn killed() {
     let dir = Path::new(&dir);
     let target_dir = HeldDir::open(&dir.join("to")).unwrap();
     let source = dir.join("source");
-    let job = Job { source: &source, target_dir: &target_dir, name: Path::new(NAME) };
+    let from = HeldDir::hold(dir).unwrap();
+    let job = Job { source: &source, from: &from, target_dir: &target_dir, name: Path::new(NAME) };
     let options =
         Options { resume: true, request: Bytes(4096), in_flight: 4, ..Options::default() };
     match copy(&job, &options, NOTHING, &Slow) {

@@ -85,7 +85,8 @@ fn a_manifest_finds_what_differs() {
         "{error}"
     );
 
-    let check = || manifest::check(&entries[0], place.dir.path(), &options()).unwrap();
+    let watch = Until::default();
+    let check = || manifest::check(&entries[0], place.dir.path(), &options(), &watch).unwrap();
     let Compared::Equal { read_bytes, medium_bytes } = check() else { panic!("{:?}", check()) };
     assert!(medium_bytes.unwrap() >= read_bytes && read_bytes >= 5 * REQUEST);
     let target = OpenOptions::new().write(true).open(place.target()).unwrap();
@@ -146,7 +147,7 @@ fn a_batch_copies_each_or_says_why_not() {
         .zip(&names)
         .enumerate()
         .map(|(number, ((source, _), name))| BatchJob {
-            job: Job { source, target_dir: &place.dir, name: Path::new(name) },
+            job: Job { source, from: &place.from, target_dir: &place.dir, name: Path::new(name) },
             carry: if number == 11 { &refuses } else { NOTHING },
         })
         .collect();

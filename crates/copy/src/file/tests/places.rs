@@ -38,7 +38,7 @@ fn cached(path: &Path) -> u64 {
 fn copy_at(at: &Path, options: Options) -> Result<Copied, CopyError> {
     let dir = HeldDir::open(at).unwrap();
     let source = at.join("source");
-    let job = Job { source: &source, target_dir: &dir, name: Path::new(NAME) };
+    let job = Job { source: &source, from: &dir, target_dir: &dir, name: Path::new(NAME) };
     copy(&job, &options, NOTHING, &Until::default())
 }
 
@@ -51,7 +51,8 @@ fn leaves_the_cache_alone(file_system: FileSystem, size: Bytes, methods: &[Metho
     let at = device.mount_point().unwrap();
     let (source, third) = (at.join("source"), at.join("third"));
     make(&third, 2);
-    let whole = fs::read(&third).unwrap().len() as u64;
+    fs::read(&third).unwrap();
+    let of_others = cached(&third);
     for &method in methods {
         make(&source, 1);
         let options = Options { method: Some(method), force: true, verify: true, ..options() };
@@ -67,7 +68,7 @@ fn leaves_the_cache_alone(file_system: FileSystem, size: Bytes, methods: &[Metho
         assert_eq!((cached(&source), others > 0), (others, true), "{method:?}");
         is_equal(&at);
     }
-    assert_eq!(cached(&third), whole.next_multiple_of(4096));
+    assert!(of_others > 0 && cached(&third) == of_others);
 }
 
 #[test]
@@ -148,7 +149,7 @@ fn bytes_that_change_after_they_were_written_are_found() {
     fs::write(at.join("source"), random(SIZE, 1)).unwrap();
     let dir = HeldDir::open(at).unwrap();
     let source = at.join("source");
-    let job = Job { source: &source, target_dir: &dir, name: Path::new(NAME) };
+    let job = Job { source: &source, from: &dir, target_dir: &dir, name: Path::new(NAME) };
     let part = other.join(".target.blockstone-part");
     let verify = Options { verify: true, ..options() };
     let flips = Flips(&part, AtomicU64::new(0));

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 use blockstone_base::table::{Heading, Merge, Row, Table, Value};
 
-use super::{line, number_field};
+use super::{Texts, line, number_field};
 
 const TIME: &str = "time";
 
@@ -29,18 +29,19 @@ type Place = (String, String, String);
 pub struct Ticks {
     /// The columns of the wide shape.
     places: Option<Vec<Place>>,
+    texts: Texts,
 }
 
 impl Ticks {
     /// In the wide shape, `tables` have all rows that get columns.
-    pub fn new(shape: Shape, tables: &[Table]) -> Self {
+    pub fn new(shape: Shape, texts: Texts, tables: &[Table]) -> Self {
         let places = || cells(tables).map(|cell| cell.place()).collect();
-        Self { places: (shape == Shape::Wide).then(places) }
+        Self { places: (shape == Shape::Wide).then(places), texts }
     }
 
     pub fn heading(&self) -> String {
         match &self.places {
-            None => line(&[TIME, "view", "row", "figure", "value"].map(Cow::Borrowed)),
+            None => line(&[TIME, "view", "row", "figure", "value"].map(Cow::Borrowed), self.texts),
             Some(places) => {
                 let names = places.iter().map(|(table, row, key)| {
                     let parts = [table, row, key].map(String::as_str);
@@ -48,7 +49,7 @@ impl Ticks {
                 });
                 let names: Vec<Cow<'_, str>> =
                     std::iter::once(TIME.into()).chain(names.map(Cow::Owned)).collect();
-                line(&names)
+                line(&names, self.texts)
             }
         }
     }
@@ -59,14 +60,14 @@ impl Ticks {
             let line_of = |cell: Cell<'_>| {
                 let (table, row, key) = cell.place();
                 let names = [instant.to_owned(), table, row, key].map(Cow::Owned);
-                line(&[&names[..], &[field(cell.value)]].concat())
+                line(&[&names[..], &[field(cell.value)]].concat(), self.texts)
             };
             return cells(tables).map(line_of).collect();
         };
         let found: HashMap<Place, &Value> =
             cells(tables).map(|cell| (cell.place(), cell.value)).collect();
         let fields = places.iter().map(|place| found.get(place).map_or("".into(), |it| field(it)));
-        line(&std::iter::once(instant.into()).chain(fields).collect::<Vec<_>>())
+        line(&std::iter::once(instant.into()).chain(fields).collect::<Vec<_>>(), self.texts)
     }
 
     /// A row of these tables that no column was made for, with the name of its table.
@@ -153,14 +154,15 @@ mod tests {
     #[test]
     fn long_lines_have_one_value_each_and_a_gap_is_no_zero() {
         let missing = Value::Missing(Missing::Off);
-        let tables = [host(), waits(&[("IO", "a,b", 2.0.into()), ("On CPU", "", missing)])];
-        let ticks = Ticks::new(Shape::Long, &[]);
+        let rows = [("IO", "a,b", 2.0.into()), ("=1", "", missing)];
+        let tables = [host(), waits(&rows)];
+        let ticks = Ticks::new(Shape::Long, Texts::Guarded, &[]);
         assert_eq!(ticks.heading(), "time,view,row,figure,value\r\n");
         assert_eq!(
             ticks.tick("T", &tables),
             "T,host,,user,0.125\r\n\
              T,waits,\"IO a,b\",aas,2\r\nT,waits,\"IO a,b\",state,on\r\n\
-             T,waits,On CPU,aas,\r\nT,waits,On CPU,state,on\r\n"
+             T,waits,\"'=1\",aas,\r\nT,waits,\"'=1\",state,on\r\n"
         );
         assert_eq!(ticks.left_out(&tables), None);
     }
@@ -168,7 +170,7 @@ mod tests {
     #[test]
     fn wide_lines_keep_their_columns_when_rows_move_come_and_go() {
         let first = [host(), waits(&[("IO", "x", 1.0.into()), ("IO", "y", 2.0.into())])];
-        let ticks = Ticks::new(Shape::Wide, &first);
+        let ticks = Ticks::new(Shape::Wide, Texts::Guarded, &first);
         assert_eq!(
             ticks.heading(),
             "time,host.user,waits.IO x.aas,waits.IO x.state,waits.IO y.aas,waits.IO y.state\r\n"

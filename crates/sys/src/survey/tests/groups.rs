@@ -111,6 +111,13 @@ fn what_a_memory_limit_leaves_is_less_than_what_is_available() {
     tree.file(&format!("{memory}/memory.limit_in_bytes"), "1000")
         .file(&format!("{memory}/memory.usage_in_bytes"), "400");
     assert_eq!(mem_available_bytes(tree.root()), Some(600));
+    let stat = "cache 300\ntotal_cache 300\ntotal_inactive_file 200\ntotal_active_file 50";
+    tree.file(&format!("{memory}/memory.stat"), stat);
+    assert_eq!(mem_available_bytes(tree.root()), Some(850), "pages of files are taken back");
+    tree.file("/sys/fs/cgroup/unified/memory.max", "1000")
+        .file("/sys/fs/cgroup/unified/memory.current", "900")
+        .file("/sys/fs/cgroup/unified/memory.stat", "anon 700\ninactive_file 90\nactive_file 10");
+    assert_eq!(mem_available_bytes(tree.root()), Some(200));
 }
 
 #[test]

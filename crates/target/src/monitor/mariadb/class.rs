@@ -1,6 +1,8 @@
 //! What a session waits for, from what the server and the system say of its thread.
 
-use std::fs;
+use std::path::Path;
+
+use blockstone_sys::proc;
 
 use crate::sql::Member;
 
@@ -68,7 +70,8 @@ fn wait_class(wait: &str) -> Option<&'static str> {
 
 pub fn system_state(member: Member) -> Option<char> {
     let thread = member.thread.unwrap_or(member.pid);
-    let stat = fs::read_to_string(format!("/proc/{}/task/{thread}/stat", member.pid)).ok()?;
+    let path = format!("/proc/{}/task/{thread}/stat", member.pid);
+    let stat = proc::text(Path::new(&path))?;
     stat.rsplit_once(") ")?.1.chars().next()
 }
 

@@ -124,7 +124,7 @@ fn every_table_is_csv_with_one_field_for_each_column() {
     let report = two(&outcome, &outcome);
     assert!(csv::names(&report).contains(&"figures"));
     for table in report.tables() {
-        let text = csv::table(table);
+        let text = csv::table(table, csv::Texts::Raw);
         assert_eq!(text.lines().count(), table.rows.len() + 1, "{}", table.name);
         assert!(table.rows.iter().all(|row| row.len() == table.columns.len()), "{}", table.name);
     }

@@ -25,7 +25,7 @@ pub fn is_left_to_cells(ran: &Ran) -> bool {
 }
 
 /// Processors that a statement can use at once on this many servers: on each there is one process
-/// of PostgreSQL, or one thread of ClickHouse that executes it.
+/// that executes it.
 fn usable(servers: u32) -> u32 {
     servers.min(processors().unwrap_or(u32::MAX))
 }
@@ -38,7 +38,6 @@ pub fn processors() -> Option<u32> {
 pub fn ledger(ran: &Ran) -> Ledger {
     let moved = &ran.moved;
     let read = ran.asked_bytes();
-    let skipped = ran.skipped_bytes().filter(|it| *it > 0);
     let (eligible, returned) =
         if is_left_to_cells(ran) { (read, moved.received_bytes) } else { (0, 0) };
     let seconds = |ns: Option<u64>| ns.map(|ns| ns as f64 / SECOND_NS);
@@ -48,7 +47,6 @@ pub fn ledger(ran: &Ran) -> Ledger {
         hosts: Some(1),
         cells: Some(ran.cells),
         read_bytes: read,
-        skipped: skipped.map(|it| ("columns".to_owned(), it)).into_iter().collect(),
         eligible_bytes: Some(eligible),
         returned_bytes: Some(returned),
         wire_bytes: Some(moved.wire_bytes),

@@ -8,7 +8,7 @@ use blockstone_base::table::{
 use blockstone_base::units::{Bytes, three_digits};
 use blockstone_base::verdict::Verdict;
 use blockstone_offload::Ledger;
-use blockstone_pushdown::cells::{BLOCK, Measured, Product, Query, Ran, Settings};
+use blockstone_pushdown::cells::{BLOCK, Measured, Query, Ran, Settings};
 use blockstone_record::manifest::End;
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
 use blockstone_report::render::json;
@@ -30,16 +30,12 @@ const RUNS: &[Heading] = &[
     level("cells", "cells", Measure::Count, "Servers that hold a part of the table."),
     time("elapsed_ns", "time", "Of the statement, at the host."),
     text("bound_by", "bound by", "The busiest part, and how busy it was."),
-    bytes("read_bytes", "read", "What the plan asks of the table: blocks, or all columns."),
+    bytes("read_bytes", "read", "What the plan asks of the table, in blocks."),
     bytes("received_bytes", "received", "Payload from the cells to the host."),
     share("received_of_read", "of read", "Received ÷ read."),
     bytes("wire_bytes", "wire", "Payload and headers of all connections to cells, both ways."),
-    time(
-        "host_cpu_ns",
-        "host CPU",
-        "Of the host: the backend, or the server with all its threads.",
-    ),
-    time("cell_cpu_ns", "cell CPU", "Likewise of all cells."),
+    time("host_cpu_ns", "host CPU", "Of the backend of the host."),
+    time("cell_cpu_ns", "cell CPU", "Of the backends of all cells."),
 ];
 
 const EVIDENCE: &[Heading] = &[
@@ -85,7 +81,7 @@ const PLANS: &[Heading] = &[
 #[derive(Serialize, JsonSchema)]
 pub struct EnginesDocument {
     tool_version: &'static str,
-    /// `postgres` or `clickhouse`
+    /// `postgres`
     engine: &'static str,
     release: String,
     rows: u64,
@@ -158,7 +154,7 @@ pub fn report(
     let widest = runs.iter().map(|ran| ran.cells).max().unwrap_or(1);
     let pushed: Vec<Ledger> = pushed.filter(|it| it.cells == Some(widest)).collect();
     let mut sections = vec![
-        Section::of("engines", runs_table(runs)).about(about(measured.product)),
+        Section::of("engines", runs_table(runs)).about(ABOUT),
         Section::page("throughput", "Time against cells").with([times(runs)]),
         Section::of("pushdown", compared(runs)),
         Section::of("predicted", predicted(&predictions)),
@@ -176,10 +172,7 @@ pub fn report(
         tool_version: VERSION.to_owned(),
         headline: headline(measured),
         identity: vec![
-            match measured.product {
-                Product::Postgres => format!("PostgreSQL {} · postgres_fdw", measured.release),
-                Product::ClickHouse => format!("ClickHouse {} · Distributed", measured.release),
-            },
+            format!("PostgreSQL {} · postgres_fdw", measured.release),
             format!(
                 "{} rows · {} of them with an own card · seed {}",
                 cards.rows(),
@@ -228,10 +221,7 @@ fn document(
     let runs: Vec<EngineRun> = measured.runs.iter().map(run).collect();
     EnginesDocument {
         tool_version: VERSION,
-        engine: match measured.product {
-            Product::Postgres => "postgres",
-            Product::ClickHouse => "clickhouse",
-        },
+        engine: "postgres",
         release: measured.release.clone(),
         rows: settings.cards.rows(),
         own_rows: settings.cards.own(),
@@ -243,23 +233,14 @@ fn document(
     }
 }
 
-fn about(product: Product) -> &'static str {
-    match product {
-        Product::Postgres => {
-            "Each statement is sent once to a host that keeps no rows. Without pushdown the \
-             condition has a collation that is not the column's, which is never left to a cell."
-        }
-        Product::ClickHouse => {
-            "Each statement is sent once to a host that keeps no rows. Without pushdown the \
-             condition is outside of the subquery that selects the rows, and is not moved into it."
-        }
-    }
-}
+const ABOUT: &str = "Each statement is sent once to a host that keeps no rows. Without pushdown the \
+                     condition has a collation that is not the column's, which is never left to a \
+                     cell.";
 
 /// The pair on the fewest cells: what the filter at the storage brings.
 fn headline(measured: &Measured) -> Headline {
     let fewest = measured.runs.iter().map(|ran| ran.cells).min().unwrap_or(1);
-    let subject = format!("{} {} cells", measured.product.name(), measured.release);
+    let subject = format!("PostgreSQL {} cells", measured.release);
     let text = match times_as_fast(&measured.runs, fewest) {
         Some(times) => {
             let cells = if fewest == 1 { "1 cell" } else { "these cells" };
@@ -331,9 +312,7 @@ fn evidence(runs: &[Ran]) -> Table {
             format!("{:+.4} %", apart * 100.0)
         });
         let number = |value: Option<u64>| happened(value.map(|value| value as f64));
-        // Only PostgreSQL has them.
-        let blocks =
-            |count: u64| number((ran.product == Product::Postgres).then_some(count * BLOCK));
+        let blocks = |count: u64| (count * BLOCK) as f64;
         row![
             name(ran),
             moved.wire_bytes as f64,
@@ -423,12 +402,9 @@ fn notes(measured: &Measured) -> Vec<String> {
         let table = Bytes(ran.table_bytes);
         let text = ran.moved.received_bytes as f64 / ran.table_bytes.max(1) as f64;
         notes.push(format!(
-            "the table takes {table} in the cells; all of its rows are {} of that on the wire, {}",
-            percent(text),
-            match measured.product {
-                Product::Postgres => "as text",
-                Product::ClickHouse => "as columns, compressed",
-            }
+            "the table takes {table} in the cells; all of its rows are {} of that on the wire, as \
+             text",
+            percent(text)
         ));
     }
     let from_cache =

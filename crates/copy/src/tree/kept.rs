@@ -1,0 +1,81 @@
+//! What has the name of a target already when an interrupted copy goes on, and whether this copy's
+//! user made it of the same source.
+
+use std::path::Path;
+
+use blockstone_sys::held::HeldDir;
+use rustix::fs::{AtFlags, FileType, Stat, statat};
+use rustix::io::Errno;
+
+use super::plan::{Entry, Kind};
+use crate::CopyError;
+
+/// What has the name of a target.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    Nothing,
+    /// What an earlier copy completed.
+    Complete,
+    /// Something else, and how it differs.
+    Other(String),
+}
+
+/// Whether an earlier copy completed this file. It has the size and the modification time of the
+/// source, which a copy sets last, belongs to this user or to the owner that the copy gives, and has
+/// no more names than the copy makes: what another user left there is none of it.
+pub(super) fn file(
+    entry: &Entry,
+    (from, source_name): (&HeldDir, &Path),
+    (dir, name): (&HeldDir, &Path),
+) -> Result<Found, CopyError> {
+    let path = dir.path().join(name);
+    let there = match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => return Ok(Found::Nothing),
+        found => found.map_err(CopyError::io("look at", &path))?,
+    };
+    let source = statat(from, source_name, AtFlags::SYMLINK_NOFOLLOW);
+    let source = source.map_err(CopyError::io("look at", &entry.source))?;
+    let kinds = [&source, &there].map(|it| FileType::from_raw_mode(it.st_mode));
+    if kinds != [FileType::RegularFile; 2] {
+        return Ok(Found::Other("is no regular file".to_owned()));
+    }
+    let state = |it: &Stat| (it.st_size, it.st_mtime, it.st_mtime_nsec);
+    if state(&source) != state(&there) {
+        return Ok(Found::Other("has another size or time than its source".to_owned()));
+    }
+    let why = foreign(&there, source.st_uid, entry.names);
+    // Where a file system maps owners (a share, a mount with `uid=`), this user's are not its own.
+    let is_own = |_: &String| {
+        there.st_nlink <= entry.names && dir.owner_of_new().is_ok_and(|it| it == there.st_uid)
+    };
+    Ok(why.filter(|why| !is_own(why)).map_or(Found::Complete, Found::Other))
+}
+
+/// How a file shows that a copy by this user did not make it, if it does.
+fn foreign(there: &Stat, source_owner: u32, names: u64) -> Option<String> {
+    let me = rustix::process::geteuid();
+    let given = if me.is_root() { source_owner } else { me.as_raw() };
+    if ![me.as_raw(), given].contains(&there.st_uid) {
+        return Some(format!("belongs to user {}", there.st_uid));
+    }
+    let more = there.st_nlink > names;
+    more.then(|| format!("has {} names, of which this copy makes {names}", there.st_nlink))
+}
+
+/// Whether a link, pipe or device is what the copy would make. `link` is what a link says.
+pub(super) fn is_as_wanted(entry: &Entry, there: &Stat, link: Option<&[u8]>) -> bool {
+    let kind = FileType::from_raw_mode(there.st_mode);
+    match &entry.kind {
+        Kind::Link(to, attributes) => {
+            link == Some(to.as_encoded_bytes())
+                && foreign(there, attributes.user(), entry.names).is_none()
+        }
+        Kind::Special(wanted, number, attributes) => {
+            kind == *wanted
+                && there.st_rdev == *number
+                && attributes.admits_as(there)
+                && foreign(there, attributes.user(), entry.names).is_none()
+        }
+        Kind::Same(_) | Kind::Directory(_) | Kind::File => false,
+    }
+}

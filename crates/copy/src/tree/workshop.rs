@@ -1,0 +1,118 @@
+//! Where directories, links, pipes and devices are made: in directories that only this user may
+//! enter, so that nobody can put something else in their place before they have their attributes.
+//! Then they get their names.
+
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::io;
+use std::path::Path;
+
+use blockstone_measure::scratch::{name, remove_orphans};
+use blockstone_sys::held::{HeldDir, rename_new};
+use blockstone_sys::scratch::ScratchDir;
+use rustix::fs::{AtFlags, renameat, unlinkat};
+use rustix::io::Errno;
+
+use crate::CopyError;
+
+/// The name of what is being made.
+const NEW: &str = "new";
+/// A target and one mount below it.
+const ROOMS_MAX: usize = 2;
+
+#[derive(Debug)]
+pub(super) struct Workshop<'a> {
+    root: &'a HeldDir,
+    /// On different file systems; the one that was used last comes first.
+    rooms: Vec<Room>,
+}
+
+/// The name that something gets.
+pub(super) struct Target<'a> {
+    pub dir: &'a HeldDir,
+    pub name: &'a Path,
+    /// For messages.
+    pub path: &'a Path,
+    /// Whether what has that name goes.
+    pub replaces: bool,
+}
+
+impl<'a> Workshop<'a> {
+    pub(super) fn below(root: &'a HeldDir) -> Self {
+        Self { root, rooms: Vec::new() }
+    }
+
+    /// Calls `make` with a private directory and a name that is free there, and gives the target's
+    /// name to what it made. Fails when that name is taken.
+    pub(super) fn make<T>(
+        &mut self,
+        target: &Target<'_>,
+        make: &dyn Fn(&ScratchDir, &Path) -> Result<T, CopyError>,
+    ) -> Result<T, CopyError> {
+        let mut at = 0;
+        loop {
+            let is_beside = at == self.rooms.len() && at > 0;
+            if at == self.rooms.len() {
+                let made = if is_beside { room_in(target.dir) } else { self.first(target.dir) };
+                let made = made.map_err(CopyError::io("make a directory in", target.dir.path()))?;
+                self.rooms.truncate(ROOMS_MAX - 1);
+                self.rooms.push(Room(made));
+                at = self.rooms.len() - 1;
+            }
+            let Room(room) = &self.rooms[at];
+            let given = make(room, Path::new(NEW)).map(|made| (made, give(room, target)));
+            if !matches!(given, Ok((_, Ok(())))) {
+                remove(room);
+            }
+            match given? {
+                (made, Ok(())) => {
+                    self.rooms.swap(0, at);
+                    return Ok(made);
+                }
+                // Another file system, or another project of a quota.
+                (_, Err(error)) if is_other(&error) && !is_beside => at += 1,
+                (_, Err(error)) => return Err(CopyError::io("make", target.path)(error)),
+            }
+        }
+    }
+
+    /// In the root, or if that cannot be, in the directory of the target.
+    fn first(&self, dir: &HeldDir) -> io::Result<ScratchDir> {
+        remove_orphans(self.root.path(), &[]);
+        room_in(self.root).or_else(|_| room_in(dir))
+    }
+}
+
+fn room_in(dir: &HeldDir) -> io::Result<ScratchDir> {
+    ScratchDir::create_in(dir, &name(RandomState::new().build_hasher().finish(), "copy"))
+}
+
+/// A private directory, removed with this value.
+#[derive(Debug)]
+struct Room(ScratchDir);
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        // The next copy to this place removes what cannot be removed now.
+        let _ = self.0.remove();
+    }
+}
+
+fn give(room: &ScratchDir, target: &Target<'_>) -> io::Result<()> {
+    if target.replaces {
+        let renamed = renameat(room, NEW, target.dir, target.name);
+        // rename(2) does nothing if both are names of the same file.
+        let _ = unlinkat(room, NEW, AtFlags::empty());
+        return Ok(renamed?);
+    }
+    rename_new((room, Path::new(NEW)), (target.dir, target.name))
+}
+
+fn is_other(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::XDEV.raw_os_error())
+}
+
+fn remove(room: &ScratchDir) {
+    // What is left would be in the way of the next one, whose error says so.
+    let _ = unlinkat(room, NEW, AtFlags::empty());
+    let _ = unlinkat(room, NEW, AtFlags::REMOVEDIR);
+}

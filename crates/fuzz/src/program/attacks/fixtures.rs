@@ -1,0 +1,93 @@
+//! Valid files of every kind that a command reads, in the directory in which it is started.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::super::files::fixture;
+use super::super::{copy, options};
+use crate::targets::{imports, offload, scans, size, subset, traces};
+
+const CAN: &str = "temporary files can be made";
+/// Of the file for measurements.
+const LARGE_BYTES: usize = 64 << 20;
+
+/// Makes them; what a command has written is removed by [`clear`].
+pub fn make(dir: &Path) {
+    options::prepare(dir);
+    for name in ["run", "calibrate", "sqlite"] {
+        copy(&fixture(name), &dir.join(name));
+    }
+    let scanned = dir.join("scanned");
+    fs::create_dir(&scanned).expect(CAN);
+    fs::rename(scans::build(&scanned), dir.join("scan")).expect(CAN);
+    for name in ["tree", "tree/below", "loads", "subset", "subset/data"] {
+        fs::create_dir(dir.join(name)).expect(CAN);
+    }
+    let load = imports::loads().swap_remove(0);
+    let [keys, rows, oracle, manifest] =
+        [subset::key_files(), subset::row_files(), subset::exports(), subset::manifests()]
+            .map(|mut seeds| seeds.swap_remove(0));
+    let files: [(&str, Vec<u8>); 16] = [
+        ("large", b"blockstone".repeat(LARGE_BYTES / 10 + 1)[..LARGE_BYTES].to_vec()),
+        ("password", b"secret\n".to_vec()),
+        ("key", b"0123456789abcdef0123456789abcdef".to_vec()),
+        ("tree/one", vec![1; 100_000]),
+        ("tree/below/two", vec![2; 5_000]),
+        ("load", load.clone()),
+        ("loads/load", load),
+        ("catalogue.toml", size::catalogues().swap_remove(0)),
+        ("cores.csv", size::performance_lists().swap_remove(0)),
+        ("counters.csv", offload::tables().swap_remove(0)),
+        ("sql.trc", traces::oracle().swap_remove(0)),
+        ("keys.toml", keys),
+        ("keys.csv", oracle),
+        ("rows.csv", rows),
+        ("subset/subset.json", manifest),
+        ("subset/data/00001.public.a.copy", b"1\t\\N\n2\t1\n".to_vec()),
+    ];
+    for (name, bytes) in files {
+        fs::write(dir.join(name), bytes).expect(CAN);
+    }
+    for name in ["password", "key"] {
+        fs::set_permissions(dir.join(name), Permissions::from_mode(0o600)).expect(CAN);
+    }
+}
+
+/// Removes what the command was allowed to write.
+pub fn clear(dir: &Path) {
+    options::prepare(dir);
+    for entry in fs::read_dir(dir.join("data")).expect(CAN).flatten() {
+        remove(&entry.path());
+    }
+}
+
+/// Removes it, whatever it is.
+pub fn remove(path: &Path) {
+    let is_dir = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
+    let _ = if is_dir { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+}
+
+/// Copies a fixture to a path, with its mode.
+pub fn lay(fixture: &Path, to: &Path) {
+    if fixture.is_dir() {
+        copy(fixture, to);
+    } else {
+        fs::copy(fixture, to).expect(CAN);
+    }
+}
+
+/// The paths of all that is below `dir`, relative to it.
+pub fn below(dir: &Path) -> Vec<PathBuf> {
+    let (mut found, mut left) = (Vec::new(), vec![dir.to_owned()]);
+    while let Some(next) = left.pop() {
+        for entry in fs::read_dir(&next).into_iter().flatten().flatten() {
+            let path = entry.path();
+            found.extend(path.strip_prefix(dir).map(Path::to_owned));
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                left.push(path);
+            }
+        }
+    }
+    found
+}

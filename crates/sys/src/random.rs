@@ -1,0 +1,31 @@
+//! Random bytes from the kernel, for names, salts and passwords.
+
+use std::io;
+
+use rustix::rand::{GetRandomFlags, getrandom};
+
+/// Fills `bytes`; waits, early in the boot of a machine, until the kernel has gathered enough.
+pub fn fill(mut bytes: &mut [u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match getrandom(&mut *bytes, GetRandomFlags::empty()) {
+            Ok(filled) => bytes = &mut bytes[filled..],
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_bytes_are_filled() {
+        let mut drawn = [[0; 1000]; 2];
+        drawn.iter_mut().for_each(|bytes| fill(bytes).unwrap());
+        let zeros = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte == 0).count();
+        assert!(drawn.iter().all(|bytes| zeros(bytes) < 100));
+        assert_ne!(drawn[0], drawn[1]);
+    }
+}

@@ -1,0 +1,289 @@
+//! Another user of the machine, who changes names in a directory of theirs while a program works
+//! there.
+
+use std::ffi::{CStr, OsStr, OsString};
+use std::fs;
+use std::io::{self, Read};
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{OpenOptionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, SyncSender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{CWD, OFlags, RenameFlags, inotify, renameat_with};
+use rustix::io::Errno;
+use rustix::process::{Gid, Uid};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+
+/// The user and the group of an attacker: nobody.
+pub const STRANGER: u32 = 65_534;
+
+/// What an attacker does until told to end.
+#[derive(Clone, Debug)]
+pub enum Play {
+    /// Reads all that is written to this pipe.
+    Listen(PathBuf),
+    /// Keeps both ends of this pipe open and writes nothing.
+    Hold(PathBuf),
+    /// Moves each new file of `dir` away, and makes a link to `victim` in its place.
+    ReplaceFiles { dir: PathBuf, victim: PathBuf },
+    /// Moves each new directory of `dir` away, and makes another in its place, with links of these
+    /// names to `victim`.
+    ReplaceDirectories { dir: PathBuf, victim: PathBuf, names: Vec<OsString> },
+    /// Exchanges two names, again and again.
+    Exchange(PathBuf, PathBuf),
+}
+
+/// What an attacker came to.
+#[derive(Clone, Debug, Default)]
+pub struct Played {
+    /// What was written to the pipe.
+    pub received: Vec<u8>,
+    /// Names that were changed.
+    pub changes: u64,
+}
+
+/// A thread with the rights of [`STRANGER`] and no others; it ends with the value.
+#[derive(Debug)]
+pub struct Attacker {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<io::Result<Played>>>,
+}
+
+impl Attacker {
+    /// Begins to play; needs root, whose rights the thread gives away.
+    pub fn start(play: Play) -> io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (ready, is_ready) = mpsc::sync_channel(1);
+        let thread = thread::Builder::new().name("attacker".to_owned()).spawn({
+            let stop = Arc::clone(&stop);
+            move || {
+                become_stranger()?;
+                play.until(&stop, &ready)
+            }
+        })?;
+        // If it fails before it is ready, `end` says why.
+        let _ = is_ready.recv();
+        Ok(Self { stop, thread: Some(thread) })
+    }
+
+    /// Ends the play.
+    pub fn end(mut self) -> io::Result<Played> {
+        self.stop.store(true, Ordering::Relaxed);
+        let ended = self.thread.take().map(JoinHandle::join);
+        ended.and_then(Result::ok).unwrap_or_else(|| Err(io::Error::other("the attacker panicked")))
+    }
+}
+
+impl Drop for Attacker {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Gives this thread the rights of [`STRANGER`]. Other threads keep theirs: to Linux, each thread
+/// has its own, and these calls are not those of libc, which change all.
+fn become_stranger() -> io::Result<()> {
+    let (user, group) = (Uid::from_raw(STRANGER), Gid::from_raw(STRANGER));
+    set_thread_groups(&[])?;
+    set_thread_res_gid(group, group, group)?;
+    set_thread_res_uid(user, user, user)?;
+    Ok(())
+}
+
+impl Play {
+    fn until(&self, stop: &AtomicBool, ready: &SyncSender<()>) -> io::Result<Played> {
+        match self {
+            Self::Listen(pipe) => listen(pipe, stop, ready),
+            Self::Hold(pipe) => hold(pipe, stop, ready),
+            Self::ReplaceFiles { dir, victim } => each_new(dir, stop, ready, |path, meta| {
+                if !meta.is_file() {
+                    return Ok(false);
+                }
+                fs::rename(path, aside(path))?;
+                symlink(victim, path)?;
+                Ok(true)
+            }),
+            Self::ReplaceDirectories { dir, victim, names } => {
+                each_new(dir, stop, ready, |path, meta| {
+                    if !meta.is_dir() {
+                        return Ok(false);
+                    }
+                    fs::rename(path, aside(path))?;
+                    fs::create_dir(path)?;
+                    names.iter().try_for_each(|name| symlink(victim, path.join(name)))?;
+                    Ok(true)
+                })
+            }
+            Self::Exchange(one, other) => exchange(one, other, stop, ready),
+        }
+    }
+}
+
+const ASIDE: &str = ".moved-";
+
+/// Where what had a name is moved to.
+fn aside(path: &Path) -> PathBuf {
+    let mut name = OsString::from(ASIDE);
+    name.push(path.file_name().unwrap_or_default());
+    path.with_file_name(name)
+}
+
+fn listen(pipe: &Path, stop: &AtomicBool, ready: &SyncSender<()>) -> io::Result<Played> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let mut reader = fs::OpenOptions::new().read(true).custom_flags(flags).open(pipe)?;
+    let _ = ready.send(());
+    let (mut played, mut piece) = (Played::default(), vec![0; 1 << 16]);
+    loop {
+        let is_last = stop.load(Ordering::Relaxed);
+        match reader.read(&mut piece) {
+            Ok(0) => {}
+            Ok(bytes) => {
+                played.received.extend_from_slice(&piece[..bytes]);
+                continue;
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+        if is_last {
+            return Ok(played);
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn hold(pipe: &Path, stop: &AtomicBool, ready: &SyncSender<()>) -> io::Result<Played> {
+    let _both_ends = fs::OpenOptions::new().read(true).write(true).open(pipe)?;
+    let _ = ready.send(());
+    while !stop.load(Ordering::Relaxed) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(Played::default())
+}
+
+/// Calls `act` for each new name of `dir`, as soon as it is there; it says whether it changed it.
+fn each_new(
+    dir: &Path,
+    stop: &AtomicBool,
+    ready: &SyncSender<()>,
+    act: impl Fn(&Path, &fs::Metadata) -> io::Result<bool>,
+) -> io::Result<Played> {
+    use inotify::{CreateFlags, WatchFlags};
+    let watch = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
+    inotify::add_watch(&watch, dir, WatchFlags::CREATE | WatchFlags::MOVED_TO)?;
+    let _ = ready.send(());
+    let mut buffer = [MaybeUninit::uninit(); 4096];
+    let mut events = inotify::Reader::new(&watch, &mut buffer);
+    let mut played = Played::default();
+    while !stop.load(Ordering::Relaxed) {
+        let name = match events.next() {
+            Ok(event) => event.file_name().map(CStr::to_owned),
+            Err(Errno::AGAIN) => {
+                let patience = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+                poll(&mut [PollFd::new(&watch, PollFlags::IN)], Some(&patience))?;
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let Some(name) = name.filter(|name| !name.to_bytes().starts_with(ASIDE.as_bytes())) else {
+            continue;
+        };
+        let path = dir.join(OsStr::from_bytes(name.to_bytes()));
+        // What is gone by now, or may not be changed, is left.
+        let changed = fs::symlink_metadata(&path).and_then(|meta| act(&path, &meta));
+        played.changes += u64::from(changed.unwrap_or(false));
+    }
+    Ok(played)
+}
+
+fn exchange(
+    one: &Path,
+    other: &Path,
+    stop: &AtomicBool,
+    ready: &SyncSender<()>,
+) -> io::Result<Played> {
+    let _ = ready.send(());
+    let mut played = Played::default();
+    while !stop.load(Ordering::Relaxed) {
+        // A name that the program removed, or that the attacker may not change.
+        let exchanged = renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE);
+        played.changes += u64::from(exchanged.is_ok());
+        // Long enough that some steps of the program meet the same name, and short enough that
+        // others do not.
+        thread::sleep(Duration::from_micros(20 + 30 * (played.changes % 8)));
+    }
+    Ok(played)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::chown;
+
+    use super::*;
+    use crate::ScratchDir;
+
+    fn theirs() -> (ScratchDir, PathBuf) {
+        let scratch = ScratchDir::on_disk().unwrap();
+        let dir = scratch.path().join("theirs");
+        fs::create_dir(&dir).unwrap();
+        chown(&dir, Some(STRANGER), Some(STRANGER)).unwrap();
+        (scratch, dir)
+    }
+
+    fn until(seen: impl Fn() -> bool) {
+        let patience = std::time::Instant::now() + Duration::from_mins(1);
+        while !seen() {
+            assert!(std::time::Instant::now() < patience, "the attacker does nothing");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn new_names_are_replaced_with_the_rights_of_a_stranger() {
+        crate::require!(Root);
+        let (scratch, dir) = theirs();
+        let victim = scratch.path().join("victim");
+        fs::write(&victim, "of root").unwrap();
+        let play = Play::ReplaceFiles { dir: dir.clone(), victim: victim.clone() };
+        let attacker = Attacker::start(play).unwrap();
+        fs::write(dir.join("new"), "new").unwrap();
+        until(|| dir.join("new").is_symlink());
+        assert_eq!(attacker.end().unwrap().changes, 1);
+        assert_eq!(fs::read_link(dir.join("new")).unwrap(), victim);
+        assert_eq!(fs::read_to_string(dir.join(".moved-new")).unwrap(), "new");
+
+        // In a directory of root, nothing can be changed.
+        let play = Play::ReplaceFiles { dir: scratch.path().to_owned(), victim };
+        let attacker = Attacker::start(play).unwrap();
+        fs::write(scratch.path().join("other"), "other").unwrap();
+        thread::sleep(Duration::from_millis(50));
+        assert_eq!(attacker.end().unwrap().changes, 0);
+        assert!(!scratch.path().join("other").is_symlink());
+    }
+
+    #[test]
+    fn names_are_exchanged_and_a_pipe_is_read() {
+        crate::require!(Root);
+        let (_scratch, dir) = theirs();
+        let (one, other, pipe) = (dir.join("one"), dir.join("other"), dir.join("pipe"));
+        fs::write(&one, "one").unwrap();
+        symlink("one", &other).unwrap();
+        let attacker = Attacker::start(Play::Exchange(one.clone(), other)).unwrap();
+        until(|| one.is_symlink());
+        assert!(attacker.end().unwrap().changes > 0);
+
+        rustix::fs::mkfifoat(CWD, &pipe, rustix::fs::Mode::from_raw_mode(0o622)).unwrap();
+        chown(&pipe, Some(STRANGER), Some(STRANGER)).unwrap();
+        let attacker = Attacker::start(Play::Listen(pipe.clone())).unwrap();
+        fs::write(&pipe, "said").unwrap();
+        assert_eq!(attacker.end().unwrap().received, b"said");
+    }
+}
