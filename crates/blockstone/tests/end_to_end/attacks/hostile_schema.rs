@@ -155,9 +155,9 @@ fn a_domain_is_not_checked_where_rows_are_taken() {
          CREATE DOMAIN number AS int CHECK (checked(VALUE)); CREATE DOMAIN counted AS number; \
          CREATE TABLE domains (a counted PRIMARY KEY, b int CHECK (rise('check')), \
              c int GENERATED ALWAYS AS (1) STORED); \
-         INSERT INTO domains VALUES (1), (2); \
+         INSERT INTO domains SELECT generate_series(1, 50); \
          CREATE TABLE of_domains (a number REFERENCES domains, b counted DEFAULT 5); \
-         INSERT INTO of_domains VALUES (1)",
+         INSERT INTO of_domains SELECT generate_series(1, 50)",
     );
     let dir = hostile.place.file("subset");
     for arguments in [&["--dry-run"][..], &["--naive"], &[dir.to_str().unwrap()]] {
@@ -192,7 +192,7 @@ fn what_cannot_be_read_without_code_of_a_role_is_refused_by_name() {
          INSERT INTO evil.planned SELECT g, g FROM generate_series(1, 20) g; \
          CREATE FUNCTION evil.pure(what text) RETURNS int LANGUAGE plpgsql IMMUTABLE AS \
              $$ BEGIN PERFORM evil.rise(what); RETURN 0; END $$; \
-         CREATE OPERATOR evil.+++ (RIGHTARG = text, FUNCTION = evil.pure)",
+         CREATE OPERATOR evil.@@@ (RIGHTARG = text, FUNCTION = evil.pure)",
     );
     done(&hostile.subset(&["--dry-run"]));
     for (make, drop, words) in [
@@ -202,7 +202,7 @@ fn what_cannot_be_read_without_code_of_a_role_is_refused_by_name() {
             "index planned_index",
         ),
         (
-            "CREATE INDEX planned_part ON evil.planned (a) WHERE a > (OPERATOR(evil.+++) 'part')",
+            "CREATE INDEX planned_part ON evil.planned (a) WHERE a > (OPERATOR(evil.@@@) 'part')",
             "DROP INDEX evil.planned_part",
             "index planned_part",
         ),
@@ -267,7 +267,7 @@ fn a_routine_gains_no_rights_by_a_load() {
     let hostile = Hostile::start();
     hostile.tell(
         "shop",
-        "CREATE ROLE dev LOGIN; SET ROLE evil; CREATE SCHEMA IF NOT EXISTS evil; \
+        "CREATE ROLE dev LOGIN; SET ROLE evil; \
          CREATE FUNCTION evil.run(what text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS \
              $$ BEGIN EXECUTE what; END $$; \
          REVOKE ALL ON FUNCTION evil.run(text) FROM PUBLIC; \
@@ -385,9 +385,10 @@ fn a_load_reads_through_no_link() {
     );
 }
 
-/// Of MariaDB: a user with all privileges on one database.
+/// Of MariaDB: a user with all privileges on one database, whose function can write a file only for
+/// administrators.
 const OF_MARIADB: &str = "
-    CREATE DATABASE shop; CREATE DATABASE admin; CREATE TABLE admin.marker (what text);
+    CREATE DATABASE shop;
     CREATE USER evil@'127.0.0.1'; CREATE USER gone@'127.0.0.1'; CREATE USER dev@'127.0.0.1';
     GRANT ALL ON shop.* TO evil@'127.0.0.1'; GRANT ALL ON shop.* TO gone@'127.0.0.1';
     GRANT EXECUTE, SELECT, INSERT ON copy.* TO dev@'127.0.0.1';";
@@ -395,7 +396,7 @@ const OF_EVIL: &str = "
     DELIMITER //
     CREATE FUNCTION rise(what text) RETURNS int DETERMINISTIC SQL SECURITY INVOKER BEGIN
         DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
-        INSERT INTO admin.marker VALUES (what); RETURN 1; END//
+        SELECT what INTO OUTFILE 'MARKER'; RETURN 1; END//
     CREATE FUNCTION crc32(what text) RETURNS int SQL SECURITY INVOKER RETURN rise('crc32')//
     CREATE PROCEDURE run(what text) BEGIN EXECUTE IMMEDIATE what; END//
     CREATE TABLE parent (id int PRIMARY KEY, t varchar(20) DEFAULT 'x', v int AS (id + 1) VIRTUAL,
@@ -421,18 +422,15 @@ fn no_code_of_a_user_of_mariadb_runs_as_root_or_gains_rights() {
         fed(client.args(["--port", &port(&server)]), &script)
     };
     done(&tell("root", "", OF_MARIADB));
-    done(&tell("evil", "shop", OF_EVIL));
+    let marker = place.file("marker");
+    done(&tell("evil", "shop", &OF_EVIL.replace("MARKER", marker.to_str().unwrap())));
     let more = "CREATE TRIGGER lost BEFORE UPDATE ON child FOR EACH ROW SET NEW.b = 'x'";
     done(&tell("gone", "shop", more));
     done(&tell("root", "", "DROP USER gone@'127.0.0.1'; CREATE DATABASE copy"));
     let (from, into) = (server.address("shop"), server.address("copy"));
     let dir = place.file("subset");
     let marked = |what: &str| {
-        assert_eq!(
-            server.ask("admin", "SELECT group_concat(what) FROM marker").unwrap(),
-            "NULL",
-            "{what}"
-        );
+        assert_eq!(std::fs::read_to_string(&marker).unwrap_or_default(), "", "{what}");
     };
     let condition = "child=a < 20";
     for arguments in [
@@ -497,4 +495,31 @@ fn the_client_of_mariadb_runs_no_program_for_a_subset() {
             assert!(!ran_here.exists(), "{command}: {ran:#?}");
         }
     }
+}
+
+/// The owner of a schema may put another in its place, with other code under the same names.
+#[test]
+fn an_extension_in_the_schema_of_a_role_is_not_asked_by_a_superuser() {
+    require!(Root, Postgres);
+    let settings = ["shared_preload_libraries=pg_stat_statements"];
+    let server = PostgresServer::start(15, &settings).unwrap();
+    let place = Place::beside();
+    server
+        .run(&[
+            "CREATE ROLE evil LOGIN",
+            "CREATE SCHEMA evil AUTHORIZATION evil",
+            "CREATE EXTENSION pg_stat_statements SCHEMA evil",
+        ])
+        .unwrap();
+    let watched = || {
+        let mut watch = place.command("watch");
+        watch.args(["--once", "--for", "2s", "--view", "statements", "--db", &server.address()]);
+        let ran = run(&mut watch);
+        done(&ran);
+        let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        words.contains("the schema of pg_stat_statements belongs to evil")
+    };
+    assert!(watched());
+    server.run(&["ALTER SCHEMA evil OWNER TO admin"]).unwrap();
+    assert!(!watched());
 }

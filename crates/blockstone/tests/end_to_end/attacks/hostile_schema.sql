@@ -13,7 +13,7 @@ CREATE FUNCTION rise(what text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
 END $$;
 
 -- A table without a key, whose rows have a cast.
-CREATE TABLE nokey (a int, t text);
+CREATE TABLE nokey (a int, b text);
 INSERT INTO nokey SELECT g, 'x' FROM generate_series(1, 30) g;
 CREATE FUNCTION row_text(nokey) RETURNS text LANGUAGE plpgsql AS
     $$ BEGIN PERFORM evil.rise('cast of a row'); RETURN $1.a; END $$;
@@ -31,7 +31,7 @@ CREATE FUNCTION span_text(span) RETURNS text LANGUAGE plpgsql AS
     $$ BEGIN PERFORM evil.rise('cast of a range'); RETURN 'x'; END $$;
 CREATE FUNCTION same(colour, colour) RETURNS boolean LANGUAGE plpgsql AS
     $$ BEGIN RETURN evil.rise('operator'); END $$;
-CREATE FUNCTION same(text, text) RETURNS boolean LANGUAGE plpgsql AS
+CREATE FUNCTION same(varchar, varchar) RETURNS boolean LANGUAGE plpgsql AS
     $$ BEGIN RETURN evil.rise('operator of text'); END $$;
 CREATE CAST (colour AS text) WITH FUNCTION colour_text(colour) AS ASSIGNMENT;
 CREATE CAST (pair AS text) WITH FUNCTION pair_text(pair) AS ASSIGNMENT;
@@ -40,7 +40,7 @@ CREATE TABLE painted (c colour PRIMARY KEY, p pair UNIQUE, s span UNIQUE, a colo
 INSERT INTO painted VALUES ('red', (1, 'a'), '[1,2)', '{red}'), ('green', (2, 'b'), '[2,3)', '{}');
 CREATE TABLE paints (id int PRIMARY KEY, c colour REFERENCES painted, p pair REFERENCES painted (p),
     s span REFERENCES painted (s), a colour[] REFERENCES painted (a));
-INSERT INTO paints SELECT g, 'red', (1, 'a'), '[1,2)', '{red}' FROM generate_series(1, 60) g;
+INSERT INTO paints SELECT g, 'red', (1, 'a')::pair, '[1,2)', '{red}' FROM generate_series(1, 60) g;
 CREATE OPERATOR = (LEFTARG = colour, RIGHTARG = colour, FUNCTION = same);
 CREATE OPERATOR = (LEFTARG = varchar, RIGHTARG = varchar, FUNCTION = same);
 CREATE TABLE named (n varchar(9) PRIMARY KEY);
