@@ -104,7 +104,8 @@ fn load(args: &LoadArgs, bar: &mut Progress) -> Result<Ran> {
     args.password.read_for([args.into.as_str()])?;
     let dir = HeldDir::hold(&args.dir).map_err(|error| {
         let hint = "name a directory that `blockstone subset --from … DIR` wrote";
-        anyhow::anyhow!("read {}: {error}\nhint: {hint}", args.dir.display())
+        let file = args.dir.join(manifest::FILE);
+        anyhow::anyhow!("read {}: {error}\nhint: {hint}", file.display())
     })?;
     let manifest = Manifest::read(&dir)?;
     let loaded = server::load(&dir, &manifest, &args.into, &mut tell(bar))?;

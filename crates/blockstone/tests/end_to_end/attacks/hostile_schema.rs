@@ -150,6 +150,7 @@ fn a_domain_is_not_checked_where_rows_are_taken() {
     hostile.tell(
         "shop",
         "SET ROLE evil; SET search_path = evil; \
+         ALTER TABLE guarded NO FORCE ROW LEVEL SECURITY; \
          CREATE FUNCTION checked(int) RETURNS boolean LANGUAGE sql \
              AS $$ SELECT evil.rise('domain') $$; \
          CREATE DOMAIN number AS int CHECK (checked(VALUE)); CREATE DOMAIN counted AS number; \
