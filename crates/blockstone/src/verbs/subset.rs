@@ -37,14 +37,13 @@ pub const VERB: Verb = Verb {
     options: SubsetArgs::augment_args,
     run: |options, context| run(&SubsetArgs::from_arg_matches(options)?, context),
     reports: true,
+    writes: true,
     documents: &[Document::of::<report::SubsetDocument<'_>>("subset", "A subset of a database")
         .with_tables(&[report::TABLES])
         .tables_under(report::VIEWS)],
     ..Verb::PLAIN
 };
 
-/// Of a file of keys.
-const KEYS_MAX: Bytes = Bytes::mib(1);
 
 /// What was done.
 #[derive(Default)]
@@ -202,11 +201,14 @@ fn read<S: SubsetSource>(
     Ok((ran, Some(place)))
 }
 
+/// More than this is no file of keys.
+const KEYS_BYTES: Bytes = Bytes::mib(1);
+
 /// What the user asked for, with the tables that it names found.
 fn settings(args: &SubsetArgs, source: &mut impl SubsetSource) -> Result<Settings> {
     let choice = &args.choice;
     if let Some(path) = &choice.keys {
-        let text = input::read_text(path, KEYS_MAX);
+        let text = input::read_text(path, KEYS_BYTES);
         let hint = "name a file of keys in TOML";
         let text = text.map_err(|error| {
             anyhow::anyhow!("read the keys in {}: {error}\nhint: {hint}", path.display())

@@ -8,6 +8,7 @@ mod orphans;
 mod passwords;
 mod servers;
 mod sides;
+mod swaps;
 mod tls;
 
 use std::fs;
@@ -27,7 +28,7 @@ const STRANGER: u32 = 12_345;
 
 /// Runs it, and fails if it takes longer than `limit`.
 #[track_caller]
-fn within(limit: Duration, command: &mut Command) -> Ran {
+pub fn within(limit: Duration, command: &mut Command) -> Ran {
     let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = piped.spawn().unwrap();
     let until = Instant::now() + limit;

@@ -233,7 +233,10 @@ fn root(sources: &[PathBuf], target: &Path) -> Result<(HeldDir, Option<OsString>
         Err(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
         Err(error) => {
-            return Err(refused(error, "name the directory itself, or one that this user can read"));
+            return Err(refused(
+                error,
+                "name the directory itself, or one that this user can read",
+            ));
         }
     }
     if sources.len() > 1 {
