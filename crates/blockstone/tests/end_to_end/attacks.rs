@@ -3,6 +3,7 @@
 
 mod copying;
 mod databases;
+mod hostile_schema;
 mod orphans;
 mod passwords;
 mod servers;
