@@ -96,7 +96,7 @@ impl PostgresSource<'_> {
             if let Some(snapshot) = &self.snapshot {
                 command.arg(format!("--snapshot={snapshot}"));
             }
-            let secured = match &self.address.tls.0 {
+            let secured = match &self.address.tls.client {
                 None => Some("disable"),
                 Some(_) if self.address.plain_will_do => Some("prefer"),
                 Some(_) => std::env::var_os("PGSSLMODE").is_none().then_some("require"),

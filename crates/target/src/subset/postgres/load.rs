@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use postgres::Client;
+use crate::postgres::Client;
 use postgres::error::SqlState;
 
 use super::rows::{condition, io_error, literal};
