@@ -3,10 +3,12 @@
 
 mod copying;
 mod databases;
+mod hostile;
 mod orphans;
 mod passwords;
 mod servers;
 mod sides;
+mod sqlite;
 mod tls;
 
 use std::fs;
