@@ -64,6 +64,13 @@ impl Server {
                 hint: "mysql://user@host/database",
             });
         };
+        let (link, version, is_mariadb) =
+            address.within_limit(|| Self::admitted(&address, &database))?;
+        Ok(Self { address, link, database, version, is_mariadb })
+    }
+
+    /// A connection that is set up, with the server's version, and whether that is MariaDB's.
+    fn admitted(address: &Address, database: &str) -> Result<(Conn, String, bool), SqlError> {
         let mut link = address.connect()?;
         let version: Option<String> =
             answer::first(&mut link, "SELECT @@version").during("query its version")?;
@@ -78,12 +85,12 @@ impl Server {
         for settings in [SETTINGS, own] {
             link.query_drop(settings).during("set up the session")?;
         }
-        let used = link.query_drop(format!("USE {}", quoted(&database)));
+        let used = link.query_drop(format!("USE {}", quoted(database)));
         used.map_err(|error| {
             let hint = "name a database that is there, and that this user may use";
             SqlError::unsuitable(&address.name, error.said(), hint)
         })?;
-        Ok(Self { address, link, database, version, is_mariadb })
+        Ok((link, version, is_mariadb))
     }
 
     /// With its version: `MariaDB 10.11.6`.

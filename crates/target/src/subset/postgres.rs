@@ -18,9 +18,9 @@ use std::panic::resume_unwind;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::postgres::Client;
 use blockstone_subset::{Catalogue, CatalogueError, Plan, Row, Scan, Source, Transform};
 use blockstone_sys::held::HeldDir;
-use postgres::Client;
 
 use crate::postgres::VERSION_MIN;
 use crate::postgres::address::Address;
@@ -72,6 +72,11 @@ fn parse(address: &str) -> Result<Address, SqlError> {
 }
 
 fn connect(address: &Address) -> Result<(Client, u32, String), SqlError> {
+    address.within_limit(|| admitted(address))
+}
+
+/// A connection that is set up, with the major version of the server and its release.
+fn admitted(address: &Address) -> Result<(Client, u32, String), SqlError> {
     let mut link = address.connect()?;
     link.batch_execute(SETTINGS).during("set up the session")?;
     let ask = "SELECT current_setting('server_version_num')::int, \

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::postgres::Client;
 use blockstone_subset::{Locators, Plan, Rows, Transform};
 use blockstone_sys::held::HeldDir;
 use blockstone_sys::thread::scoped;
 use parking_lot::Mutex;
-use postgres::Client;
 
 use super::rows::{self, PART_BITS, ctid, io_error, wins};
 use super::{BEGIN, PostgresSource, SETTINGS, qualified, quoted, trust};

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::time::Instant;
 
 use blockstone_sys::held::HeldDir;
-use postgres::Client;
 use postgres::error::SqlState;
 
 use super::catalogue::COLUMNS;
@@ -15,6 +14,7 @@ use super::rights::{self, Rights};
 use super::rows::{condition, io_error, literal};
 use super::types::{ColumnType, Kind};
 use super::{connect, large, parse, qualified, quoted, script};
+use crate::postgres::Client;
 use crate::postgres::views::value;
 use crate::sql::error::{During, SqlError};
 use crate::sql::{SAMPLE, with};
