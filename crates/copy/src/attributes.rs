@@ -150,14 +150,12 @@ impl Attributes {
         let file = file.as_fd();
         let is_owned =
             keeps_owner(fchown(file, Some(self.owner.0), Some(self.owner.1)), path, notes)?;
+        // An inherited list could admit users whom the source excludes; the mode decides how far.
+        for list in ACCESS_LISTS {
+            unless_there_is_none(fremovexattr(file, list), path)?;
+        }
         fchmod(file, Mode::from_raw_mode(self.mode_for(is_owned, path, notes)))
             .map_err(CopyError::io("set the mode of", path))?;
-        // An inherited list could admit users whom the source excludes.
-        for list in ACCESS_LISTS {
-            if !self.extended.iter().any(|(name, _)| name.as_c_str() == list) {
-                unless_there_is_none(fremovexattr(file, list), path)?;
-            }
-        }
         for (name, value) in &self.extended {
             if let Err(error) = fsetxattr(file, name.as_c_str(), value, XattrFlags::empty()) {
                 if matches!(error, Errno::NOSPC | Errno::DQUOT | Errno::IO) {
@@ -195,11 +193,11 @@ impl Attributes {
         let is_link = made.kind == FileType::Symlink;
         if !is_link {
             let through = of_descriptor(&node);
+            // Inherited from its directory.
+            unless_there_is_none(removexattr(&through, ACCESS_LISTS[0]), path)?;
             let mode = Mode::from_raw_mode(self.mode_for(is_owned, path, notes));
             chmodat(CWD, &through, mode, AtFlags::empty())
                 .map_err(CopyError::io("set the mode of", path))?;
-            // Inherited from its directory.
-            unless_there_is_none(removexattr(&through, ACCESS_LISTS[0]), path)?;
         }
         let set = utimensat(&node, c"", &self.times, AtFlags::EMPTY_PATH);
         // Before Linux 5.8.
@@ -282,5 +280,50 @@ fn fetch(
             ask(out).map(drop)
         }
         asked => asked.map(drop),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+
+    use rustix::fs::{mkfifoat, statat};
+
+    use super::*;
+
+    #[test]
+    fn what_has_the_name_of_a_new_node_by_then_gets_no_attributes() {
+        blockstone_testkit::require!(Root);
+        let root = tempfile::tempdir().unwrap();
+        let dir = fs::File::open(root.path()).unwrap();
+        mkfifoat(&dir, "source", Mode::RUSR).unwrap();
+        chown(root.path().join("source"), Some(65534), Some(65534)).unwrap();
+        fs::set_permissions(root.path().join("source"), fs::Permissions::from_mode(0o666)).unwrap();
+        let source = statat(&dir, "source", AtFlags::SYMLINK_NOFOLLOW).unwrap();
+        let attributes = Attributes::of_stat(&source);
+        let made = Made { kind: FileType::Fifo, number: 0, owner: 0 };
+        let notes = Notes::default();
+        let apply = |name: &str| {
+            let path = root.path().join(name);
+            let applied = attributes.apply_at(&dir, Path::new(name), &made, &path, &notes);
+            let found = fs::symlink_metadata(path).unwrap();
+            (applied.is_ok(), found.uid(), found.mode() & 0o777)
+        };
+        fs::write(root.path().join("file"), "x").unwrap();
+        fs::set_permissions(root.path().join("file"), fs::Permissions::from_mode(0o600)).unwrap();
+        symlink("file", root.path().join("link")).unwrap();
+        mkfifoat(&dir, "linked", Mode::RUSR).unwrap();
+        fs::hard_link(root.path().join("linked"), root.path().join("other")).unwrap();
+        mkfifoat(&dir, "theirs", Mode::RUSR).unwrap();
+        chown(root.path().join("theirs"), Some(65534), None).unwrap();
+        assert_eq!(apply("file"), (false, 0, 0o600));
+        assert_eq!(apply("link").0, false);
+        assert_eq!(apply("linked"), (false, 0, 0o400));
+        assert_eq!(apply("theirs").0, false);
+        let file = fs::metadata(root.path().join("file")).unwrap();
+        assert_eq!((file.uid(), file.mode() & 0o777), (0, 0o600));
+        mkfifoat(&dir, "new", Mode::RUSR).unwrap();
+        assert_eq!(apply("new"), (true, 65534, 0o666));
     }
 }

@@ -61,11 +61,6 @@ pub enum CopyError {
 }
 
 impl CopyError {
-    /// Whether there is not the memory that was asked for.
-    pub(crate) fn is_memory(&self) -> bool {
-        matches!(self, Self::Memory(_))
-    }
-
     /// Fails if what is found at `path` is never replaced.
     pub(crate) fn unless_replaceable(found: FileType, path: &Path) -> Result<(), Self> {
         match special(found) {
@@ -82,6 +77,11 @@ impl CopyError {
             source: io::Error::other("something else has its name now"),
             hint: "copy it when nobody changes names in these directories",
         }
+    }
+
+    /// Whether there is not the memory that was asked for.
+    pub(crate) fn is_memory(&self) -> bool {
+        matches!(self, Self::Memory(_))
     }
 
     /// Makes an I/O error with the hint that fits it.

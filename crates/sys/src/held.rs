@@ -9,11 +9,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 use blockstone_base::units::Bytes;
-pub use rustix::fs::FileType;
 use rustix::fs::{
-    AtFlags, CWD, Dir, Mode, OFlags, RenameFlags, ResolveFlags, Stat, fstat, fsync, linkat,
-    mkdirat, openat, openat2, renameat, renameat_with, unlinkat,
+    AtFlags, CWD, Dir, Mode, RenameFlags, ResolveFlags, Stat, StatxFlags, fstat, fsync, linkat,
+    mkdirat, openat, openat2, renameat, renameat_with, statx, unlinkat,
 };
+pub use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
@@ -24,6 +24,8 @@ const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 const OWNER_MODE: Mode = Mode::from_raw_mode(0o600);
 /// Made and removed to see which owner the file system gives to new files.
 const OWNER_PROBE: &str = ".blockstone-owner";
+/// How often that is tried where several processes do it.
+const PROBES: u32 = 20;
 
 /// Why a directory is not written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -113,8 +115,8 @@ impl HeldDir {
 
     /// The directory `path` below this one, on any file system, reached without links.
     pub fn within(&self, path: &Path) -> io::Result<Self> {
-        let inner = if path.as_os_str().is_empty() { "." } else { "" };
-        let dir = within(self.dir.as_fd(), &path.join(inner), DIRECTORY | IN_PLACE)?;
+        let below = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let dir = within(self.dir.as_fd(), below, DIRECTORY | IN_PLACE)?;
         Ok(Self { dir, path: self.path.join(path) })
     }
 
@@ -185,6 +187,13 @@ impl HeldDir {
             mode if mode & 0o022 != 0 => Err(Foreign::Writable(mode).into()),
             _ => Ok(held),
         }
+    }
+
+    /// Removes all that is in it, on its file system.
+    pub fn remove_all(&self) -> io::Result<()> {
+        let device = Identity::of(&fstat(&self.dir)?).device;
+        let remove = |name: OsString| crate::scratch::remove_below(self.as_fd(), &name, device);
+        self.names()?.into_iter().try_for_each(remove)
     }
 
     /// Removes the empty directory of that name if it is still `held`.
@@ -324,12 +333,40 @@ impl HeldDir {
         Ok(self.owner_of_new()? == found.st_uid)
     }
 
-    /// The owner that the file system gives to what this user makes here.
+    /// The user to whom the file system gives what this user makes here: another one where it maps
+    /// owners. Makes a file for a moment.
     pub fn owner_of_new(&self) -> io::Result<u32> {
         let probe = Path::new(OWNER_PROBE);
-        let owner = fstat(self.create(probe)?)?.st_uid;
-        self.remove(probe)?;
-        Ok(owner)
+        let mut tries = 0;
+        let made = loop {
+            match self.create(probe) {
+                // Another process looks too.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < PROBES => {
+                    tries += 1;
+                }
+                made => break made?,
+            }
+        };
+        let owner = fstat(made)?.st_uid;
+        match unlinkat(&self.dir, probe, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(owner),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The regular file of this name, which belongs to `owner` and has no other name. Fails
+    /// (`EPERM`) when it is anything else, a link too. A server is not asked for attributes that
+    /// the kernel has: that would refresh what it has cached of the file.
+    pub fn open_own(&self, name: &OsStr, owner: u32, flags: OFlags) -> io::Result<File> {
+        let found = self.find(Path::new(name))?;
+        let wanted = StatxFlags::TYPE | StatxFlags::UID | StatxFlags::NLINK;
+        let how = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+        let it = statx(&found, "", how, wanted)?;
+        let is_file = FileType::from_raw_mode(it.stx_mode.into()) == FileType::RegularFile;
+        if !is_file || it.stx_uid != owner || it.stx_nlink > 1 {
+            return Err(Errno::PERM.into());
+        }
+        open_again(found.as_fd(), flags)
     }
 }
 
@@ -576,6 +613,38 @@ mod tests {
         for refused in ["link", "link/open", "below/..", "/"] {
             assert!(held.within(Path::new(refused)).is_err(), "{refused}");
         }
+    }
+
+    #[test]
+    fn files_are_read_below_a_directory_without_links_however_long_their_paths_are() {
+        let root = tempfile::tempdir().unwrap();
+        let held = HeldDir::hold(root.path()).unwrap();
+        let part = "d".repeat(200);
+        let (mut deep, mut inner) = (PathBuf::new(), HeldDir::hold(root.path()).unwrap());
+        // Longer than the kernel takes at once.
+        for _ in 0..30 {
+            inner.make_dir(Path::new(&part)).unwrap();
+            inner = inner.within(Path::new(&part)).unwrap();
+            deep.push(&part);
+        }
+        for (dir, below) in [(&inner, deep.join("file")), (&held, PathBuf::from("file"))] {
+            dir.create(Path::new("file")).unwrap().write_all(b"ours").unwrap();
+            let mut text = String::new();
+            held.read_within(&below).unwrap().read_to_string(&mut text).unwrap();
+            assert_eq!(text, "ours");
+        }
+        symlink("file", root.path().join("link")).unwrap();
+        symlink(&part, root.path().join("other")).unwrap();
+        for refused in ["link", "other/file", "../file", "/etc/passwd", "none", &part, ""] {
+            assert!(held.read_within(Path::new(refused)).is_err(), "{refused}");
+        }
+        // The same file, whatever has its name.
+        let file = held.read_within(Path::new("file")).unwrap();
+        fs::rename(root.path().join("file"), root.path().join("moved")).unwrap();
+        fs::write(root.path().join("file"), "other").unwrap();
+        again(&file, true, false).unwrap().write_all(b"OURS").unwrap();
+        assert_eq!(fs::read_to_string(root.path().join("moved")).unwrap(), "OURS");
+        assert!(again(&file, false, false).unwrap().write_all(b"x").is_err());
     }
 
     #[test]

@@ -24,7 +24,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::account;
 use crate::child::User;
-use crate::held::{Identity, names_in, open_below};
+use crate::held::{Identity, names_in, open_below, rename_new};
 
 const RECORD: &str = "blockstone.scratch";
 const RECORD_START: &str = "blockstone scratch directory";
@@ -32,8 +32,10 @@ const RECORD_START: &str = "blockstone scratch directory";
 const RECORD_BYTES: u64 = 256;
 /// What is read of the log of a server, which may give it any length.
 const LOG_BYTES: u64 = 64 << 10;
-/// No database nests directories as deep as this; each level holds a descriptor.
+/// No database nests directories as deep as this.
 const DEEPEST: u32 = 100;
+/// So many levels hold a descriptor each while they are removed.
+const REMOVED_DEPTH: u32 = 16;
 /// A younger file may be one that a run has created and not locked yet.
 const SETTLED: Duration = Duration::from_millis(100);
 const AGAIN: Duration = Duration::from_millis(20);
@@ -147,7 +149,7 @@ impl ScratchDir {
         match made.read_record() {
             Ok(program) => made.program = program,
             // Its run was killed between two system calls.
-            Err(_) if made.owner == me() && made.is_empty()? => {}
+            Err(_) if made.owner == me() && made.is_begun()? => {}
             Err(error) => return Err(error),
         }
         Ok(made)
@@ -198,6 +200,16 @@ impl ScratchDir {
         Ok(flock(&self.dir, FlockOperation::NonBlockingLockExclusive)?)
     }
 
+    /// Whether nothing is in it but a record that is not written yet.
+    fn is_begun(&self) -> io::Result<bool> {
+        let names = names_in(self.dir.as_fd())?;
+        if names != [RECORD] {
+            return Ok(names.is_empty());
+        }
+        let record = statat(&self.dir, RECORD, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(record.st_uid == me() && record.st_size == 0)
+    }
+
     fn is_empty(&self) -> io::Result<bool> {
         Ok(names_in(self.dir.as_fd())?.is_empty())
     }
@@ -230,8 +242,12 @@ impl ScratchDir {
     /// Removes it with what is in it. Whoever has taken its name meanwhile keeps it.
     pub fn remove(&self) -> io::Result<()> {
         let is_other = |name: &OsString| name != RECORD;
-        for name in names_in(self.dir.as_fd())?.into_iter().filter(is_other) {
-            remove_at(self.dir.as_fd(), &name, self.identity.device, DEEPEST)?;
+        let mut is_deeper = true;
+        while is_deeper {
+            is_deeper = false;
+            for name in names_in(self.dir.as_fd())?.into_iter().filter(is_other) {
+                is_deeper |= self.remove_at(self.dir.as_fd(), &name, REMOVED_DEPTH)?;
+            }
         }
         // The record goes last: what is left of a removal that fails is known as a run's.
         if names_in(self.dir.as_fd())?.iter().any(is_other) {
@@ -242,6 +258,42 @@ impl ScratchDir {
             Err(error) => return Err(error.into()),
         }
         self.entry.unlink(self.identity, AtFlags::REMOVEDIR)
+    }
+
+    /// Removes `name` in `dir`, and below it what lies on the same file system: links are not
+    /// followed, mounts are not entered. What is too deep is moved up, to be removed in turn;
+    /// returns whether there was any.
+    fn remove_at(&self, dir: BorrowedFd, name: &OsStr, depth: u32) -> io::Result<bool> {
+        match unlinkat(dir, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => return Ok(false),
+            // Linux says the first of a directory, POSIX the second.
+            Err(Errno::ISDIR | Errno::PERM) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let below = open_below(dir, name)?;
+        if fstat(&below)?.st_dev != self.identity.device {
+            return Err(Errno::XDEV.into());
+        }
+        if depth == 0 {
+            return self.move_up(dir, name).map(|()| true);
+        }
+        let mut is_deeper = false;
+        for name in names_in(below.as_fd())? {
+            is_deeper |= self.remove_at(below.as_fd(), &name, depth - 1)?;
+        }
+        unlinkat(dir, name, AtFlags::REMOVEDIR)?;
+        Ok(is_deeper)
+    }
+
+    fn move_up(&self, dir: BorrowedFd, name: &OsStr) -> io::Result<()> {
+        let mut number = 0_u32;
+        loop {
+            let free = format!("moved-{number}");
+            match rename_new((dir, name.as_ref()), (&self.dir, free.as_ref())) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+                moved => return moved,
+            }
+        }
     }
 
     /// Ends what is left of its server and removes it.
@@ -404,8 +456,12 @@ fn parse_record(text: &str, inode: u64) -> io::Result<Option<Identity>> {
     parsed().ok_or(io::ErrorKind::InvalidData.into())
 }
 
-/// Removes `name` in `dir`, and below it what lies on the same file system: links are not followed,
-/// mounts are not entered.
+/// Removes `name` in `dir`, and below it what lies on the same file system, `device`.
+pub(crate) fn remove_below(dir: BorrowedFd, name: &OsStr, device: u64) -> io::Result<()> {
+    remove_at(dir, name, device, DEEPEST)
+}
+
+/// The same down to this depth: links are not followed, mounts are not entered.
 fn remove_at(dir: BorrowedFd, name: &OsStr, device: u64, depth: u32) -> io::Result<()> {
     match unlinkat(dir, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => return Ok(()),

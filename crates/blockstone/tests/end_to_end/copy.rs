@@ -223,7 +223,7 @@ fn what_cannot_end_well_is_refused_before_anything_is_written() {
     refused(&copy(&["--verify"], &[&one, pipe]), "nobody can read it again");
     refused(&copy(&["--resume"], &[&one, pipe]), "files only");
     refused(&copy(&[], &[pipe, &one]), "it exists");
-    refused(&copy(&["--force"], &[&one, Path::new("/dev/zero")]), "it is a device");
+    refused(&copy(&["--force"], &[&one, Path::new("/dev/zero")]), "it is a character device");
     assert_eq!(listed(), before);
 }
 

@@ -9,7 +9,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 use blockstone_base::units::Bytes;
-use blockstone_sys::held;
+use blockstone_sys::held::HeldDir;
+use rustix::io::Errno;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use twox_hash::XxHash3_128;
@@ -54,6 +55,8 @@ pub enum Compared {
         found_bytes: u64,
     },
     Missing,
+    /// A link, a directory or anything else but a file has its name, or that of a directory above.
+    NoFile,
 }
 
 /// `C`: what is written or read of a chunk.
@@ -155,14 +158,14 @@ pub fn parse(line: &[u8]) -> Result<Entry, String> {
 /// read, and may end it: `Interrupted`.
 pub fn check(
     entry: &Entry,
-    root: &Path,
+    root: &HeldDir,
     options: &Options,
     watch: &dyn Watch,
 ) -> Result<Compared, CopyError> {
-    let path = root.join(&entry.path);
-    let file = match held::open_file(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Compared::Missing),
-        found => found.map_err(CopyError::io("open", &path))?,
+    let path = root.path().join(&entry.path);
+    let file = match root.read_within(&entry.path) {
+        Err(error) => return absent(&error).ok_or_else(|| CopyError::io("open", &path)(error)),
+        Ok(file) => file,
     };
     let size = file.metadata().map_err(CopyError::io("look at", &path))?.len();
     if size != entry.size_bytes {
@@ -192,6 +195,18 @@ pub fn check(
     })
 }
 
+/// What has no file where one was copied.
+fn absent(error: &io::Error) -> Option<Compared> {
+    match error.kind() {
+        io::ErrorKind::NotFound => Some(Compared::Missing),
+        io::ErrorKind::NotADirectory
+        | io::ErrorKind::IsADirectory
+        | io::ErrorKind::InvalidInput => Some(Compared::NoFile),
+        _ if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => Some(Compared::NoFile),
+        _ => None,
+    }
+}
+
 /// Opens the file direct if the chunks are aligned for direct requests.
 pub(super) fn end_for(
     file: &File,
@@ -212,7 +227,7 @@ pub(super) fn with_zeros(
     entry: &Entry,
     file: &File,
     request: u64,
-) -> Result<Vec<Chunk>, rustix::io::Errno> {
+) -> Result<Vec<Chunk>, Errno> {
     let mut all = entry.chunks.clone();
     let mut spans = Spans::of(file, entry.size_bytes, request, PAGE_BYTES);
     let mut hashes = HashMap::new();

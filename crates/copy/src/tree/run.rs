@@ -73,9 +73,10 @@ pub fn copy(
     run.files(progress);
     if !run.ends() {
         run.others(&mut workshop);
+        // Its removal changes the times of the directory that it is in.
+        drop(workshop);
         run.finish_directories();
     }
-    drop(workshop);
     let interrupted = run.ends();
     let Run { notes, results, .. } = run;
     let mut outcome = results.into_inner().unwrap_or_default().outcome;

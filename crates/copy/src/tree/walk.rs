@@ -62,10 +62,15 @@ impl Walk {
         name: &OsStr,
         options: &Options,
     ) -> Result<(), PlanError> {
-        let refused = |source_error: io::Error| PlanError::Source {
+        let refused = |error: io::Error| PlanError::Source {
             path: source.to_owned(),
-            source: source_error,
-            hint: "check the name, and that this user can read it",
+            // The directory of each source is held.
+            hint: if error.raw_os_error() == Some(Errno::MFILE.raw_os_error()) {
+                "name sources of fewer directories, or raise the limit on open files (ulimit -n)"
+            } else {
+                "check the name, and that this user can read it"
+            },
+            source: error,
         };
         let base = self.base(source).map_err(refused)?;
         let stat = statat(&base.dir, name_in(source, &base), AtFlags::SYMLINK_NOFOLLOW);

@@ -268,3 +268,39 @@ fn the_superuser_believes_no_record_of_another_user() {
     assert!(!remove_left(&path));
     assert!(worker.runs() && path.join("data").exists());
 }
+
+#[test]
+fn a_directory_is_made_in_one_that_is_held_and_removed_however_deep_it_is() {
+    let dir = TempDir::new().unwrap();
+    let held = crate::held::HeldDir::hold(dir.path()).unwrap();
+    let made = ScratchDir::create_in(&held, "made").unwrap();
+    let path = dir.path().join("made");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o700);
+    assert_eq!(made.owner(), fs::metadata(&path).unwrap().uid());
+    ScratchDir::create_in(&held, "made").unwrap_err();
+    // Directories beside each other, all deeper than is removed at once.
+    let deep = (0..70).fold(path.clone(), |path, _| path.join("d"));
+    fs::create_dir_all(&deep).unwrap();
+    for above in deep.ancestors().take(60) {
+        fs::create_dir_all(above.join("e/f")).unwrap();
+        fs::write(above.join("e/file"), "x").unwrap();
+        symlink(dir.path(), above.join("link")).unwrap();
+    }
+    fs::write(dir.path().join("other"), "x").unwrap();
+    made.remove().unwrap();
+    assert_eq!(crate::path::names(dir.path()).unwrap(), ["other"]);
+}
+
+#[test]
+fn a_directory_whose_run_was_killed_before_it_wrote_its_record_is_removed() {
+    let dir = TempDir::new().unwrap();
+    for (number, record) in [None, Some(""), Some("something else")].into_iter().enumerate() {
+        let path = dir.path().join(number.to_string());
+        fs::create_dir(&path).unwrap();
+        if let Some(record) = record {
+            fs::write(path.join(RECORD), record).unwrap();
+        }
+        age(&path);
+        assert_eq!(remove_left(&path), record.is_none_or(str::is_empty), "{record:?}");
+    }
+}

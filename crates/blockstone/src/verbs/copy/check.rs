@@ -1,6 +1,5 @@
 //! `copy --check`: whether files are still what a manifest says.
 
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +15,8 @@ use blockstone_copy::tree::{Steady, shown};
 use blockstone_record::manifest::End;
 use blockstone_report::render::json;
 use blockstone_report::{Headline, Report, Section, Tone};
-use blockstone_sys::memory;
+use blockstone_sys::held::HeldDir;
+use blockstone_sys::{input, memory, path};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -71,8 +71,12 @@ pub fn run(args: &CopyArgs, list: &Path, context: &Context) -> Result<Exit> {
     };
     // Of a copy to one file, the manifest has its name only.
     let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-    let root = if path.is_dir() { path } else { parent.unwrap_or(Path::new(".")) };
-    let from = File::open(list).with_context(|| {
+    let is_dir = path::look(path).is_ok_and(|found| found.is_dir());
+    let root = if is_dir { path } else { parent.unwrap_or(Path::new(".")) };
+    let held = HeldDir::hold(root).with_context(|| {
+        format!("check {}\nhint: name the target of the copy", shown(path))
+    })?;
+    let from = input::open(list).with_context(|| {
         format!("read {}\nhint: name a file that --manifest wrote", list.display())
     })?;
     let all_bytes = from.metadata().map_or(0, |found| found.len());
@@ -96,7 +100,7 @@ pub fn run(args: &CopyArgs, list: &Path, context: &Context) -> Result<Exit> {
         if watch.moved(0).is_break() {
             break;
         }
-        match manifest::check(&entry, root, &options(args), &watch) {
+        match manifest::check(&entry, &held, &options(args), &watch) {
             Err(CopyError::Interrupted) => break,
             compared => add(&mut sums, &mut changed, &entry, &compared?),
         }
@@ -126,6 +130,7 @@ fn add(sums: &mut Sums, changed: &mut Table, entry: &manifest::Entry, compared: 
         Compared::Differs { offset_bytes, .. } => ("other bytes".to_owned(), Some(*offset_bytes)),
         Compared::Size { found_bytes } => (format!("it has {} now", Bytes(*found_bytes)), None),
         Compared::Missing => ("it is not there".to_owned(), None),
+        Compared::NoFile => ("it is no file, or reached by a link".to_owned(), None),
     };
     changed.push(row![shown(&entry.path), what, entry.size_bytes, happened(offset)]);
 }

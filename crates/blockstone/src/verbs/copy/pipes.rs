@@ -52,6 +52,10 @@ fn to_pipe(args: &CopyArgs, source: &Path, context: &Context) -> Result<Exit> {
             shown(source)
         );
     }
+    refuse_destroy(args)?;
+    if device::is_device(source) {
+        refuse_method(args)?;
+    }
     let out = own(std::io::stdout()).context("open standard output")?;
     let (ran, piped) = through(args, (source, source), context, |watch| {
         pipe::read(source, &out, &options(args), watch)
@@ -65,6 +69,7 @@ fn to_pipe(args: &CopyArgs, source: &Path, context: &Context) -> Result<Exit> {
 
 fn from_pipe(args: &CopyArgs, target: &Path, context: &Context) -> Result<Exit> {
     if device::is_device(target) {
+        refuse_method(args)?;
         let number = claim(args, target)?;
         let input = own(std::io::stdin()).context("open standard input")?;
         let (ran, _) = through(args, (Path::new("-"), target), context, |watch| {
@@ -110,8 +115,8 @@ pub fn to_device(
     let [source] = sources else {
         bail!("copy several sources to a device\nhint: name one file or device");
     };
-    if args.method.is_some() && device::is_device(source) {
-        bail!("use --method between devices: all requests are direct\nhint: omit --method");
+    if device::is_device(source) {
+        refuse_method(args)?;
     }
     if path::look(source).is_ok_and(|found| found.is_dir()) {
         bail!("copy {}: a directory to a device\nhint: name a file or device", shown(source));
@@ -151,6 +156,13 @@ fn refuse_options(args: &CopyArgs, with: &str) -> Result<()> {
     ];
     if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
         bail!("use {option} with {with}: it applies to files only\nhint: omit {option}");
+    }
+    Ok(())
+}
+
+fn refuse_method(args: &CopyArgs) -> Result<()> {
+    if args.method.is_some() {
+        bail!("use --method with a device alone: its requests are direct\nhint: omit --method");
     }
     Ok(())
 }

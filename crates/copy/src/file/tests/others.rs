@@ -86,7 +86,7 @@ fn a_manifest_finds_what_differs() {
     );
 
     let watch = Until::default();
-    let check = || manifest::check(&entries[0], place.dir.path(), &options(), &watch).unwrap();
+    let check = || manifest::check(&entries[0], &place.dir, &options(), &watch).unwrap();
     let Compared::Equal { read_bytes, medium_bytes } = check() else { panic!("{:?}", check()) };
     assert!(medium_bytes.unwrap() >= read_bytes && read_bytes >= 5 * REQUEST);
     let target = OpenOptions::new().write(true).open(place.target()).unwrap();
