@@ -79,6 +79,7 @@ pub struct CopyArgs {
     /// With --against: also read the counters of this database before and after each round:
     /// `postgres://user@host/db`, `mysql://user@host` or `run:RUN`
     #[arg(long, value_name = "ADDRESS", requires = "against")]
+    #[arg(conflicts_with_all = ["resume", "force", "manifest"])]
     pub db: Option<String>,
     #[command(flatten)]
     pub password: PasswordFile,

@@ -79,6 +79,7 @@ pub struct StatedArgs {
     pub reads: f64,
     /// Writes a second of the log writer, of those of --iops
     #[arg(long, value_name = "IOPS", value_parser = positive, requires = "iops")]
+    #[arg(conflicts_with_all = OBSERVED)]
     pub redo_writes: Option<f64>,
     /// Rows a second that are found by an index, nothing of which is cached
     #[arg(long, value_name = "ROWS/S", value_parser = positive, requires = "rows",
@@ -86,6 +87,7 @@ pub struct StatedArgs {
     pub lookups: Option<f64>,
     /// Rows of the table of --lookups
     #[arg(long, value_name = "N", value_parser = positive, requires = "lookups")]
+    #[arg(conflicts_with_all = ["iops", "reads"], conflicts_with_all = OBSERVED)]
     pub rows: Option<f64>,
     /// Decimal megabytes a second, of reads and writes
     #[arg(long, value_name = "MB/S", value_parser = positive, conflicts_with_all = OBSERVED)]
