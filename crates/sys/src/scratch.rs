@@ -131,9 +131,8 @@ impl ScratchDir {
         }
         // Where a file system maps owners, what is made in a directory has the owner of that.
         let prepared = made.lock().and_then(|()| made.write_record());
-        let prepared = prepared.and_then(|owner| {
-            if owner == made.owner { Ok(()) } else { Err(replaced()) }
-        });
+        let prepared =
+            prepared.and_then(|owner| if owner == made.owner { Ok(()) } else { Err(replaced()) });
         if let Err(error) = prepared {
             let _ = made.remove();
             return Err(error);

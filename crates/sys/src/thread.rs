@@ -24,11 +24,7 @@ pub fn scoped<'scope, T: Send + 'scope>(
 
 /// What `work` makes of each item, in their order: of the first in this thread, of each other in one
 /// of its own, or in this one where the system has none to give.
-pub fn each<I: Sync, T: Send>(
-    name: &str,
-    items: &[I],
-    work: impl Fn(&I) -> T + Sync,
-) -> Vec<T> {
+pub fn each<I: Sync, T: Send>(name: &str, items: &[I], work: impl Fn(&I) -> T + Sync) -> Vec<T> {
     let Some((first, others)) = items.split_first() else { return Vec::new() };
     std::thread::scope(|scope| {
         let work = &work;
@@ -49,9 +45,8 @@ mod tests {
 
     #[test]
     fn each_item_is_worked_on_and_keeps_its_place() {
-        let ids = |items: &[u32]| {
-            each("item", items, |item| (*item * 2, std::thread::current().id()))
-        };
+        let ids =
+            |items: &[u32]| each("item", items, |item| (*item * 2, std::thread::current().id()));
         assert!(ids(&[]).is_empty());
         let found = ids(&[1, 2, 3]);
         assert_eq!(found.iter().map(|it| it.0).collect::<Vec<_>>(), [2, 4, 6]);

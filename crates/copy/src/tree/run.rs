@@ -373,15 +373,18 @@ impl<'a> Run<'a> {
     ) -> Result<FilePlace<'a>, CopyError> {
         let entry = &self.plan.entries[index];
         let (above, parent) = (entry.below().parent(), entry.target.parent());
+        let above = above.unwrap_or(Path::new(""));
         let from = match last {
+            // It need not be readable.
+            _ if above.as_os_str().is_empty() => Arc::clone(&entry.base),
             Some(last)
                 if Arc::ptr_eq(&last.entry.base, &entry.base)
-                    && last.entry.below().parent() == above =>
+                    && last.entry.below().parent() == Some(above) =>
             {
                 Arc::clone(&last.from)
             }
             _ => {
-                let from = entry.base.within(above.unwrap_or(Path::new("")));
+                let from = entry.base.within(above);
                 Arc::new(from.map_err(CopyError::io("open the directory of", &entry.source))?)
             }
         };
