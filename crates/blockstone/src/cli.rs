@@ -3,10 +3,12 @@
 
 use std::path::Path;
 
+use blockstone_report::render::json::schema::Document;
 use blockstone_sys::output;
 use blockstone_target::without_password;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::ErrorKind;
+use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, FromArgMatches};
 
 use crate::exit::Exit;
@@ -46,6 +48,12 @@ fn asked(matches: &ArgMatches) -> Result<Asked, clap::Error> {
         let text = format!("{option} does not apply to {name}, which prints no report\n");
         return Err(clap::Error::raw(ErrorKind::ArgumentConflict, text));
     }
+    if let Some(text) = ineffective(verb, matches, &global) {
+        return Err(clap::Error::raw(ErrorKind::ArgumentConflict, text));
+    }
+    if let Some(text) = unknown_table(verb, options, &global) {
+        return Err(clap::Error::raw(ErrorKind::InvalidValue, text));
+    }
     if let (true, Some(file)) = (global.json || global.csv.is_some(), &global.html)
         && file.as_os_str() == "-"
     {
@@ -60,6 +68,45 @@ fn asked(matches: &ArgMatches) -> Result<Asked, clap::Error> {
         return Err(clap::Error::raw(ErrorKind::ValueValidation, text));
     }
     Ok(Asked { verb, options: options.clone(), context: Context::new(global) })
+}
+
+/// What a global option is given for in vain.
+fn ineffective(verb: &Verb, matches: &ArgMatches, global: &Global) -> Option<String> {
+    let name = verb.name;
+    let is_given = matches.value_source("runs_dir") == Some(ValueSource::CommandLine);
+    if is_given && !verb.finds_runs {
+        return Some(format!(
+            "--runs-dir does not apply to {name}, which neither makes nor reads recordings\n\
+             hint: omit --runs-dir\n"
+        ));
+    }
+    (global.share && !verb.writes && global.html.is_none()).then(|| {
+        format!(
+            "--share does not apply to {name} without --html: it writes no file\n\
+                 hint: omit --share\n"
+        )
+    })
+}
+
+/// Why a table that is wanted as CSV cannot be printed, before anything is measured. A document of a
+/// verb of this one, such as `check-direct`, says more than those of all of its verbs.
+fn unknown_table(verb: &Verb, options: &ArgMatches, global: &Global) -> Option<String> {
+    let table = global.csv.as_deref().filter(|name| !name.is_empty())?;
+    let own = options.subcommand_name().map(|inner| format!("{}-{inner}", verb.name));
+    let is_own = |document: &&Document| own.as_deref() == Some(document.name);
+    let mut documents: Vec<&Document> = verb.documents.iter().filter(is_own).collect();
+    if documents.is_empty() {
+        documents = verb.documents.iter().collect();
+    }
+    if documents.is_empty() || documents.iter().any(|it| it.may_have_table(table)) {
+        return None;
+    }
+    let mut names: Vec<&str> = documents.iter().flat_map(|it| it.table_names()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let what = "print {table} as CSV: the report has no such table";
+    let what = what.replace("{table}", table);
+    Some(format!("{what}\nhint: its tables are {}\n", names.join(", ")))
 }
 
 /// Why a page cannot be written, as far as that can be known before an hour of measuring.
@@ -121,6 +168,124 @@ pub fn declarations() -> clap::Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What is wrong with these words.
+    fn refused(line: &str) -> String {
+        let words = std::iter::once("blockstone").chain(line.split(' '));
+        let matches = declarations().try_get_matches_from(words);
+        let refused = matches.and_then(|matches| asked(&matches).map(|asked| asked.verb.name));
+        refused.err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_table_that_no_report_has_is_refused_before_anything_is_measured() {
+        for line in [
+            "calibrate .",
+            "run .",
+            "run --scan-matrix .",
+            "noise .",
+            "reduce .",
+            "copy a b",
+            "trace a",
+            "size a",
+            "subset --from postgres://a/b c",
+            "offload run",
+            "offload account a",
+            "offload model --cells 4",
+            "offload generate a",
+            "flash sim",
+            "flash sweep",
+            "check .",
+            "check direct .",
+            "check durability .",
+            "check coherence .",
+            "claim 1MB/s",
+            "runs",
+        ] {
+            let unknown = refused(&format!("{line} --csv=NOPE"));
+            // A line that is wrong otherwise would prove nothing.
+            let is_meant = unknown.contains("print NOPE as CSV") || unknown.contains("unexpected");
+            assert!(is_meant && unknown.contains("hint: "), "{line}: {unknown}");
+            assert_eq!(refused(&format!("{line} --csv")), refused(line), "the first table");
+        }
+        assert_eq!(refused("offload run --csv=engines"), "");
+        assert!(refused("offload run --csv=gains").contains("hint: its tables are "));
+        assert_eq!(refused("run --csv=load-profile ."), "");
+        assert_eq!(refused("trace --csv=calls-abc a"), "");
+        assert_eq!(refused("report --csv=anything last"), "", "which verb made it is not known");
+    }
+
+    #[test]
+    fn global_options_that_mean_nothing_to_a_verb_are_refused() {
+        for line in ["subset --from postgres://a/b c", "claim 1MB/s", "check .", "offload run"] {
+            assert!(refused(&format!("{line} --runs-dir x")).contains("--runs-dir"), "{line}");
+        }
+        assert_eq!(refused("run --runs-dir x ."), "");
+        for line in ["claim 1MB/s", "trace a", "runs", "man x", "check ."] {
+            assert!(refused(&format!("{line} --share")).contains("--share"), "{line}");
+        }
+        assert_eq!(refused("run --share ."), "");
+        assert_eq!(refused("trace --share --html page.html a"), "");
+        assert!(refused("trace --csv-raw a").contains("--csv"));
+    }
+
+    #[test]
+    fn options_that_would_have_no_effect_are_refused() {
+        for line in [
+            "copy --check m --jobs 2 a",
+            "copy --check m --method direct a",
+            "copy --check m --request 1M a",
+            "subset --from postgres://a/b --naive --readers 2",
+            "subset oracle --query A --percent 5",
+            "subset oracle --query A --lister B",
+            "subset oracle --rows r --percent 5 k d",
+            "offload generate --schema --scale 1G",
+            "offload generate --schema --seed 2",
+            "offload generate --schema --format copy",
+            "check durability --log x .",
+            "size --iops 100 --hours 9-17",
+            "size --iops 100 --weekdays",
+            "size --iops 100 --percentile p99",
+            "trace --against b --top 3 a",
+        ] {
+            // In two groups of words, either order is one too many.
+            assert!(!refused(line).is_empty(), "{line}");
+        }
+    }
+
+    /// Where an option is given, what it requires is not asked for if something that is given
+    /// conflicts with it: the option would be accepted without it, and mean nothing.
+    #[test]
+    fn what_an_option_requires_cannot_be_missing() {
+        fn look(command: &clap::Command, found: &mut Vec<String>) {
+            for option in command.get_arguments() {
+                let debug = format!("{option:?}");
+                let of = debug.split_once("requires: [").and_then(|(_, rest)| rest.split_once(']'));
+                let required = of.map_or("", |(list, _)| list);
+                for other in command.get_arguments() {
+                    if !required.contains(&format!("\"{}\"", other.get_id())) {
+                        continue;
+                    }
+                    let own = command.get_arg_conflicts_with(option);
+                    for rival in command.get_arg_conflicts_with(other) {
+                        let is_own = own.iter().any(|it| it.get_id() == rival.get_id());
+                        if !is_own && rival.get_id() != option.get_id() {
+                            let ids = [option.get_id(), other.get_id(), rival.get_id()];
+                            let [option, other, rival] = ids.map(|id| id.as_str());
+                            let name = command.get_name();
+                            found.push(format!("{name}: {option} needs {other}, not {rival}"));
+                        }
+                    }
+                }
+            }
+            command.get_subcommands().for_each(|inner| look(inner, found));
+        }
+        let mut command = declarations();
+        command.build();
+        let mut found = Vec::new();
+        look(&command, &mut found);
+        assert!(found.is_empty(), "{}", found.join("\n"));
+    }
 
     #[test]
     fn declarations_are_sound() {

@@ -21,6 +21,12 @@ const WHERE: &str = "name another file with --html; `blockstone report` makes th
 /// The page that lies in the directory of a recording.
 const PAGE: &str = "report.html";
 
+/// Whether the verb of the report declares a document that may have these tables.
+fn is_declared(report: &Report) -> bool {
+    let document = verbs::schema::documents().find(|it| it.name == report.verb);
+    document.is_some_and(|it| report.tables().all(|table| it.may_have_table(&table.name)))
+}
+
 /// Prints the report as text, JSON or CSV, writes the page that `--html` names, and says how the
 /// program ends.
 pub fn finish(report: &Report, context: &Context) -> Result<Exit> {
@@ -31,8 +37,7 @@ pub fn finish(report: &Report, context: &Context) -> Result<Exit> {
         return Ok(exit(report));
     }
     if global.json {
-        let is_declared = verbs::schema::documents().any(|it| it.name == report.verb);
-        debug_assert!(is_declared, "no verb declares the document {}", report.verb);
+        debug_assert!(is_declared(report), "no verb declares the document {}", report.verb);
         answer(&json::text(report))?;
     } else if let Some(table) = &global.csv {
         let text = one_table(report, table, context)?;

@@ -60,6 +60,10 @@ pub fn card((group, prefix, name): (&str, &str, &str), figure: &Figure, source: 
     }
 }
 
+/// Names of the tables that every measurement has.
+pub const TABLES: &[&str] =
+    &["devices", "probes", "path", "test-file", "machine", "capabilities", "settings", "recording"];
+
 /// The figures that answer the question; without them, why there are none.
 pub fn headline(manifest: &Manifest, figures: Vec<Card>) -> Headline {
     let none = "no headline: the run ended before it was measured";

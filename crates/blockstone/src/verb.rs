@@ -32,6 +32,10 @@ pub struct Verb {
     pub reports: bool,
     /// The JSON documents that it prints with `--json`.
     pub documents: &'static [Document],
+    /// Whether it makes recordings or looks them up: then `--runs-dir` means something.
+    pub finds_runs: bool,
+    /// Whether it writes files besides the page: then `--share` means something without one.
+    pub writes: bool,
     /// How a recording whose manifest names this verb is reported. `None`: it makes no recordings.
     pub report: Option<fn(Recording, &Context) -> Result<Report>>,
     /// The figures of such a recording, for a comparison with another.
@@ -117,6 +121,8 @@ impl Verb {
         run: |_, _| Ok(Exit::Done),
         reports: false,
         documents: &[],
+        finds_runs: false,
+        writes: false,
         report: None,
         figures: None,
     };

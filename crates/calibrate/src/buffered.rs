@@ -29,7 +29,7 @@ pub fn measure(
 ) -> Result<Option<&'static str>, CalibrateError> {
     observer.phase(&step.label);
     let (phase, start_ns) = (session.phase(), session.now_ns());
-    let cached = BlockFile::open(file.path(), Access::ReadWrite, false)?;
+    let cached = file.reopen(Access::ReadWrite, false)?;
     let mut sequence = first_sequence(phase);
     let slot = || Slot::new(step.load.span_bytes as usize).map_err(EngineError::from);
     let (mut to_cache, mut to_device) = (slot()?, slot()?);

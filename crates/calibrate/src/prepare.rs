@@ -293,7 +293,7 @@ fn capabilities(files: &TestSet, targets: &[StorageTarget]) -> Vec<NamedCapabili
     }
     let fiemap = |(file, target): (&TestFile, &StorageTarget)| match target.kind {
         PathKind::BlockDevice => Capability::Full,
-        _ => evidence::map(file.path())
+        _ => evidence::map(file.main())
             .map_or_else(|error| Capability::degraded(error.to_string()), |map| map.fiemap),
     };
     let degraded = files.files().iter().zip(targets).map(fiemap).find(|one| !one.is_full());

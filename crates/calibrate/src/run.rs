@@ -407,8 +407,8 @@ impl Run<'_> {
         let offset = settings.offset.get();
         let visited = offset..offset + facts.span.get() / facts.targets;
         for (at, file) in self.prepared.files.files().iter().enumerate() {
-            let (path, visited) = (file.path(), visited.clone());
-            let evidence = Some(evidence::examine(path, file.ours(), visited, settings.seed)?);
+            let (main, visited) = (file.main(), visited.clone());
+            let evidence = Some(evidence::examine(main, file.ours(), visited, settings.seed)?);
             let manifest = self.session.recorder().manifest();
             match manifest.targets.get_mut(at) {
                 Some(target) => target.file = evidence,

@@ -65,15 +65,15 @@ impl TestFile {
         direct: bool,
         writable: bool,
     ) -> Result<Self, CalibrateError> {
-        let identity = stamped_by_us(path)?
+        let access = if writable { Access::ReadWrite } else { Access::Read };
+        let open = |direct| BlockFile::open(path, access, direct);
+        let (main, direct) = open_direct(direct, BUFFERED, open)?;
+        let identity = stamped_by_us(&main)?
             .ok_or_else(|| CalibrateError::NotOurs { path: path.to_owned() })?;
         let written = Bytes(u64::from(identity.block_bytes));
         if written != block {
             return Err(CalibrateError::OtherBlocks { path: path.to_owned(), written, block });
         }
-        let access = if writable { Access::ReadWrite } else { Access::Read };
-        let (main, direct) =
-            open_direct(direct, BUFFERED, |direct| BlockFile::open(path, access, direct))?;
         main.lock_exclusive()?;
         let (main, file_id) = (Arc::new(main), identity.file_id);
         Ok(Self { main, kind: Kind::Reused, direct, file_id, run_id })
@@ -115,14 +115,13 @@ impl TestFile {
 
     /// The same file through the page cache.
     pub fn buffered(&self) -> Result<Arc<BlockFile>, FileError> {
-        BlockFile::open(self.path(), Access::Read, false).map(Arc::new)
+        self.main.reopen(Access::Read, false).map(Arc::new)
     }
 
     /// A second file beside it that starts empty and is removed when dropped.
     pub fn appendable(&self, purpose: &str) -> Result<AppendFile, FileError> {
-        let dir = self.path().parent().unwrap_or(Path::new("."));
-        let path = dir.join(scratch::name(self.run_id, purpose));
-        let file = BlockFile::create_new(&path, self.main.is_direct())?;
+        let name = scratch::name(self.run_id, purpose);
+        let file = self.main.create_beside(name.as_ref(), self.main.is_direct())?;
         file.lock_exclusive()?;
         Ok(AppendFile(Arc::new(file)))
     }
@@ -139,21 +138,18 @@ impl TestFile {
 
     /// Renames the file so that no later run removes it, and returns the new path.
     pub fn keep(&mut self) -> Result<PathBuf, FileError> {
-        let kept = self.path().with_file_name(scratch::kept_name(self.file_id, ""));
-        std::fs::hard_link(self.path(), &kept)
-            .and_then(|()| std::fs::remove_file(self.path()))
-            .map_err(|e| self.main.error("keep", e))?;
+        let mut kept = self.main.reopen(Access::Read, false)?;
+        kept.rename_new(scratch::kept_name(self.file_id, "").as_ref())?;
         self.kind = Kind::Kept;
-        Ok(kept)
+        Ok(kept.path().to_owned())
     }
 }
 
 impl Drop for TestFile {
     fn drop(&mut self) {
         match self.kind {
-            // It may have been removed already.
-            Kind::Created => drop(std::fs::remove_file(self.path())),
-            Kind::Device => contents::clear(self.path()),
+            Kind::Created => drop(self.main.remove()),
+            Kind::Device => contents::clear_open(&self.main),
             Kind::Kept | Kind::Reused | Kind::Foreign => {}
         }
     }
@@ -164,13 +160,13 @@ pub struct AppendFile(pub Arc<BlockFile>);
 
 impl Drop for AppendFile {
     fn drop(&mut self) {
-        drop(std::fs::remove_file(self.0.path()));
+        drop(self.0.remove());
     }
 }
 
 /// The identity in the first block of a file or device, if Blockstone wrote it.
-pub fn stamped_by_us(path: &Path) -> Result<Option<Identity>, FileError> {
-    let file = BlockFile::open(path, Access::Read, false)?;
+fn stamped_by_us(file: &BlockFile) -> Result<Option<Identity>, FileError> {
+    let file = file.reopen(Access::Read, false)?;
     let mut head = vec![0_u8; 4096];
     let length = file
         .read_at(0, &mut head)
@@ -181,8 +177,8 @@ pub fn stamped_by_us(path: &Path) -> Result<Option<Identity>, FileError> {
 /// Whether the ends of a device, and the places between them that a claim looks at, hold nothing
 /// but zeros and the blocks of one killed calibration.
 pub fn holds_nothing_but_ours(device: &Path) -> Result<bool, FileError> {
-    let Some(Identity { file_id, block_bytes }) = stamped_by_us(device)? else { return Ok(false) };
     let file = BlockFile::open(device, Access::Read, false)?;
+    let Some(Identity { file_id, block_bytes }) = stamped_by_us(&file)? else { return Ok(false) };
     let size_bytes = file.size_bytes()?;
     // Whole blocks of the calibration, in which the stamps are.
     let unit = u64::from(block_bytes).max(contents::BLOCK_BYTES);

@@ -56,7 +56,7 @@ impl TestSet {
 
     /// One that is gone.
     pub fn vanished(&self) -> Option<&Path> {
-        self.0.iter().map(TestFile::path).find(|path| !path.exists())
+        self.0.iter().find(|file| !file.main().is_at_its_path()).map(TestFile::path)
     }
 
     /// The same files through the page cache and out of it, with the first `cached` bytes of all

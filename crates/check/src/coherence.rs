@@ -25,12 +25,13 @@ use blockstone_measure::claim::{self, ClaimError};
 use blockstone_measure::{Observer, scratch};
 use blockstone_sys::clock::now_ns;
 use blockstone_sys::file::{Access, BlockFile};
+use blockstone_sys::path::whole;
 use blockstone_sys::survey;
 use rustix::io::Errno;
 
 use crate::CheckError;
 use crate::meet::{self, Hello, LinkError};
-use agent::Agent;
+use agent::{Agent, Place};
 pub use ask::{Ask, Reply};
 use ask::{BLOCKS, FILE_BYTES, STRIDE_BYTES};
 use ranks::Rank;
@@ -170,36 +171,41 @@ fn agent_of(plan: &Plan, path: &Path) -> Result<(Agent, Target), CheckError> {
     let about = format!("{} ({file_system})", found.path);
     let path = PathBuf::from(&found.path);
     let target_error = |why, hint| CheckError::Target { path: path.clone(), why, hint };
-    let (can_write, claimed) = match kind {
-        PathKind::Directory => match claim::directory(&path) {
-            Ok(()) => (true, None),
-            Err(ClaimError::NotWritable { why, .. })
-                if why.raw_os_error() == Some(Errno::ROFS.raw_os_error()) =>
-            {
-                (false, None)
-            }
-            Err(error) => return Err(error.into()),
-        },
+    let (can_write, place) = match kind {
+        PathKind::Directory => {
+            let can_write = match claim::directory(&path) {
+                Ok(()) => true,
+                Err(ClaimError::NotWritable { why, .. })
+                    if why.raw_os_error() == Some(Errno::ROFS.raw_os_error()) =>
+                {
+                    false
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let hint = "free some space, or choose another directory";
+            let error = |source| CheckError::Scratch { dir: path.clone(), source, hint };
+            (can_write, Place::directory(&path, can_write).map_err(error)?)
+        }
         PathKind::File => {
             let file = BlockFile::open(&path, Access::Read, false)?;
             if !is_ours(&file) || file.size_bytes()? < FILE_BYTES {
                 let hint = "name a directory, or make the file with --prepare DIR";
                 return Err(target_error("it was not made for this check", hint));
             }
-            (BlockFile::open(&path, Access::ReadWrite, false).is_ok(), None)
+            (file.reopen(Access::ReadWrite, false).is_ok(), Place::File(file))
         }
-        PathKind::BlockDevice => (true, Some(device(plan, &path)?)),
+        PathKind::BlockDevice => (true, Place::Device(device(plan, &path)?)),
     };
-    Ok((Agent::new(path, kind, can_write, claimed)?, Target { about, kind }))
+    Ok((Agent::new(place, can_write)?, Target { about, kind }))
 }
 
 /// Claims a device, which has to be empty, and at least as large as the file of this check.
 fn device(plan: &Plan, path: &Path) -> Result<BlockFile, CheckError> {
-    let is_same = |it: &PathBuf| it.canonicalize().is_ok_and(|it| it == path);
+    let is_same = |it: &PathBuf| whole(it).is_ok_and(|it| it == path);
     let instead = Some("name a directory on it instead");
     let wanted = claim::Device { path, destroy: plan.destroy.iter().any(is_same), instead };
     let all = plan.paths.iter().filter(|it| plan.destroy.contains(it));
-    let names = all.filter_map(|it| it.canonicalize().ok());
+    let names = all.filter_map(|it| whole(it).ok());
     let names: Vec<String> =
         names.filter_map(|it| Some(it.file_name()?.to_str()?.to_owned())).collect();
     let is_remains = |path: &Path| Ok(is_ours(&BlockFile::open(path, Access::Read, false)?));

@@ -68,6 +68,12 @@ pub enum CheckError {
     )]
     Unverified { path: PathBuf },
     #[error(
+        "verify {}: {source}\n\
+         hint: run as the user who wrote there, or remove it if it is not a run's",
+        path.display()
+    )]
+    Foreign { path: PathBuf, source: io::Error },
+    #[error(
         "verify {}: there is no trace of a run that the witness knows\n\
          hint: is its file system mounted there? Where it cannot be mounted any more, or is empty, \
          all that was acknowledged is lost",
@@ -85,6 +91,11 @@ pub enum CheckError {
         path.display()
     )]
     NotWritten { path: PathBuf },
+    #[error(
+        "start a thread: {source}\n\
+         hint: raise the limit on processes (ulimit -u, pids.max), or end some of them"
+    )]
+    Thread { source: io::Error },
     #[error("run {program}: {source}\nhint: name a program that can be run, with its arguments")]
     Command { program: String, source: io::Error },
     #[error("run {program}: {source}\nhint: run it again")]

@@ -250,7 +250,7 @@ impl Check<'_> {
             let wanted = numbers.end - numbers.start;
             let is_measured = numbers.end == size.each;
             let task = Task::new(Operation::Create, numbers, FILL_LIMIT);
-            let outcome = size.ranks.run(&task, &mut self.device, self.observer);
+            let outcome = size.ranks.run(&task, &mut self.device, self.observer)?;
             if let Some(error) = outcome.error {
                 return Err(failed(self.path, error.into()));
             }
@@ -296,26 +296,26 @@ impl Check<'_> {
                 let dir = size.ranks.dirs.root(0);
                 cold::drop_caches(dir, self.device.name.as_deref(), caches)
                     .map_err(|source| CheckError::Drop { source })?;
-                self.tried(size, operation, 0..size.each, true);
+                self.tried(size, operation, 0..size.each, true)?;
                 if self.is_over() {
                     return Ok(false);
                 }
             }
         }
         for operation in READS {
-            self.tried(size, operation, 0..size.each, false);
+            self.tried(size, operation, 0..size.each, false)?;
         }
         for operation in CHANGES {
-            self.tried(size, operation, size.changed(), false);
+            self.tried(size, operation, size.changed(), false)?;
         }
         for (operation, undone, kind) in [
             (Operation::Link, Operation::Unlink, Kind::Linked),
             (Operation::CreateFsync, Operation::Unlink, Kind::Synced),
             (Operation::Mkdir, Operation::Rmdir, Kind::Directory),
         ] {
-            let made = self.tried(size, operation, size.changed(), false);
+            let made = self.tried(size, operation, size.changed(), false)?;
             let task = Task { kind, limits: made, ..Task::new(undone, size.changed(), FILL_LIMIT) };
-            let outcome = size.ranks.run(&task, &mut self.device, self.observer);
+            let outcome = size.ranks.run(&task, &mut self.device, self.observer)?;
             if undone == Operation::Rmdir {
                 self.take(size, undone, false, outcome);
             }
@@ -325,7 +325,7 @@ impl Check<'_> {
         }
         self.observer.phase("unlink");
         let task = Task::new(Operation::Unlink, size.changed(), FILL_LIMIT);
-        let outcome = size.ranks.run(&task, &mut self.device, self.observer);
+        let outcome = size.ranks.run(&task, &mut self.device, self.observer)?;
         if let Some(error) = outcome.error {
             return Err(failed(self.path, error.into()));
         }
@@ -340,16 +340,16 @@ impl Check<'_> {
         operation: Operation,
         numbers: std::ops::Range<u64>,
         cold: bool,
-    ) -> Vec<u64> {
+    ) -> Result<Vec<u64>, CheckError> {
         if self.observer.interrupted().is_some() {
-            return vec![0; size.ranks.count as usize];
+            return Ok(vec![0; size.ranks.count as usize]);
         }
         self.observer.phase(operation.name());
         let task = Task::new(operation, numbers, self.settings.limit);
-        let outcome = size.ranks.run(&task, &mut self.device, self.observer);
+        let outcome = size.ranks.run(&task, &mut self.device, self.observer)?;
         let made = outcome.operations.clone();
         self.take(size, operation, cold, outcome);
-        made
+        Ok(made)
     }
 
     /// Makes a cell of an outcome.
@@ -393,7 +393,7 @@ impl Check<'_> {
             self.observer.phase("remove");
             let task = Task::new(Operation::Unlink, 0..filled, FILL_LIMIT);
             let task = Task { spread: false, ..task };
-            ranks.run(&task, &mut self.device, self.observer);
+            let _ = ranks.run(&task, &mut self.device, self.observer);
         }
     }
 }

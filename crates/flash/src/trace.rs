@@ -92,6 +92,8 @@ const KEPT: usize = 20;
 /// One line in this many may be bad.
 const ONE_BAD_OF: u64 = 10;
 const TELLING: usize = 100;
+/// Lines after which a file is not read on if most of them were bad: some never end.
+const ENOUGH: u64 = 100_000;
 
 impl Trace {
     /// Reads a trace of a device of that size. Without a format, what fits most first lines is it.
@@ -120,6 +122,9 @@ impl Trace {
                 Ok(Some(request)) => trace.push(request),
                 Ok(None) => {}
                 Err(why) => trace.reject(why),
+            }
+            if trace.lines > ENOUGH && trace.bad_lines > trace.lines / 2 {
+                break;
             }
         }
         trace.finish()

@@ -78,14 +78,17 @@ fn attacked(asked: &Attacks) -> Result<bool> {
         save: None,
     };
     let depth = if asked.short { Depth::Short } else { Depth::Whole };
-    let all = attacks::run(&asked.names, depth, &wanted);
-    if asked.json {
-        println!("{}", serde_json::to_string_pretty(&all).context("make the document")?);
-    } else {
+    if !asked.json {
         println!("{}", Attacked::HEADING);
-        for attacked in &all {
+    }
+    let show = |attacked: &Attacked| {
+        if !asked.json {
             println!("{attacked}");
         }
+    };
+    let all = attacks::run(&asked.names, depth, &wanted, &show);
+    if asked.json {
+        println!("{}", serde_json::to_string_pretty(&all).context("make the document")?);
     }
     Ok(all.iter().all(Attacked::is_clean))
 }

@@ -12,16 +12,16 @@
 mod mark;
 mod signatures;
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use blockstone_base::rng::{self, Rng};
 use blockstone_base::units::Bytes;
 use blockstone_sys::clock;
-use blockstone_sys::file::{BlockFile, FileError};
-use rustix::fs::{Advice, OFlags, SeekFrom};
+use blockstone_sys::file::{Access, BlockFile, FileError};
+use rustix::fs::{Advice, SeekFrom};
 
 use mark::Mark;
 
@@ -46,17 +46,21 @@ pub enum Contents {
     },
 }
 
-/// Looks at a device, which nobody else may hold meanwhile. Fails when it is held or unreadable.
+/// Looks at a device, which nobody else may hold meanwhile: the kernel refuses when a mount, swap,
+/// a RAID or another program holds it, in whatever namespace. Fails when it is held or unreadable.
 pub fn of(device: &Path) -> Result<Contents, FileError> {
-    let file = open(device)?;
-    look(&file).map_err(|source| failed("read", device, source))
+    let held = BlockFile::open_device_to_read(device)?;
+    look(&held.plain()?).map_err(|source| held.error("read", source))
 }
 
 /// Whether an end of a device holds data. Fails when the device is held or unreadable.
 pub fn edges_hold_data(device: &Path) -> Result<bool, FileError> {
-    let file = open(device)?;
-    let found = size_of(&file).and_then(|size_bytes| edge_data(&file, size_bytes));
-    found.map(|data| data.is_some()).map_err(|source| failed("read", device, source))
+    let held = BlockFile::open_device_to_read(device)?;
+    ends_hold_data(&held.plain()?).map_err(|source| held.error("read", source))
+}
+
+fn ends_hold_data(file: &File) -> io::Result<bool> {
+    Ok(edge_data(file, size_of(file)?)?.is_some())
 }
 
 /// Where blocks of a device of this size are looked at, in ascending order: the places where
@@ -82,12 +86,19 @@ pub fn places(size_bytes: u64, seed: u64) -> Vec<u64> {
 }
 
 /// Clears both ends of a device that was measured, and marks what is between them as left by the
-/// measurement. If that fails, the next claim says that the device is not empty. Past the page
-/// cache, which would send a request for every 4 KiB to a device under a cap.
+/// measurement. If that fails, the next claim says that the device is not empty.
 pub fn clear(device: &Path) {
-    let Ok(file) = BlockFile::open(device, blockstone_sys::file::Access::ReadWrite, true) else {
-        return;
-    };
+    if let Ok(file) = BlockFile::open(device, Access::Read, false)
+        && file.is_device()
+    {
+        clear_open(&file);
+    }
+}
+
+/// The same of a device that is open. Past the page cache, which would send a request for every
+/// 4 KiB to a device under a cap.
+pub fn clear_open(file: &BlockFile) {
+    let Ok(file) = file.reopen(Access::ReadWrite, true) else { return };
     let Ok(size_bytes) = file.size_bytes() else { return };
     let edge_bytes = EDGE.get().min(size_bytes);
     if edge_bytes == 0 || mark::write_zeros(&file, 0, edge_bytes).is_err() {
@@ -101,11 +112,16 @@ pub fn clear(device: &Path) {
 
 /// Marks a device whose ends are clear as left by a measurement that was cut short.
 pub fn mark_if_clear(device: &Path) {
-    let Ok(file) = BlockFile::open_device(device, true) else { return };
+    if let Ok(file) = BlockFile::open_device(device, true) {
+        mark_open_if_clear(&file);
+    }
+}
+
+fn mark_open_if_clear(file: &BlockFile) {
     let Ok(size_bytes) = file.size_bytes() else { return };
-    let clear = File::open(device).and_then(|file| edge_data(&file, size_bytes));
-    if matches!(clear, Ok(None)) {
-        leave_mark(&file, size_bytes);
+    let Ok(buffered) = file.plain() else { return };
+    if matches!(edge_data(&buffered, size_bytes), Ok(None)) {
+        leave_mark(file, size_bytes);
     }
 }
 
@@ -117,7 +133,7 @@ fn leave_mark(file: &BlockFile, size_bytes: u64) {
         return;
     };
     let seed = rng::mix(clock::now_ns() ^ rng::mix(u64::from(std::process::id())));
-    let Ok(buffered) = File::open(file.path()) else { return };
+    let Ok(buffered) = file.plain() else { return };
     let _ = rustix::fs::fadvise(&buffered, 0, None, Advice::Random);
     if let Ok(mark) = Mark::take(&buffered, size_bytes, seed) {
         let _ = mark.write(file, offset_bytes);
@@ -171,21 +187,9 @@ fn sampled_data(file: &File, size_bytes: u64) -> io::Result<Option<u64>> {
     Ok(None)
 }
 
-/// Opens it for this process alone, as long as the file is open: the kernel refuses when a mount,
-/// swap, a RAID or another program holds it, in whatever namespace.
-fn open(device: &Path) -> Result<File, FileError> {
-    let exclusive = OFlags::EXCL.bits() as i32;
-    let opened = OpenOptions::new().read(true).custom_flags(exclusive).open(device);
-    opened.map_err(|source| FileError::Open { path: device.to_owned(), direct: false, source })
-}
-
 /// `stat` says zero for a block device.
 fn size_of(file: &File) -> io::Result<u64> {
     Ok(rustix::fs::seek(file, SeekFrom::End(0))?)
-}
-
-fn failed(operation: &'static str, path: &Path, source: io::Error) -> FileError {
-    FileError::Io { operation, path: path.to_owned(), source }
 }
 
 #[cfg(test)]

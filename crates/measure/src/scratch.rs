@@ -3,9 +3,11 @@
 //! Such a file carries an exclusive lock (flock) for as long as its run lives. A run that was
 //! killed leaves a file whose lock is free: the next run in that directory removes it.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use blockstone_sys::path::names;
 use blockstone_sys::scratch::remove_orphan;
 
 const PREFIX: &str = "blockstone-test-";
@@ -27,13 +29,14 @@ pub fn kept_name(id: u64, purpose: &str) -> String {
 /// files `own`. Waits a moment for files that are locked.
 pub fn remove_orphans(dir: &Path, own: &[&Path]) -> Vec<PathBuf> {
     let patience = Instant::now() + PATIENCE;
-    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
-    entries
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .filter(|path| {
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            name.starts_with(PREFIX) && name.ends_with(SUFFIX)
-        })
+    let Ok(names) = names(dir) else { return Vec::new() };
+    let is_test = |name: &OsString| {
+        name.to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX))
+    };
+    names
+        .into_iter()
+        .filter(is_test)
+        .map(|name| dir.join(name))
         .filter(|path| !own.contains(&path.as_path()) && remove_orphan(path, patience))
         .collect()
 }

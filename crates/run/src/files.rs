@@ -1,9 +1,10 @@
 //! The files a run makes: removed with it, unless they are kept. Devices are left empty.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use blockstone_measure::{contents, scratch};
+use blockstone_sys::held::HeldDir;
 
 use crate::error::RunError;
 
@@ -67,7 +68,7 @@ impl Files {
         let mut kept = std::mem::take(&mut self.devices);
         for (index, path) in self.paths.iter().enumerate() {
             let target = path.with_file_name(scratch::kept_name(self.id, &purpose(index)));
-            match std::fs::rename(path, &target) {
+            match rename(path, &target) {
                 Ok(()) => kept.push(target),
                 // A disk that was removed during the run: its mirrors are kept.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -89,6 +90,12 @@ impl Drop for Files {
             self.devices.iter().for_each(|device| contents::mark_if_clear(device));
         }
     }
+}
+
+/// Both in the directory that the path leads to now.
+fn rename(path: &Path, to: &Path) -> io::Result<()> {
+    let (dir, name) = HeldDir::hold_parent(path)?;
+    dir.rename_new(&name, Path::new(to.file_name().unwrap_or_default()))
 }
 
 fn purpose(index: usize) -> String {

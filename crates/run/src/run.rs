@@ -200,8 +200,8 @@ impl Prepared<'_> {
         observer.phase("examine the disks");
         let seed = self.parameters.seed;
         let look = |path: &Path, ours: bool| {
-            let size_bytes = BlockFile::open(path, Access::Read, false)?.size_bytes()?;
-            evidence::examine(path, ours, 0..size_bytes, seed)
+            let file = BlockFile::open(path, Access::Read, false)?;
+            evidence::examine(&file, ours, 0..file.size_bytes()?, seed)
         };
         // Files of a database that this user may not read are skipped; their cached pages stay
         // cached.
@@ -209,7 +209,8 @@ impl Prepared<'_> {
         let readable = readable.filter_map(|path| look(path, false).ok());
         session.recorder().manifest().data_files = readable.collect();
         // Not the data directory of a server, and not a target that takes no space.
-        let is_file = |path: &&PathBuf| std::fs::metadata(path).is_ok_and(|found| !found.is_dir());
+        let is_file =
+            |path: &&PathBuf| blockstone_sys::path::look(path).is_ok_and(|found| !found.is_dir());
         let paths = self.spec.places.iter().map(|place| &place.path).filter(is_file);
         let paths: Vec<&PathBuf> = paths.collect();
         for found in thread::each("examine", &paths, |path| look(path, true)) {

@@ -14,7 +14,7 @@
 //!
 //! let dir = tempfile::tempdir()?;
 //! std::fs::write(dir.path().join("a"), vec![7; 65536])?;
-//! let survey = blockstone_scan::survey(&[dir.path().to_owned()], Look::All, &mut |_| true)?;
+//! let survey = blockstone_scan::survey(&[dir.path().to_owned()], Look::All, None, &mut |_| true)?;
 //! let plan = Plan::new(&[Bytes(8192)], &[0], Bytes(8192))?;
 //! let outcome = blockstone_scan::scan(&survey, plan, &Default::default(), &mut |_| true)?;
 //! assert_eq!(outcome.counter.grids()[0].table.len(), 1);

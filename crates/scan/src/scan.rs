@@ -18,7 +18,7 @@ use blockstone_reduce::page;
 use blockstone_reduce::plan::{Compress, Plan};
 use blockstone_reduce::scanned::{FileState, Scanned, ScannedFile};
 use blockstone_sys::buffer::{Arena, Slot};
-use blockstone_sys::usage;
+use blockstone_sys::{thread, usage};
 
 use crate::error::ScanError;
 use crate::saved::{self, Position};
@@ -175,14 +175,15 @@ pub(crate) fn go_on(
     for number in 0..settings.threads {
         let compressors = Compressors::new(&counter.plan().codecs)?;
         let (shared, tell) = (Arc::clone(&shared), tell.clone());
-        let name = format!("scan {number}");
-        let thread = std::thread::Builder::new().name(name);
-        let thread = thread.spawn(move || work(&shared, compressors, &tell));
-        let threads_wanted = settings.threads;
-        threads.push(thread.map_err(|source| {
-            pool.end();
-            ScanError::Thread { number, threads: threads_wanted, source }
-        })?);
+        match thread::spawn(&format!("scan {number}"), move || work(&shared, compressors, &tell)) {
+            Ok(thread) => threads.push(thread),
+            Err(source) if number == 0 => {
+                pool.end();
+                return Err(ScanError::Thread { number, threads: settings.threads, source });
+            }
+            // Those that there are scan all.
+            Err(_) => break,
+        }
     }
     drop(tell);
     let plan = counter.plan();
@@ -556,7 +557,7 @@ mod tests {
     fn however_many_threads_and_however_it_is_read_the_figures_are_the_same() {
         let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         files(dir.path());
-        let survey = survey(&[dir.path().to_owned()], Look::All, &mut |_| true).unwrap();
+        let survey = survey(&[dir.path().to_owned()], Look::All, None, &mut |_| true).unwrap();
         let run = |threads, direct| {
             let settings = Settings { threads, direct, ..Settings::default() };
             scan(&survey, plan(), &settings, &mut |_| true).unwrap()
@@ -579,7 +580,7 @@ mod tests {
             Shape { files: 3, blocks_per_file: 16, block_bytes: 8192, head_blocks: 2, seed: 1 };
         crate::generate(&dir.path().join("pages"), kind, &shape, &mut |_| true).unwrap();
         let run = |look| {
-            let survey = survey(&[dir.path().to_owned()], look, &mut |_| true).unwrap();
+            let survey = survey(&[dir.path().to_owned()], look, None, &mut |_| true).unwrap();
             let settings = Settings { masks: true, ..Settings::default() };
             (survey.knows_a_format(), scan(&survey, plan(), &settings, &mut |_| true).unwrap())
         };
@@ -594,7 +595,7 @@ mod tests {
         let (data, saved) = (dir.path().join("data"), dir.path().join("saved"));
         std::fs::create_dir(&data).unwrap();
         files(&data);
-        let survey = survey(&[data], Look::All, &mut |_| true).unwrap();
+        let survey = survey(&[data], Look::All, None, &mut |_| true).unwrap();
         let whole = scan(&survey, plan(), &Settings::default(), &mut |_| true).unwrap();
         // At some tens of megabytes a second the end comes in the middle of some file.
         let slow = Settings {

@@ -8,7 +8,8 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use blockstone_reduce::hash::SEGMENT_BYTES;
 use blockstone_reduce::page::{self, Recognised};
@@ -16,7 +17,7 @@ use blockstone_reduce::scanned::Skipped;
 use blockstone_reduce::table::FILES_MAX;
 use blockstone_sys::buffer::Arena;
 use blockstone_sys::file::{Access, BlockFile, FileError, FileState};
-use blockstone_sys::{input, path};
+use blockstone_sys::{input, path, thread};
 
 use crate::error::{ScanError, first_line};
 
@@ -75,8 +76,14 @@ pub struct Surveying {
 type Watch<'a> = dyn FnMut(Surveying) -> bool + 'a;
 
 /// Walks `paths`. Symbolic links are followed, as a database follows those to its tablespaces; a
-/// file that is reached twice is scanned once. A survey that `watch` ends is an error.
-pub fn survey(paths: &[PathBuf], look: Look, watch: &mut Watch<'_>) -> Result<Survey, ScanError> {
+/// file that is reached twice is scanned once. What is read of them, to recognise their formats, is
+/// no more than `rate` bytes a second. A survey that `watch` ends is an error.
+pub fn survey(
+    paths: &[PathBuf],
+    look: Look,
+    rate: Option<u64>,
+    watch: &mut Watch<'_>,
+) -> Result<Survey, ScanError> {
     let mut walk = Walk {
         look,
         watch,
@@ -102,9 +109,10 @@ pub fn survey(paths: &[PathBuf], look: Look, watch: &mut Watch<'_>) -> Result<Su
     if files.len() > FILES_MAX {
         return Err(ScanError::TooMany { files: files.len() });
     }
-    let paths: Vec<&Path> = unseen.iter().map(|&index| files[index].path.as_path()).collect();
-    let seen = files.len() - paths.len();
-    let looked_at = look_at_all(&paths, &mut |looked_at| {
+    let heads = unseen.iter().map(|&index| &files[index]);
+    let heads: Vec<Head<'_>> = heads.map(|file| (file.path.as_path(), file.bytes)).collect();
+    let seen = files.len() - heads.len();
+    let looked_at = look_at_all(&heads, rate, &mut |looked_at| {
         watch(Surveying { found: files.len(), looked_at: seen + looked_at })
     })?;
     let mut files: Vec<Option<Found>> = files.into_iter().map(Some).collect();
@@ -194,30 +202,71 @@ impl Walk<'_, '_> {
     }
 }
 
+/// A file whose beginning is to be read, and its size.
+type Head<'a> = (&'a Path, u64);
+
+/// Which file is looked at next, and not before when.
+struct Looks<'a> {
+    files: &'a [Head<'a>],
+    next: AtomicUsize,
+    ended: AtomicBool,
+    rate: Option<u64>,
+    free_at: Mutex<Instant>,
+}
+
+impl<'a> Looks<'a> {
+    /// The next one, once the rate allows it; none when all are taken, or at the end.
+    fn take(&self) -> Option<(usize, &'a Path)> {
+        let index = self.next.fetch_add(1, Ordering::Relaxed);
+        let &(path, bytes) = self.files.get(index)?;
+        if let Some(rate) = self.rate {
+            let seconds = bytes.min(HEAD_BYTES as u64) as f64 / rate.max(1) as f64;
+            let due = {
+                let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
+                let due = (*free_at).max(Instant::now());
+                *free_at = due + Duration::from_secs_f64(seconds.min(1e6));
+                due
+            };
+            while !self.ended.load(Ordering::Relaxed) {
+                let left = due.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    break;
+                }
+                std::thread::sleep(left.min(TELL_EVERY));
+            }
+        }
+        (!self.ended.load(Ordering::Relaxed)).then_some((index, path))
+    }
+}
+
 /// Looks at the files, several at a time, and gives what there is to say of each in their order.
 fn look_at_all(
-    files: &[&Path],
+    files: &[Head<'_>],
+    rate: Option<u64>,
     watch: &mut dyn FnMut(usize) -> bool,
 ) -> Result<Vec<Looked>, ScanError> {
-    let (next, ended) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let (next, ended, free_at) =
+        (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(Instant::now()));
+    let looks = Looks { files, next, ended, rate, free_at };
     std::thread::scope(|scope| {
         let (tell, looked) = channel();
         for number in 0..LOOKS_IN_FLIGHT.min(files.len()) {
             let mut arena = Arena::new(1, HEAD_BYTES)?;
-            let (tell, next, ended) = (tell.clone(), &next, &ended);
-            let thread = std::thread::Builder::new().name(format!("look {number}"));
-            let thread = thread.spawn_scoped(scope, move || {
-                look_at_each(files, next, ended, arena.slot(0), &tell);
-            });
-            if let Err(source) = thread {
-                ended.store(true, Ordering::Relaxed);
-                let threads = LOOKS_IN_FLIGHT;
-                return Err(ScanError::Thread { number, threads, source });
+            let (tell, looks) = (tell.clone(), &looks);
+            let work = move || look_at_each(looks, arena.slot(0), &tell);
+            match thread::scoped(scope, &format!("look {number}"), work) {
+                Ok(_) => {}
+                Err(source) if number == 0 => {
+                    let threads = LOOKS_IN_FLIGHT;
+                    return Err(ScanError::Thread { number, threads, source });
+                }
+                // Those that there are look at all.
+                Err(_) => break,
             }
         }
         drop(tell);
         let gathered = gather(files.len(), &looked, watch);
-        ended.store(true, Ordering::Relaxed);
+        looks.ended.store(true, Ordering::Relaxed);
         gathered
     })
 }
@@ -225,16 +274,8 @@ fn look_at_all(
 /// What a file was found to be, or why it cannot be scanned.
 type Looked = Result<Found, String>;
 
-fn look_at_each(
-    files: &[&Path],
-    next: &AtomicUsize,
-    ended: &AtomicBool,
-    head: &mut [u8],
-    tell: &Sender<(usize, Looked)>,
-) {
-    while !ended.load(Ordering::Relaxed) {
-        let index = next.fetch_add(1, Ordering::Relaxed);
-        let Some(path) = files.get(index) else { return };
+fn look_at_each(looks: &Looks<'_>, head: &mut [u8], tell: &Sender<(usize, Looked)>) {
+    while let Some((index, path)) = looks.take() {
         if tell.send((index, look(path, head))).is_err() {
             return;
         }
@@ -310,6 +351,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn files_are_looked_at_no_faster_than_the_rate() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in 0..11 {
+            fs::write(dir.path().join(name.to_string()), [7; 20_000]).unwrap();
+        }
+        let (paths, began) = ([dir.path().to_owned()], Instant::now());
+        survey(&paths, Look::All, Some(1_000_000), &mut |_| true).unwrap();
+        // The last begins when ten have had 20 ms each.
+        assert!(began.elapsed() >= Duration::from_millis(190), "{:?}", began.elapsed());
+        let mut tells = 0;
+        let ended = survey(&paths, Look::All, Some(1), &mut |_| {
+            tells += 1;
+            tells < 20
+        });
+        assert!(matches!(ended, Err(ScanError::Ended)), "{ended:?}");
+        assert!(began.elapsed() < Duration::from_secs(60), "a file would be due in hours");
+    }
+
+    #[test]
     fn files_are_in_the_order_of_their_names_and_all_are_told_of() {
         let dir = tempfile::tempdir().unwrap();
         let names: Vec<String> = (0..200).map(|index| format!("{index:03}")).collect();
@@ -318,7 +378,7 @@ mod tests {
         }
         std::os::unix::fs::symlink("nowhere", dir.path().join("050-dangling")).unwrap();
         let (mut found, mut looked_at) = (Vec::new(), Vec::new());
-        let survey = survey(&[dir.path().to_owned()], Look::All, &mut |surveying| {
+        let survey = survey(&[dir.path().to_owned()], Look::All, None, &mut |surveying| {
             found.push(surveying.found);
             looked_at.push(surveying.looked_at);
             true
@@ -339,9 +399,9 @@ mod tests {
             fs::write(dir.path().join(index.to_string()), b"x").unwrap();
         }
         let paths = [dir.path().to_owned()];
-        let walking = survey(&paths, Look::All, &mut |surveying| surveying.found < 10);
+        let walking = survey(&paths, Look::All, None, &mut |surveying| surveying.found < 10);
         assert!(matches!(walking, Err(ScanError::Ended)));
-        let looking = survey(&paths, Look::All, &mut |surveying| surveying.looked_at < 10);
+        let looking = survey(&paths, Look::All, None, &mut |surveying| surveying.looked_at < 10);
         assert!(matches!(looking, Err(ScanError::Ended)));
     }
 }

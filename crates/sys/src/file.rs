@@ -83,6 +83,12 @@ impl BlockFile {
         Self::open_as(path, flags, direct, &[DEVICE])
     }
 
+    /// As [`BlockFile::open_device`], through the page cache and only to read.
+    pub fn open_device_to_read(path: &Path) -> Result<Self, FileError> {
+        let flags = flags(Access::Read, false) | OFlags::EXCL;
+        Self::open_as(path, flags, false, &[DEVICE])
+    }
+
     /// Opens an existing file or block device to write to it, with the flag that has each write
     /// return only when it is durable. As [`BlockFile::open`].
     pub fn open_synchronous(path: &Path, direct: bool, flag: SyncFlag) -> Result<Self, FileError> {
@@ -123,11 +129,19 @@ impl BlockFile {
     /// `O_DIRECT` may have made the name already; it is removed again.
     pub fn create_new(path: &Path, direct: bool) -> Result<Self, FileError> {
         let error = |source| FileError::Create { path: path.to_owned(), direct, source };
-        let name = path.file_name().ok_or_else(|| error(io::ErrorKind::InvalidInput.into()))?;
-        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-        let dir = HeldDir::reach(above.unwrap_or(Path::new("."))).map_err(error)?;
-        let made = Self::create_in(&Arc::new(dir), name, direct);
+        let home = Home::of(path).map_err(error)?;
+        let made = Self::create_in(&home.dir, &home.name, direct);
         made.map(|made| Self { path: path.to_owned(), ..made })
+    }
+
+    /// As [`BlockFile::create_new`], in the directory of this file.
+    pub fn create_beside(&self, name: &OsStr, direct: bool) -> Result<Self, FileError> {
+        let path = self.path.with_file_name(name);
+        match &self.home {
+            Some(home) => Self::create_in(&home.dir, name, direct),
+            None => Self::create_new(&path, direct),
+        }
+        .map(|made| Self { path, ..made })
     }
 
     /// As [`BlockFile::create_new`], under a name in a directory that is held.
@@ -190,7 +204,6 @@ impl BlockFile {
     }
 
     /// Removes its name if it still leads to this file: what has taken the name meanwhile stays.
-    /// Fails when it was not reached from a directory that is held.
     pub fn remove(&self) -> Result<(), FileError> {
         let removed = self.home().and_then(|home| home.dir.remove_this(&home.name, self.as_fd()));
         removed.map_err(|source| self.error("remove", source))
@@ -212,9 +225,9 @@ impl BlockFile {
         rename: fn(&HeldDir, &Path, &Path) -> io::Result<()>,
     ) -> Result<(), FileError> {
         let renamed = self.home().and_then(|home| {
-            let is_there = |name: &OsStr| match home.dir.leads_to(name, self.as_fd())? {
-                true => Ok(()),
-                false => Err(io::Error::other("another file has taken its name")),
+            let is_there = |name: &OsStr| {
+                let is_this = home.dir.leads_to(name, self.as_fd())?;
+                is_this.then_some(()).ok_or(io::Error::other("another file has taken its name"))
             };
             is_there(&home.name)?;
             rename(&home.dir, Path::new(&home.name), Path::new(name))?;
@@ -226,14 +239,17 @@ impl BlockFile {
         Ok(())
     }
 
-    fn home(&self) -> io::Result<&Home> {
-        let why = || io::Error::new(io::ErrorKind::Unsupported, "its directory is not held");
-        self.home.as_ref().ok_or_else(why)
+    fn home(&self) -> io::Result<Home> {
+        self.home.clone().map_or_else(|| Home::of(&self.path), Ok)
     }
 
     /// A file that was opened otherwise; `path` is for messages.
     pub fn of(file: File, path: &Path, direct: bool) -> Self {
         Self { file, path: path.to_owned(), direct, home: None }
+    }
+
+    pub fn into_file(self) -> File {
+        self.file
     }
 
     pub fn path(&self) -> &Path {
@@ -426,6 +442,13 @@ impl AsRawFd for BlockFile {
 }
 
 impl Home {
+    fn of(path: &Path) -> io::Result<Self> {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+        let dir = HeldDir::reach(above.unwrap_or(Path::new(".")))?;
+        Ok(Self { dir: Arc::new(dir), name: name.to_owned() })
+    }
+
     fn new(dir: &Arc<HeldDir>, name: &OsStr) -> Self {
         Self { dir: Arc::clone(dir), name: name.to_owned() }
     }

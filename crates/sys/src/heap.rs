@@ -78,6 +78,7 @@ pub fn bounded<T>(most: Bytes, excess: &dyn Fn(), work: impl FnOnce() -> T) -> T
         }
     }
     let most = i64::try_from(most.get()).unwrap_or(UNBOUNDED - 1);
+    #[expect(clippy::transmute_ptr_to_ptr, reason = "a cast cannot change the lifetime")]
     // SAFETY: only the lifetime changes. The pointer is taken back when this function ends, in
     // whatever way, and no other thread sees it.
     let excess = unsafe { std::mem::transmute::<*const (dyn Fn() + '_), *const dyn Fn()>(excess) };

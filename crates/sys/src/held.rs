@@ -9,11 +9,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 use blockstone_base::units::Bytes;
-pub use rustix::fs::FileType;
 use rustix::fs::{
-    AtFlags, CWD, Dir, Mode, OFlags, RenameFlags, ResolveFlags, Stat, fstat, fsync, linkat,
-    mkdirat, openat, openat2, renameat, renameat_with, unlinkat,
+    AtFlags, CWD, Dir, Mode, RenameFlags, ResolveFlags, Stat, StatxFlags, fstat, fsync, linkat,
+    mkdirat, openat, openat2, renameat, renameat_with, statx, unlinkat,
 };
+pub use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
@@ -24,6 +24,8 @@ const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 const OWNER_MODE: Mode = Mode::from_raw_mode(0o600);
 /// Made and removed to see which owner the file system gives to new files.
 const OWNER_PROBE: &str = ".blockstone-owner";
+/// How often that is tried where several processes do it.
+const PROBES: u32 = 20;
 
 /// Why a directory is not written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -190,6 +192,13 @@ impl HeldDir {
         }
     }
 
+    /// Removes all that is in it, on its file system.
+    pub fn remove_all(&self) -> io::Result<()> {
+        let device = Identity::of(&fstat(&self.dir)?).device;
+        let remove = |name: OsString| crate::scratch::remove_below(self.as_fd(), &name, device);
+        self.names()?.into_iter().try_for_each(remove)
+    }
+
     /// Removes the empty directory of that name if it is still `held`.
     pub fn remove_dir(&self, name: &OsStr, held: &Self) -> io::Result<()> {
         self.remove_as(name, held.as_fd(), AtFlags::REMOVEDIR)
@@ -327,12 +336,40 @@ impl HeldDir {
         Ok(self.owner_of_new()? == found.st_uid)
     }
 
-    /// The owner that the file system gives to what this user makes here.
+    /// The user to whom the file system gives what this user makes here: another one where it maps
+    /// owners. Makes a file for a moment.
     pub fn owner_of_new(&self) -> io::Result<u32> {
         let probe = Path::new(OWNER_PROBE);
-        let owner = fstat(self.create(probe)?)?.st_uid;
-        self.remove(probe)?;
-        Ok(owner)
+        let mut tries = 0;
+        let made = loop {
+            match self.create(probe) {
+                // Another process looks too.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < PROBES => {
+                    tries += 1;
+                }
+                made => break made?,
+            }
+        };
+        let owner = fstat(made)?.st_uid;
+        match unlinkat(&self.dir, probe, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(owner),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The regular file of this name, which belongs to `owner` and has no other name. Fails
+    /// (`EPERM`) when it is anything else, a link too. A server is not asked for attributes that
+    /// the kernel has: that would refresh what it has cached of the file.
+    pub fn open_own(&self, name: &OsStr, owner: u32, flags: OFlags) -> io::Result<File> {
+        let found = self.find(Path::new(name))?;
+        let wanted = StatxFlags::TYPE | StatxFlags::UID | StatxFlags::NLINK;
+        let how = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+        let it = statx(&found, "", how, wanted)?;
+        let is_file = FileType::from_raw_mode(it.stx_mode.into()) == FileType::RegularFile;
+        if !is_file || it.stx_uid != owner || it.stx_nlink > 1 {
+            return Err(Errno::PERM.into());
+        }
+        open_again(found.as_fd(), flags)
     }
 }
 
@@ -398,6 +435,10 @@ pub fn read_file(path: &Path, at_most: Bytes) -> io::Result<Vec<u8>> {
 /// The bytes of a file. Fails when they are more than `at_most`.
 pub fn read_whole(file: File, at_most: Bytes) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
+    let found = file.metadata()?;
+    if found.is_file() {
+        crate::memory::ask(Bytes(found.len().min(at_most.get())))?;
+    }
     file.take(at_most.get() + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > at_most.get() {
         let why = format!("it is larger than {at_most}, the most that is read");

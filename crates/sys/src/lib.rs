@@ -39,6 +39,7 @@ pub mod heap;
 pub mod held;
 pub mod input;
 pub mod mapped;
+pub mod meeting;
 pub mod memory;
 mod mounts;
 pub mod netns;

@@ -53,6 +53,11 @@ pub fn under(root: &Path, path: impl AsRef<Path>) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
+/// Writes to a file of the kernel.
+pub fn write(path: &Path, text: &str) -> io::Result<()> {
+    fs::write(path, text)
+}
+
 /// A file's text as it is.
 pub fn read(path: &Path) -> io::Result<String> {
     fs::read_to_string(path)

@@ -113,7 +113,7 @@ impl Drop for Area {
     fn drop(&mut self) {
         // It may have been removed already.
         if !self.file.is_device() {
-            drop(std::fs::remove_file(self.file.path()));
+            drop(self.file.remove());
         }
     }
 }

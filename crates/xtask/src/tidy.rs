@@ -47,6 +47,7 @@ const CHECKS: &[Check] = &[
     sources::registries,
     documents::present,
     documents::links,
+    documents::tests,
     imports::circles,
 ];
 

@@ -29,7 +29,10 @@ pub const VERB: Verb = Verb {
     options: CalibrateArgs::augment_args,
     run: |options, context| run(&CalibrateArgs::from_arg_matches(options)?, context),
     reports: true,
-    documents: &[Document::of::<report::CalibrateDocument<'_>>("calibrate", "A calibration")],
+    finds_runs: true,
+    writes: true,
+    documents: &[Document::of::<report::CalibrateDocument<'_>>("calibrate", "A calibration")
+        .with_names(&[report::TABLES, crate::recorded::TABLES])],
     report: Some(|recording, _| report::report(&recording, &blockstone_judge::find(&recording)?)),
     figures: Some(|recording, _| {
         let findings = blockstone_judge::find(&recording)?;

@@ -27,6 +27,7 @@ pub const VERB: Verb = Verb {
     options: CompareArgs::augment_args,
     run: |options, context| run(&CompareArgs::from_arg_matches(options)?, context),
     reports: true,
+    finds_runs: true,
     documents: &[
         Document::of::<Comparison>("compare", "Two sets of recordings, by figure"),
         Document::of::<Comparison>("difference", "Two sets of parts of time, by layer"),
@@ -41,6 +42,7 @@ struct Named {
 }
 
 fn run(args: &CompareArgs, context: &Context) -> Result<Exit> {
+    blockstone_sys::memory::hold_to(None);
     let sets = args.sets()?;
     let [a, b] = sets.map(|names| {
         names.iter().map(|name| Named::open(name, context)).collect::<Result<Vec<_>>>()

@@ -38,6 +38,8 @@ pub const VERB: Verb = Verb {
     options: CopyArgs::augment_args,
     run: |options, context| run(&CopyArgs::from_arg_matches(options)?, context),
     reports: true,
+    finds_runs: true,
+    writes: true,
     documents: &[
         Document::of::<document::CopyDocument<'_>>("copy", "A copy of files")
             .with_tables(&[report::TABLES]),

@@ -33,6 +33,7 @@ pub const VERB: Verb = Verb {
     options: FlashArgs::augment_args,
     run: |options, context| run(&FlashArgs::from_arg_matches(options)?, context),
     reports: true,
+    finds_runs: true,
     documents: report::documents::ALL,
     ..Verb::PLAIN
 };

@@ -24,10 +24,13 @@ pub const VERB: Verb = Verb {
     options: NoiseArgs::augment_args,
     run: |options, context| run(&NoiseArgs::from_arg_matches(options)?, context),
     reports: true,
+    finds_runs: true,
+    writes: true,
     documents: &[Document::of::<report::NoiseDocument<'_>>(
         "noise",
         "Noise, and what others got beside it",
-    )],
+    )
+    .with_names(&[report::TABLES, crate::recorded::TABLES])],
     report: Some(|recording, _| {
         Ok(report::report(&recording, &blockstone_judge::noise::find(&recording)?))
     }),

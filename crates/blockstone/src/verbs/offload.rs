@@ -24,20 +24,25 @@ pub const VERB: Verb = Verb {
     options: OffloadArgs::augment_args,
     run: |options, context| run(&OffloadArgs::from_arg_matches(options)?, context),
     reports: true,
+    writes: true,
     documents: &[
         Document::of::<account::AccountDocument>(
             "offload-account",
             "What became of the bytes that runs read",
-        ),
+        )
+        .with_names(&[account::TABLES]),
         Document::of::<model::report::ModelDocument>(
             "offload-model",
             "Throughput against hosts and the part that binds",
-        ),
+        )
+        .with_names(&[model::report::TABLES]),
         Document::of::<engines::report::EnginesDocument>(
             "offload-run",
             "What servers read, sent and computed with and without a filter at the storage",
-        ),
-        Document::of::<generate::GenerateDocument>("offload-generate", "A table that was written"),
+        )
+        .with_names(&[engines::report::TABLES]),
+        Document::of::<generate::GenerateDocument>("offload-generate", "A table that was written")
+            .with_names(&[&["columns"]]),
     ],
     ..Verb::PLAIN
 };

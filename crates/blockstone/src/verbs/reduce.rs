@@ -15,7 +15,7 @@ use blockstone_reduce::model::{BUILT_IN, Model};
 use blockstone_reduce::plan::{COMPRESSED_CONTENTS, Compress, Plan};
 use blockstone_report::render::json::schema::Document;
 use blockstone_scan::{Look, Outcome, ScanError, Settings, Surveying};
-use blockstone_sys::{output, path};
+use blockstone_sys::{input, output, path};
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
@@ -31,7 +31,9 @@ pub const VERB: Verb = Verb {
     options: ReduceArgs::augment_args,
     run: |options, context| run(&ReduceArgs::from_arg_matches(options)?, context),
     reports: true,
-    documents: &[Document::of::<report::document::ReduceDocument<'_>>("reduce", "A scan of files")],
+    writes: true,
+    documents: &[Document::of::<report::document::ReduceDocument<'_>>("reduce", "A scan of files")
+        .with_names(&[report::TABLES])],
     ..Verb::PLAIN
 };
 
@@ -113,7 +115,7 @@ fn outcome(args: &ReduceArgs, model: &Model, bar: &mut Progress) -> Result<Outco
         refuse_filled(dir)?;
     }
     let look = if args.save.is_some() { Look::All } else { Look::Large };
-    let survey = blockstone_scan::survey(&args.paths, look, &mut looking(bar))?;
+    let survey = blockstone_scan::survey(&args.paths, look, settings.rate, &mut looking(bar))?;
     if survey.files.is_empty() {
         let hint = match survey.skipped.first() {
             Some(skipped) => format!("{}: {}", skipped.path, skipped.why),
@@ -180,11 +182,14 @@ fn refuse_filled(dir: &Path) -> Result<()> {
     Ok(())
 }
 
+/// More than this is no model.
+const MODEL_BYTES: Bytes = Bytes::mib(1);
+
 fn model(name: &str) -> Result<Model> {
     if BUILT_IN.iter().any(|(known, _)| *known == name) {
         return Ok(Model::built_in(name)?);
     }
-    match std::fs::read_to_string(name) {
+    match input::read_text(Path::new(name), MODEL_BYTES) {
         Ok(text) => Ok(Model::parse(name, &text)?),
         Err(_) if !name.contains(['/', '.']) => Ok(Model::built_in(name)?),
         Err(error) => {

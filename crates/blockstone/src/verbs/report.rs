@@ -21,6 +21,7 @@ pub const VERB: Verb = Verb {
     options: ReportArgs::augment_args,
     run: |options, context| run(&ReportArgs::from_arg_matches(options)?, context),
     reports: true,
+    finds_runs: true,
     ..Verb::PLAIN
 };
 
@@ -28,6 +29,7 @@ pub const VERB: Verb = Verb {
 pub const WATCH: &str = "watch";
 
 fn run(args: &ReportArgs, context: &Context) -> Result<Exit> {
+    blockstone_sys::memory::hold_to(None);
     let (global, printer) = (&context.global, context.printer);
     let dir = Path::new(&args.run);
     if dir.join(blockstone_judge::grid::PLAN_FILE).is_file() {

@@ -9,11 +9,12 @@ mod target;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use blockstone_base::units::Nanos;
+use blockstone_base::units::{Bytes, Nanos};
 use blockstone_judge::RunFindings;
 use blockstone_record::Recording;
 use blockstone_report::render::json::schema::Document;
 use blockstone_run::{DiskSetting, NoiseSetting, ScanMatrix, Settings};
+use blockstone_sys::input;
 use blockstone_workload::{Wanted, conf};
 use clap::{Arg, Args, Command, FromArgMatches};
 
@@ -31,9 +32,13 @@ pub const VERB: Verb = Verb {
     options: RunArgs::augment_args,
     run: |options, context| run(&RunArgs::from_arg_matches(options)?, context),
     reports: true,
+    finds_runs: true,
+    writes: true,
     documents: &[
-        Document::of::<report::RunDocument<'_>>("run", "A run of a workload"),
-        Document::of::<report::grid::GridDocument<'_>>("grid", "Every combination of settings"),
+        Document::of::<report::RunDocument<'_>>("run", "A run of a workload")
+            .with_names(&[report::TABLES, report::VIEWS, crate::recorded::TABLES]),
+        Document::of::<report::grid::GridDocument<'_>>("grid", "Every combination of settings")
+            .with_names(&[report::grid::TABLES]),
     ],
     report: Some(|recording, context| report::report(&recording, &found(&recording, context)?)),
     figures: Some(|recording, context| {
@@ -275,10 +280,13 @@ fn disks(args: &RunArgs) -> Vec<DiskSetting> {
     paths.into_iter().map(|path| DiskSetting { failure_group: group_of(&path), path }).collect()
 }
 
+/// More than this is no configuration.
+const CONF_BYTES: Bytes = Bytes::mib(1);
+
 /// The wishes of a slob.conf or pgio.conf. What has no counterpart is said.
 fn from_file(file: &Path, printer: Printer) -> Result<Wanted> {
     let named = || format!("{}", file.display());
-    let text = std::fs::read_to_string(file).map_err(|error| {
+    let text = input::read_text(file, CONF_BYTES).map_err(|error| {
         anyhow!("read {}: {error}\nhint: --conf names a slob.conf or pgio.conf", named())
     })?;
     let conf = conf::read(&text).with_context(named)?;

@@ -28,6 +28,7 @@ pub const VERB: Verb = Verb {
     options: RunsArgs::augment_args,
     run: |options, context| run(&RunsArgs::from_arg_matches(options)?, context),
     reports: true,
+    finds_runs: true,
     documents: &[Document::of::<RunsDocument<'_>>("runs", "The recordings there are")
         .with_tables(&[&[("runs", COLUMNS)]])],
     ..Verb::PLAIN
@@ -78,6 +79,7 @@ struct Entry<'a> {
 }
 
 fn run(args: &RunsArgs, context: &Context) -> Result<Exit> {
+    blockstone_sys::memory::hold_to(None);
     let dir = &context.global.runs_dir;
     let mut runs = blockstone_record::list_runs(dir)?;
     let recorded = runs.len();

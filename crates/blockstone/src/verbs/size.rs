@@ -21,6 +21,7 @@ use blockstone_size::hardware::change::Known;
 use blockstone_size::hours::Filter;
 use blockstone_size::need::Need;
 use blockstone_size::{Database, Observation, Question, databases};
+use blockstone_sys::memory;
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
@@ -38,6 +39,8 @@ pub const VERB: Verb = Verb {
     options: SizeArgs::augment_args,
     run: |options, context| run(&SizeArgs::from_arg_matches(options)?, context),
     reports: true,
+    finds_runs: true,
+    writes: true,
     documents: &[Document::of::<document::SizeDocument>("size", "A need and its hardware")
         .with_tables(&[report::TABLES])],
     ..Verb::PLAIN
@@ -58,6 +61,8 @@ pub struct Sized {
 }
 
 fn run(args: &SizeArgs, context: &Context) -> Result<Exit> {
+    memory::hold_to(Some(memory::READING));
+    refuse_ineffective(args)?;
     let question = question(args);
     let chosen = Chosen::of(args, context)?;
     let (sources, databases, need, demand) = if args.is_stated() {
@@ -99,6 +104,22 @@ fn run(args: &SizeArgs, context: &Context) -> Result<Exit> {
         verdicts,
     };
     finish(&report::report(&sized, args), context)
+}
+
+/// Only what was observed has hours.
+fn refuse_ineffective(args: &SizeArgs) -> Result<()> {
+    let need = &args.need;
+    let given = [
+        ("--hours", need.hours.is_some()),
+        ("--weekdays", need.weekdays),
+        ("--month-end", need.month_end.is_some()),
+    ];
+    match given.iter().find(|(_, given)| *given && args.is_stated()) {
+        Some((option, _)) => {
+            bail!("size with {option}: nothing was observed\nhint: name reports, or omit {option}")
+        }
+        None => Ok(()),
+    }
 }
 
 impl Sized {

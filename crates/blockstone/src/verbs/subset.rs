@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use blockstone_base::units::thousands;
+use blockstone_base::units::{Bytes, thousands};
 use blockstone_report::render::json::schema::Document;
 use blockstone_subset::{Catalogue, Chosen, Plan, Sampled, Settings, Transform};
+use blockstone_sys::input;
 use blockstone_target::subset::engine::Engine;
 use blockstone_target::subset::manifest::{self, KeyEntry, Manifest, TableEntry};
 use blockstone_target::subset::mariadb::MariadbSource;
@@ -33,6 +34,7 @@ pub const VERB: Verb = Verb {
     options: SubsetArgs::augment_args,
     run: |options, context| run(&SubsetArgs::from_arg_matches(options)?, context),
     reports: true,
+    writes: true,
     documents: &[Document::of::<report::SubsetDocument<'_>>("subset", "A subset of a database")
         .with_tables(&[report::TABLES])
         .tables_under(report::VIEWS)],
@@ -193,11 +195,14 @@ fn read<S: SubsetSource>(
     Ok((ran, Some(place)))
 }
 
+/// More than this is no file of keys.
+const KEYS_BYTES: Bytes = Bytes::mib(1);
+
 /// What the user asked for, with the tables that it names found.
 fn settings(args: &SubsetArgs, source: &mut impl SubsetSource) -> Result<Settings> {
     let choice = &args.choice;
     if let Some(path) = &choice.keys {
-        let text = std::fs::read_to_string(path);
+        let text = input::read_text(path, KEYS_BYTES);
         let hint = "name a file of keys in TOML";
         let text = text.map_err(|error| {
             anyhow::anyhow!("read the keys in {}: {error}\nhint: {hint}", path.display())

@@ -8,6 +8,7 @@ mod what_if;
 use anyhow::{Result, bail};
 use blockstone_base::units::Bytes;
 use blockstone_report::render::json::schema::Document;
+use blockstone_sys::memory;
 use blockstone_trace::{Kind, Options};
 use clap::{Args, FromArgMatches};
 
@@ -26,14 +27,18 @@ pub const VERB: Verb = Verb {
     options: TraceArgs::augment_args,
     run: |options, context| run(&TraceArgs::from_arg_matches(options)?, context),
     reports: true,
+    finds_runs: true,
     documents: &[
-        Document::of::<report::document::TraceDocument>("trace", "A trace or log of statements"),
-        Document::of::<report::against::AgainstDocument>("trace-against", "Two of them"),
+        Document::of::<report::document::TraceDocument>("trace", "A trace or log of statements")
+            .with_names(&[report::TABLES]),
+        Document::of::<report::against::AgainstDocument>("trace-against", "Two of them")
+            .with_names(&[report::against::TABLES]),
     ],
     ..Verb::PLAIN
 };
 
 fn run(args: &TraceArgs, context: &Context) -> Result<Exit> {
+    memory::hold_to(Some(memory::READING));
     let options = Options {
         keep_text: args.keep_text,
         weight: 1.0 / args.sample_rate.unwrap_or(1.0),
@@ -47,6 +52,12 @@ fn run(args: &TraceArgs, context: &Context) -> Result<Exit> {
     };
     bar.finish();
     let input = read?;
+    if args.sample_rate.is_some() && input.trace.kind == Some(Kind::OracleSql) {
+        bail!(
+            "trace with --sample-rate: a SQL trace of Oracle has every execution\n\
+             hint: omit --sample-rate"
+        );
+    }
     if let Some(other) = other.transpose()? {
         if input.trace.kind != other.trace.kind {
             bail!(

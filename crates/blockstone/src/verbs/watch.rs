@@ -49,6 +49,8 @@ pub const VERB: Verb = Verb {
     options: WatchArgs::augment_args,
     run: |options, context| run(&WatchArgs::from_arg_matches(options)?, context),
     reports: true,
+    finds_runs: true,
+    writes: true,
     documents: &[Document::of::<blockstone_view::Document>(
         "interval",
         "An interval that was watched",
@@ -69,9 +71,11 @@ fn run(args: &WatchArgs, context: &Context) -> Result<Exit> {
     let printer = *printer;
     refuse_ineffective(args, global)?;
     if let Some(name) = &args.replay {
+        blockstone_sys::memory::hold_to(None);
         return replay(name, args, context);
     }
     if let ([_, ..], Some(dir)) = (args.import.as_slice(), &args.record) {
+        blockstone_sys::memory::hold_to(None);
         return import(&args.import, args.keep_names, dir, printer);
     }
     let interrupt = Interrupt::install()?;
@@ -109,6 +113,12 @@ fn run(args: &WatchArgs, context: &Context) -> Result<Exit> {
 /// Only one interval becomes a document, a table or a page.
 fn refuse_ineffective(args: &WatchArgs, global: &Global) -> Result<()> {
     if args.once {
+        let table = args.csv.as_deref().filter(|name| !name.is_empty());
+        if let Some(name) = table.filter(|name| registry::find(name).is_none()) {
+            let names: Vec<&str> = registry::ALL.iter().map(|view| view.name).collect();
+            let names = names.join(", ");
+            bail!("print {name} as CSV: there is no such table\nhint: its tables are {names}");
+        }
         return Ok(());
     }
     // Such a name would be taken for a file.

@@ -26,7 +26,7 @@ const STRANGER: u32 = 12_345;
 
 /// Runs it, and fails if it takes longer than `limit`.
 #[track_caller]
-fn within(limit: Duration, command: &mut Command) -> Ran {
+pub fn within(limit: Duration, command: &mut Command) -> Ran {
     let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = piped.spawn().unwrap();
     let until = Instant::now() + limit;

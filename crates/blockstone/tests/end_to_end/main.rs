@@ -19,6 +19,7 @@ mod known_devices;
 mod lies;
 mod limits;
 mod made;
+mod memory;
 mod mixes;
 mod noise;
 mod offload;
@@ -35,6 +36,7 @@ mod size;
 mod subset;
 mod subset_mariadb;
 mod targets;
+mod threads;
 mod trace;
 mod turn;
 mod watch;
@@ -52,6 +54,21 @@ struct Place {
     scratch: ScratchDir,
     _turn: Turn,
 }
+
+/// Verbs that make recordings or look them up.
+const FINDS_RUNS: [&str; 11] = [
+    "calibrate",
+    "run",
+    "noise",
+    "flash",
+    "copy",
+    "size",
+    "trace",
+    "watch",
+    "report",
+    "compare",
+    "runs",
+];
 
 impl Place {
     /// For a test that measures: [`Turn::alone`].
@@ -94,7 +111,10 @@ impl Place {
 
     /// The same in a command that was prepared to run the binary, as under a cap.
     fn within(&self, mut command: Command, verb: &str) -> Command {
-        command.arg(verb).arg("--runs-dir").arg(self.runs());
+        command.arg(verb);
+        if FINDS_RUNS.contains(&verb) {
+            command.arg("--runs-dir").arg(self.runs());
+        }
         command
     }
 

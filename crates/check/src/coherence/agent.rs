@@ -1,23 +1,25 @@
 //! A rank: does what rank 0 asks of it, on its own path.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions, Permissions};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use blockstone_base::coherence::{ReadMode, WriteMode};
-use blockstone_base::identity::PathKind;
 use blockstone_base::rng::Rng;
 use blockstone_measure::scratch;
 use blockstone_sys::buffer::{ArenaError, Slot};
 use blockstone_sys::clock::now_ns;
 use blockstone_sys::file::{Access, BlockFile, FileError};
+use blockstone_sys::held::{HeldDir, OFlags};
 use blockstone_sys::mapped::Mapped;
 use blockstone_sys::range_lock::{self, RangeLock};
-use rustix::fs::{Advice, FlockOperation};
+use rustix::fs::{Advice, AtFlags, Dir, FlockOperation, Mode, fchmod, statat};
 use rustix::io::Errno;
 
 use super::ask::{
@@ -35,13 +37,35 @@ const FREE_RUN_LONGEST: Duration = Duration::from_secs(10);
 const EIO: i32 = Errno::IO.raw_os_error();
 /// Between two attempts to take a lock.
 const AGAIN: Duration = Duration::from_micros(100);
+/// Where in the file of a check in a directory its mark is: behind the first block, in the part
+/// that no block takes.
+const MARK: u64 = BLOCK_BYTES as u64;
+const _: () = assert!(MARK + SECTOR_BYTES as u64 <= STRIDE_BYTES, "the mark is between two blocks");
+
+/// What a rank uses.
+#[derive(Debug)]
+pub enum Place {
+    /// In it, the files of the check, which belong to `owner`.
+    Directory { dir: Arc<HeldDir>, owner: u32 },
+    /// A file that was prepared.
+    File(BlockFile),
+    /// A device, claimed for as long as it is open.
+    Device(BlockFile),
+}
+
+impl Place {
+    /// Fails when the directory cannot be held, or, where it may be written to, holds no new file.
+    pub fn directory(path: &Path, can_write: bool) -> io::Result<Self> {
+        let dir = HeldDir::hold(path)?;
+        let me = || rustix::process::geteuid().as_raw();
+        let owner = if can_write { dir.owner_of_new()? } else { me() };
+        Ok(Self::Directory { dir: Arc::new(dir), owner })
+    }
+}
 
 #[derive(Debug)]
 pub struct Agent {
-    path: PathBuf,
-    kind: PathKind,
-    /// What keeps others from a device.
-    _claim: Option<BlockFile>,
+    place: Place,
     can_write: bool,
     id: u64,
     held: Option<BlockFile>,
@@ -49,7 +73,7 @@ pub struct Agent {
     mapped: Option<Result<Mapped, i32>>,
     memory: Slot,
     /// The file, if this rank made it.
-    made: Option<(PathBuf, BlockFile)>,
+    made: Option<BlockFile>,
     /// Names that this rank made, with what keeps others from removing them.
     names: BTreeMap<u32, File>,
 }
@@ -57,17 +81,10 @@ pub struct Agent {
 type Done = Result<Answer, i32>;
 
 impl Agent {
-    pub fn new(
-        path: PathBuf,
-        kind: PathKind,
-        can_write: bool,
-        claim: Option<BlockFile>,
-    ) -> Result<Self, ArenaError> {
+    pub fn new(place: Place, can_write: bool) -> Result<Self, ArenaError> {
         let memory = Slot::new(BLOCK_BYTES)?;
         Ok(Self {
-            path,
-            kind,
-            _claim: claim,
+            place,
             can_write,
             id: 0,
             held: None,
@@ -135,7 +152,7 @@ impl Agent {
                 file.drop_cached_part(offset, BLOCK_BYTES as u64);
                 Ok(Answer::Done)
             }
-            Ask::Cut if self.kind == PathKind::Directory => {
+            Ask::Cut if self.dir().is_some() => {
                 let file = self.held()?;
                 let cut = file.set_size(offset_of(BLOCKS - 1));
                 let extended = cut.and_then(|()| file.set_size(FILE_BYTES));
@@ -149,9 +166,7 @@ impl Agent {
             Ask::Count { rounds, block } if block < BLOCKS && rounds <= FREE_RUN_MAX => {
                 self.count(rounds, block)
             }
-            Ask::Name { name, act } if name < NAMES && self.kind == PathKind::Directory => {
-                self.name(name, act)
-            }
+            Ask::Name { name, act } if name < NAMES && self.dir().is_some() => self.name(name, act),
             Ask::End(_) => {
                 self.clean();
                 Ok(Answer::Done)
@@ -160,58 +175,73 @@ impl Agent {
         }
     }
 
-    fn file_path(&self) -> PathBuf {
-        match self.kind {
-            PathKind::Directory => self.path.join(scratch::name(self.id, "coherence")),
-            PathKind::File | PathKind::BlockDevice => self.path.clone(),
+    fn dir(&self) -> Option<(&Arc<HeldDir>, u32)> {
+        match &self.place {
+            Place::Directory { dir, owner } => Some((dir, *owner)),
+            Place::File(_) | Place::Device(_) => None,
         }
     }
 
-    fn name_path(&self, name: u32) -> PathBuf {
-        self.path.join(scratch::name(self.id, &format!("coherence-{name}")))
+    fn file_name(&self) -> OsString {
+        scratch::name(self.id, "coherence").into()
+    }
+
+    fn name_of(&self, name: u32) -> OsString {
+        scratch::name(self.id, &format!("coherence-{name}")).into()
     }
 
     fn create(&mut self) -> Done {
-        if self.kind != PathKind::Directory {
-            return Ok(Answer::Done);
-        }
-        let path = self.file_path();
-        let file = BlockFile::create_new(&path, false).map_err(|error| errno_of(&error))?;
-        let held = BlockFile::open(&path, Access::Read, false).map_err(|error| errno_of(&error))?;
+        let Some((dir, _)) = self.dir() else { return Ok(Answer::Done) };
+        let file = BlockFile::create_in(dir, &self.file_name(), false);
+        let file = file.map_err(|error| errno_of(&error))?;
+        let held = file.reopen(Access::Read, false).map_err(|error| errno_of(&error))?;
         // Where locks are not known, nothing removes it either. On NFS the first, a lock of the
         // whole file, is only for what is open to write, and the second keeps off who asks for it.
         let _ = held.lock_exclusive();
         let rest = FILE_BYTES - LOCKED_BYTES;
         let _ = range_lock::set(&held, RangeLock::Shared, LOCKED_BYTES, rest);
-        let made = file.set_size(FILE_BYTES).and_then(|()| {
-            file.fsync().map_err(|errno| file.error("flush", io::Error::from_raw_os_error(errno)))
-        });
-        self.made = Some((path, held));
-        made.map_err(|error| errno_of(&error))?;
-        if let Ok(dir) = File::open(&self.path) {
-            let _ = dir.sync_all();
-        }
-        Ok(Answer::Done)
+        let marked = file.write_at(MARK, &mark(self.id));
+        let made = file.set_size(FILE_BYTES).map_err(|error| errno_of(&error));
+        let _ = dir.sync(Path::new(""));
+        self.made = Some(held);
+        marked.and(made)?;
+        file.fsync().map(|()| Answer::Done)
     }
 
     /// A client of NFS that has a file open to write takes changes for its own and keeps its pages:
     /// who only reads must not have it open so.
     fn open(&mut self, to_write: bool) -> Done {
         (self.held, self.direct, self.mapped) = (None, None, None);
-        let path = self.file_path();
         let to_write = to_write && self.can_write;
         let access = if to_write { Access::ReadWrite } else { Access::Read };
-        let open = |direct| {
-            let file = BlockFile::open(&path, access, direct).map_err(|error| errno_of(&error))?;
-            let _ = rustix::fs::fadvise(&file, 0, None, Advice::Random);
-            Ok(file)
-        };
-        let held = open(false)?;
+        let held = self.open_file(access)?;
+        if self.dir().is_some() && !is_marked(&held, self.id) {
+            return Err(Errno::STALE.raw_os_error());
+        }
+        let direct = held.reopen(access, true).map_err(|error| errno_of(&error));
+        let direct = direct.inspect(forget_read_ahead);
         let mapped = Mapped::new(&held, FILE_BYTES as usize, to_write);
         self.mapped = Some(mapped.map_err(|error| error.raw_os_error().unwrap_or(EIO)));
         self.held = Some(held);
-        self.direct = Some(open(true));
+        self.direct = Some(direct);
         Ok(Answer::Done)
+    }
+
+    /// The file through the page cache, without read-ahead: in a directory by its name, as others
+    /// see it, and only one that a rank of this user can have made.
+    fn open_file(&self, access: Access) -> Result<BlockFile, i32> {
+        let file = match &self.place {
+            Place::Directory { dir, owner } => {
+                let (name, flags) = (self.file_name(), flags_of(access));
+                let file = dir.open_own(&name, *owner, flags).map_err(|error| errno(&error))?;
+                BlockFile::of(file, &dir.path().join(name), false)
+            }
+            Place::File(file) | Place::Device(file) => {
+                file.reopen(access, false).map_err(|error| errno_of(&error))?
+            }
+        };
+        forget_read_ahead(&file);
+        Ok(file)
     }
 
     fn held(&self) -> Result<&BlockFile, i32> {
@@ -244,7 +274,7 @@ impl Agent {
     /// Reads a block to its memory.
     fn read(&mut self, mode: ReadMode, block: u32) -> Result<(), i32> {
         let offset = offset_of(block);
-        let path = self.file_path();
+        let again = matches!(mode, ReadMode::Reopened).then(|| self.open_file(Access::Read));
         let memory = &mut self.memory;
         let read = match mode {
             ReadMode::Held => opened(self.held.as_ref())?.read_at(offset, memory),
@@ -253,12 +283,7 @@ impl Agent {
                 let mapped = tried(self.mapped.as_ref())?;
                 mapped.read(offset as usize, memory).map(|()| BLOCK_BYTES)
             }
-            ReadMode::Reopened => {
-                let file = BlockFile::open(&path, Access::Read, false);
-                let file = file.map_err(|error| errno_of(&error))?;
-                let _ = rustix::fs::fadvise(&file, 0, None, Advice::Random);
-                file.read_at(offset, memory)
-            }
+            ReadMode::Reopened => again.ok_or(EIO)??.read_at(offset, memory),
         };
         // What is not read is zeros, as in a file that is too short.
         let read = read?;
@@ -334,74 +359,65 @@ impl Agent {
     }
 
     fn name(&mut self, name: u32, act: Act) -> Done {
-        let path = self.name_path(name);
+        let Some((dir, owner)) = self.dir() else { return Ok(Answer::Refused) };
+        let (dir, path) = (Arc::clone(dir), self.name_of(name));
+        let open = |flags| dir.open_own(&path, owner, flags);
         let done = |result: io::Result<()>| result.map(|()| Answer::Done);
         let result = match act {
             Act::Create => {
-                let mut options = OpenOptions::new();
-                options.read(true).write(true).create_new(true).mode(0o600);
+                let made = BlockFile::create_in(&dir, &path, false);
                 // Not to write, as the file of the check; who removes files asks for all of it.
-                options.open(&path).and_then(|_| File::open(&path)).map(|file| {
-                    let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared);
-                    self.names.insert(name, file);
-                    Answer::Done
-                })
+                let file = made.and_then(|file| file.plain()).map_err(|error| errno_of(&error))?;
+                let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared);
+                self.names.insert(name, file);
+                Ok(Answer::Done)
             }
-            Act::Remove => done(std::fs::remove_file(&path)).inspect(|_| {
+            Act::Remove => done(dir.remove(Path::new(&path))).inspect(|_| {
                 self.names.remove(&name);
             }),
             Act::RenameTo(other) if other < NAMES => {
-                done(std::fs::rename(&path, self.name_path(other))).inspect(|_| {
+                let to = self.name_of(other);
+                done(dir.rename(Path::new(&path), Path::new(&to))).inspect(|_| {
                     if let Some(file) = self.names.remove(&name) {
                         self.names.insert(other, file);
                     }
                 })
             }
-            Act::Resize(bytes) if bytes <= FILE_BYTES => done(
-                OpenOptions::new().write(true).open(&path).and_then(|file| file.set_len(bytes)),
-            ),
+            Act::Resize(bytes) if bytes <= FILE_BYTES => {
+                done(open(OFlags::WRONLY).and_then(|file| file.set_len(bytes)))
+            }
             Act::Chmod(mode) => {
-                let mode = Permissions::from_mode(mode & 0o700);
-                done(std::fs::set_permissions(&path, mode))
+                let mode = Mode::from_raw_mode(mode & 0o700);
+                done(open(OFlags::RDONLY).and_then(|file| Ok(fchmod(file, mode)?)))
             }
             Act::Append { tag, records } if records <= RECORDS_MAX => {
-                OpenOptions::new().append(true).open(&path).and_then(|mut file| {
+                open(OFlags::WRONLY | OFlags::APPEND).and_then(|mut file| {
                     for _ in 0..records {
                         file.write_all(&[tag; RECORD_BYTES])?;
                     }
                     Ok(Answer::Done)
                 })
             }
-            Act::CountRecords => File::open(&path).and_then(|file| count_records(&file)),
-            Act::Look => match std::fs::symlink_metadata(&path) {
-                Ok(found) => {
-                    Ok(Answer::Look(Some(Look { bytes: found.len(), mode: found.mode() & 0o777 })))
-                }
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Answer::Look(None)),
-                Err(error) => Err(error),
-            },
-            Act::List => std::fs::read_dir(&self.path).map(|entries| {
-                let mut entries = entries.take(LISTED_MAX).flatten();
-                let wanted = path.file_name();
-                Answer::Listed(entries.any(|entry| Some(entry.file_name().as_os_str()) == wanted))
-            }),
+            Act::CountRecords => open(OFlags::RDONLY).and_then(|file| count_records(&file)),
+            Act::Look => look(&dir, &path),
+            Act::List => lists(&dir, &path).map(Answer::Listed),
             _ => Ok(Answer::Refused),
         };
-        result.map_err(|error| error.raw_os_error().unwrap_or(EIO))
+        result.map_err(|error| errno(&error))
     }
 
     /// Removes what this rank made, and the trace of the check on a device.
     fn clean(&mut self) {
-        let is_used = self.kind == PathKind::BlockDevice && self.held.is_some();
+        let is_used = matches!(self.place, Place::Device(_)) && self.held.is_some();
         if is_used && self.can_write && self.open(true).is_ok() {
             self.blank();
         }
-        for (name, _file) in std::mem::take(&mut self.names) {
-            let _ = std::fs::remove_file(self.name_path(name));
+        let mut made: Vec<OsString> = self.names.keys().map(|&name| self.name_of(name)).collect();
+        made.extend(self.made.is_some().then(|| self.file_name()));
+        if let Some((dir, _)) = self.dir() {
+            made.iter().for_each(|name| drop(dir.remove(Path::new(name))));
         }
-        if let Some((path, _file)) = self.made.take() {
-            let _ = std::fs::remove_file(path);
-        }
+        (self.names, self.made) = (BTreeMap::new(), None);
         (self.held, self.direct, self.mapped) = (None, None, None);
     }
 
@@ -454,6 +470,49 @@ fn is_bounded(run: &FreeRun) -> bool {
     run.blocks > 0 && last.is_some_and(|it| it <= BLOCKS) && run.operations <= FREE_RUN_MAX
 }
 
+fn forget_read_ahead(file: &BlockFile) {
+    let _ = rustix::fs::fadvise(file, 0, None, Advice::Random);
+}
+
+fn flags_of(access: Access) -> OFlags {
+    match access {
+        Access::Read => OFlags::RDONLY,
+        Access::ReadWrite => OFlags::RDWR,
+    }
+}
+
+/// What the file of a check has behind its first block.
+fn mark(id: u64) -> [u8; SECTOR_BYTES] {
+    let mut sector = [0; SECTOR_BYTES];
+    stamp::write(id, stamp::sectors_before(BLOCKS.into()), 0, &mut sector);
+    sector
+}
+
+fn is_marked(file: &BlockFile, id: u64) -> bool {
+    let mut found = [0; SECTOR_BYTES];
+    let read = file.read_at(MARK, &mut found);
+    file.drop_cached_part(MARK, BLOCK_BYTES as u64);
+    read == Ok(SECTOR_BYTES) && found == mark(id)
+}
+
+/// What a name leads to.
+fn look(dir: &HeldDir, name: &OsStr) -> io::Result<Answer> {
+    match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(found) => {
+            let look = Look { bytes: found.st_size as u64, mode: found.st_mode & 0o777 };
+            Ok(Answer::Look(Some(look)))
+        }
+        Err(Errno::NOENT) => Ok(Answer::Look(None)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether a directory lists a name.
+fn lists(dir: &HeldDir, name: &OsStr) -> io::Result<bool> {
+    let mut entries = Dir::read_from(dir)?.take(LISTED_MAX).flatten();
+    Ok(entries.any(|entry| entry.file_name().to_bytes() == name.as_bytes()))
+}
+
 /// Records of tag 1, of tag 2, and what is neither.
 fn count_records(file: &File) -> io::Result<Answer> {
     let mut content = Vec::new();
@@ -473,11 +532,15 @@ fn count_records(file: &File) -> io::Result<Answer> {
     Ok(Answer::Records(counts[0], counts[1], counts[2]))
 }
 
-pub fn errno_of(error: &FileError) -> i32 {
+fn errno(error: &io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(EIO)
+}
+
+fn errno_of(error: &FileError) -> i32 {
     match error {
         FileError::Open { source, .. }
         | FileError::Create { source, .. }
-        | FileError::Io { source, .. } => source.raw_os_error().unwrap_or(EIO),
+        | FileError::Io { source, .. } => errno(source),
         FileError::Locked { .. } => Errno::WOULDBLOCK.raw_os_error(),
     }
 }

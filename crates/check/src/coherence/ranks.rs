@@ -1,11 +1,11 @@
 //! The ranks as rank 0 sees them: threads of this process, or processes elsewhere.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread;
 use std::time::Duration;
 
 use blockstone_base::coherence::CoherenceFindings;
 use blockstone_sys::clock::now_ns;
+use blockstone_sys::thread::spawn;
 
 use super::agent::Agent;
 use super::ask::{Answer, Ask, Reply};
@@ -36,14 +36,15 @@ impl Rank {
         let (asks, to_agent) = channel::<Ask>();
         let (from_agent, replies) = channel();
         // It is not waited for: its storage may hang. It cleans up when nothing asks any more.
-        thread::spawn(move || {
+        let work = move || {
             for ask in to_agent {
                 let reply = agent.answer(&ask);
                 if from_agent.send(reply).is_err() {
                     break;
                 }
             }
-        });
+        };
+        spawn("rank", work).map_err(|source| CheckError::Thread { source })?;
         let way = Way::Thread { asks, replies };
         let mut rank = Self { way, ahead_ns: 0, bound_ns: 0, can_write: false };
         rank.can_write = matches!(rank.ask(Ask::Time)?, Answer::CanWrite(true));

@@ -1,9 +1,9 @@
 //! The files that processes hold open: what their flags ask for, and what becomes of their I/O.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,8 +16,10 @@ use blockstone_sys::account;
 use blockstone_sys::bpf::effect::{Calls, Effect};
 use blockstone_sys::cached::{self, Cached, Look};
 use blockstone_sys::descriptors::{self, Descriptor};
+use blockstone_sys::file::{Access, BlockFile};
+use blockstone_sys::path::{link_target, look};
 use blockstone_sys::survey::Mounts;
-use rustix::fs::{OFlags, SeekFrom};
+use rustix::fs::SeekFrom;
 
 use super::classify::{Caching, PAGE_BYTES, pages};
 use super::requested;
@@ -167,7 +169,7 @@ impl Watch {
     }
 
     fn note(&mut self, Descriptor { path, flags, .. }: Descriptor) {
-        let Ok(found) = std::fs::metadata(&path) else { return };
+        let Ok(found) = look(&path) else { return };
         let is_device = found.file_type().is_block_device();
         if !found.is_file() && !is_device {
             return;
@@ -204,11 +206,10 @@ impl Watch {
 impl Held {
     /// Opens the file behind a descriptor for looking only.
     fn open(mounts: &Mounts, path: &Path, is_device: bool) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        // What was a file a moment ago could be a pipe now, which must not hold us up.
-        options.read(true).custom_flags(OFlags::NONBLOCK.bits() as i32);
-        let plain = options.open(path)?;
-        let name = std::fs::read_link(path).unwrap_or_default();
+        // What was a file a moment ago could be a pipe now, which is not opened.
+        let plain = BlockFile::open(path, Access::Read, false).map_err(io::Error::other)?;
+        let plain = plain.into_file();
+        let name = link_target(path).unwrap_or_default();
         let device = plain.metadata()?.dev();
         let number = (rustix::fs::major(device), rustix::fs::minor(device));
         let kind = mounts.holding(None, number, &name).map_or("", |mount| mount.kind.as_str());

@@ -15,6 +15,7 @@ use blockstone_sys::buffer::{SLOT_ALIGN_BYTES, Slot};
 use blockstone_sys::cached::{self, Look};
 use blockstone_sys::file::{Access, BlockFile, FileError};
 use blockstone_sys::survey::{Alignment, alignment_of};
+use blockstone_sys::thread::scoped;
 
 use super::classify::{Caching, Counted, Seen, classify};
 use super::place::{Place, REQUESTS};
@@ -81,8 +82,8 @@ pub fn reads(place: &Place<'_>, witness: &mut Witness) -> Result<Tried, CheckErr
     if bytes < least {
         return Err(CheckError::Short { path: place.path.to_owned(), bytes, least });
     }
-    let direct = BlockFile::open(place.path, Access::Read, true);
-    let plain = File::open(place.path).map_err(|source| plain.error("open", source))?;
+    let direct = plain.reopen(Access::Read, true);
+    let plain = plain.plain()?;
     let number = watched(&plain, witness);
     let trial = |shape| {
         let (operation, plain, real) = (Operation::Read, &plain, None);
@@ -217,18 +218,19 @@ impl Trial<'_> {
             return Ok((self.send(file, &mut memory), None));
         }
         let ended = AtomicBool::new(false);
-        Ok(thread::scope(|scope| {
-            let looking = scope.spawn(|| {
+        thread::scope(|scope| {
+            let looking = scoped(scope, "look", || {
                 let mut most = None;
                 while !ended.load(Ordering::Relaxed) {
                     most = most.max(self.cached());
                 }
                 most
-            });
+            })
+            .map_err(|source| CheckError::Thread { source })?;
             let done = self.send(file, &mut memory);
             ended.store(true, Ordering::Relaxed);
-            (done, looking.join().ok().flatten())
-        }))
+            Ok((done, looking.join().ok().flatten()))
+        })
     }
 
     fn send(&self, file: &BlockFile, memory: &mut [u8]) -> Done {

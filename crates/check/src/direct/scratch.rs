@@ -10,6 +10,8 @@ use blockstone_measure::scratch;
 use blockstone_sys::buffer::Slot;
 use blockstone_sys::fiemap;
 use blockstone_sys::file::{Access, BlockFile, FileError};
+use blockstone_sys::held::HeldDir;
+use blockstone_sys::survey::Layer;
 use rustix::fs::IFlags;
 use rustix::io::Errno;
 
@@ -91,15 +93,13 @@ impl ScratchFile {
         let path = place.path.join(&name);
         let buffered = BlockFile::create_new(&path, false)?;
         // From here until its name is gone, the next check finds it if this one is killed.
-        let made = buffered.lock_exclusive().and_then(|()| {
-            let direct = BlockFile::open(&path, Access::ReadWrite, true);
-            let plain = File::open(&path).map_err(|source| buffered.error("open", source))?;
-            let real = place.upper.and_then(|upper| File::open(upper.path.join(&name)).ok());
-            Ok((direct, plain, real))
-        });
-        let removed = std::fs::remove_file(&path);
-        let (direct, plain, real) = made?;
-        removed.map_err(|source| buffered.error("remove", source))?;
+        let locked = buffered.lock_exclusive();
+        let upper = |layer: &Layer| HeldDir::reach(&layer.path)?.read(Path::new(&name));
+        let real = place.upper.and_then(|layer| upper(layer).ok());
+        buffered.remove()?;
+        locked?;
+        let direct = buffered.reopen(Access::ReadWrite, true);
+        let plain = buffered.plain()?;
         Ok(Self { buffered, direct, plain, real, twin: None })
     }
 

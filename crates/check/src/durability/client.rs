@@ -4,10 +4,11 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use blockstone_base::durability::{Description, Testimony};
+use blockstone_sys::thread::spawn;
 
 use super::layout::WINDOW;
 use super::ledger::STREAMS_MAX;
@@ -122,10 +123,21 @@ impl Link {
         let (sending, receiving) = (copy()?, copy()?);
         let mut threads = Vec::new();
         let theirs = Arc::clone(&shared);
-        threads.push(thread::spawn(move || theirs.fail_with(send(&theirs, sending))));
+        let work = move || theirs.fail_with(send(&theirs, sending));
+        let error = |source| CheckError::Thread { source };
+        threads.push(spawn("send", work).map_err(error)?);
         let theirs = Arc::clone(&shared);
-        threads.push(thread::spawn(move || theirs.fail_with(receive(&theirs, receiving))));
-        Ok(Self { shared, connection: client.0, threads })
+        let work = move || theirs.fail_with(receive(&theirs, receiving));
+        let started = spawn("receive", work);
+        let mut link = Self { shared, connection: client.0, threads };
+        match started {
+            Ok(thread) => link.threads.push(thread),
+            Err(source) => {
+                link.finish(Duration::ZERO);
+                return Err(error(source));
+            }
+        }
+        Ok(link)
     }
 
     pub fn handle(&self) -> Points {

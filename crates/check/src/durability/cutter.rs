@@ -1,15 +1,15 @@
 //! The power cuts that a witness makes, one after the other: while a run is under way, and again
 //! after it was verified.
 
+use std::ffi::OsString;
 use std::io;
 use std::ops::ControlFlow;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use blockstone_base::rng::Rng;
 use blockstone_measure::Observer;
-use rustix::process::{Pid, Signal, kill_process_group};
+use blockstone_sys::child::{Child, Program, Signal};
 
 use super::ledger::{CONCLUSIVE, LOST, Ledger};
 
@@ -17,8 +17,9 @@ use super::ledger::{CONCLUSIVE, LOST, Ledger};
 #[derive(Clone, Debug)]
 pub struct Cycles {
     pub count: u64,
-    /// A command for the shell that cuts the power of the writing machine and turns it on again.
-    pub cut: String,
+    /// A program that cuts the power of the writing machine and turns it on again, and its
+    /// arguments.
+    pub cut: Vec<OsString>,
     /// How long writers write before a cut, at least and at most.
     pub before: (Duration, Duration),
 }
@@ -50,38 +51,41 @@ enum Cutting {
     At(u64, Instant),
     /// For the command to end. Whoever is connected is served meanwhile: it may end long after the
     /// machine has started.
-    Running(u64, Shell, Instant),
+    Running(u64, Command, Instant),
     /// For the run to be verified.
     Returning(u64, Instant),
 }
 
 /// The command of a cut, with all that it started; ended when this is dropped.
 #[derive(Debug)]
-struct Shell(Child);
+struct Command(Option<Child>);
 
-impl Shell {
-    fn start(command: &str) -> io::Result<Self> {
-        let mut shell = Command::new("sh");
-        shell.arg("-c").arg(command).stdin(Stdio::null()).stdout(Stdio::null());
-        shell.process_group(0).spawn().map(Self)
+impl Command {
+    fn start(words: &[OsString]) -> io::Result<Self> {
+        let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut program = Program::typed(program);
+        program.args(arguments).stderr(Stdio::inherit()).group();
+        program.spawn().map(|child| Self(Some(child)))
     }
 
     /// How it ended, once it has.
     fn ended(&mut self) -> Option<Result<(), String>> {
-        match self.0.try_wait() {
-            Ok(None) => None,
-            Ok(Some(status)) if status.success() => Some(Ok(())),
-            Ok(Some(status)) => Some(Err(status.to_string())),
-            Err(error) => Some(Err(error.to_string())),
+        let has_ended = self.0.as_ref()?.has_ended();
+        if matches!(has_ended, Ok(false)) {
+            return None;
         }
+        Some(match self.0.take()?.wait() {
+            Ok(ended) if ended.status.success() => Ok(()),
+            Ok(ended) => Err(ended.status.to_string()),
+            Err(error) => Err(error.to_string()),
+        })
     }
 }
 
-impl Drop for Shell {
+impl Drop for Command {
     fn drop(&mut self) {
-        if let Ok(None) = self.0.try_wait() {
-            let _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
-            let _ = self.0.wait();
+        if let Some(child) = &self.0 {
+            let _ = child.signal_group(Signal::KILL);
         }
     }
 }
@@ -129,13 +133,13 @@ impl<'a> Cutter<'a> {
                 self.made += 1;
                 observer.note(&format!("cut {} of {}", self.made, self.cycles.count));
                 self.last = *run;
-                match Shell::start(&self.cycles.cut) {
-                    Ok(shell) => self.state = Cutting::Running(*run, shell, now + self.patience),
+                match Command::start(&self.cycles.cut) {
+                    Ok(cut) => self.state = Cutting::Running(*run, cut, now + self.patience),
                     Err(error) => return failed(&error.to_string()),
                 }
             }
             Cutting::At(..) => {}
-            Cutting::Running(run, shell, until) => match shell.ended() {
+            Cutting::Running(run, cut, until) => match cut.ended() {
                 Some(Ok(())) => self.state = Cutting::Returning(*run, now + self.patience),
                 Some(Err(why)) => return failed(&why),
                 None if now > *until => return failed("it did not end within 15 minutes"),
@@ -194,7 +198,8 @@ mod tests {
         ledger.point(run, &Frame { kind: Kind::Point, stream: 0, a: 1, b: 7 }).unwrap();
     }
 
-    fn cycles(count: u64, cut: String) -> Cycles {
+    fn cycles(count: u64, cut: &str) -> Cycles {
+        let cut = ["sh", "-c", cut].map(OsString::from).to_vec();
         Cycles { count, cut, before: (Duration::ZERO, Duration::ZERO) }
     }
 
@@ -208,7 +213,7 @@ mod tests {
 
     #[test]
     fn each_run_is_cut_once_and_the_next_after_it_was_verified() {
-        let cycles = cycles(3, "sleep 0.1".to_owned());
+        let cycles = cycles(3, "sleep 0.1");
         let mut ledger = Ledger::default();
         begin(&mut ledger, 4);
         let mut cutter = Cutter::new(&cycles, 1, &ledger);
@@ -236,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_machine_that_does_not_write_again_ends_it() {
-        let cycles = cycles(2, "true".to_owned());
+        let cycles = cycles(2, "true");
         let mut ledger = Ledger::default();
         let mut cutter = Cutter::new(&cycles, 1, &ledger);
         begin(&mut ledger, 5);
@@ -254,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_run_that_ended_meanwhile_is_not_cut() {
-        let mut cycles = cycles(1, "exit 7".to_owned());
+        let mut cycles = cycles(1, "exit 7");
         cycles.before = (Duration::from_hours(1), Duration::from_hours(1));
         let mut ledger = Ledger::default();
         let mut cutter = Cutter::new(&cycles, 1, &ledger);
@@ -271,7 +276,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("pid");
         let cut = format!("sleep 60 & echo $! > {0}.new; mv {0}.new {0}; wait", file.display());
-        let cycles = cycles(1, cut);
+        let cycles = cycles(1, &cut);
         let mut ledger = Ledger::default();
         let mut cutter = Cutter::new(&cycles, 1, &ledger);
         begin(&mut ledger, 5);

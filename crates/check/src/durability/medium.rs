@@ -1,14 +1,19 @@
 //! Where the blocks of a run lie: files below one directory, or parts of a device.
+//!
+//! The directory may lie where other users write. It is this user's alone, held by its descriptor,
+//! and what is in it is reached from there.
 
-use std::fs::{self, DirBuilder, File};
+use std::ffi::OsStr;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::Arc;
 
 use blockstone_base::direct::SyncFlag;
 use blockstone_base::durability::{Method, Pattern, Stream};
 use blockstone_sys::buffer::Slot;
 use blockstone_sys::file::{Access, BlockFile, FileError};
+use blockstone_sys::held::HeldDir;
 
 use super::layout::{self, BLOCK_MAX, HEADER, HEADER_STREAM, Place, SLOTS};
 use super::stamp::{self, SECTOR, Sector, Stamp};
@@ -19,33 +24,65 @@ const HEADER_BYTES: usize = 4096;
 
 #[derive(Clone, Debug)]
 pub enum Medium {
-    /// The directory that holds all files.
-    Directory(PathBuf),
-    Device(PathBuf),
+    Directory {
+        above: Arc<HeldDir>,
+        /// The directory in it that holds all files; none where there is no run.
+        dir: Option<Arc<HeldDir>>,
+    },
+    Device(Arc<BlockFile>),
 }
 
 impl Medium {
-    pub fn of(path: &Path, is_device: bool) -> Self {
+    /// What a run left at a path. Fails when the path cannot be read, or another user could write
+    /// to what is there.
+    pub fn find(path: &Path, is_device: bool) -> Result<Self, CheckError> {
         if is_device {
-            Self::Device(path.to_owned())
-        } else {
-            Self::Directory(path.join(layout::DIRECTORY))
+            return Ok(Self::Device(Arc::new(BlockFile::open(path, Access::Read, false)?)));
         }
+        let error = |source| CheckError::Foreign { path: path.join(layout::DIRECTORY), source };
+        let above = HeldDir::hold(path).map_err(error)?;
+        let dir = match above.open_own_dir(layout::DIRECTORY.as_ref()) {
+            Ok(dir) => Some(Arc::new(dir)),
+            Err(source) if source.kind() == io::ErrorKind::NotFound => None,
+            Err(source) => return Err(error(source)),
+        };
+        Ok(Self::Directory { above: Arc::new(above), dir })
     }
 
-    /// Makes the directory, and writes the header that names the run.
-    pub fn begin(&self, run: u64) -> Result<(), CheckError> {
-        let header = match self {
-            Self::Device(path) => BlockFile::open(path, Access::ReadWrite, false)?,
-            Self::Directory(dir) => {
-                match DirBuilder::new().mode(0o700).create(dir) {
-                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                        return Err(CheckError::Unverified { path: dir.clone() });
-                    }
-                    made => made.map_err(|source| scratch(dir, source))?,
-                }
-                BlockFile::create_new(&dir.join(HEADER), false)?
+    /// Makes the directory at a path, or takes the device that is claimed, and writes the header
+    /// that names the run.
+    pub fn begin(
+        path: &Path,
+        device: Option<Arc<BlockFile>>,
+        run: u64,
+    ) -> Result<Self, CheckError> {
+        let medium = match device {
+            Some(device) => Self::Device(device),
+            None => Self::make(path)?,
+        };
+        let written = medium.write_header(run);
+        if written.is_err() {
+            let _ = medium.remove();
+        }
+        written.map(|()| medium)
+    }
+
+    fn make(path: &Path) -> Result<Self, CheckError> {
+        let above = HeldDir::hold(path).map_err(|source| scratch(path, source))?;
+        let dir = path.join(layout::DIRECTORY);
+        let made = match above.make_new_dir(layout::DIRECTORY.as_ref()) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(CheckError::Unverified { path: dir });
             }
+            made => made.map_err(|source| scratch(&dir, source))?,
+        };
+        Ok(Self::Directory { above: Arc::new(above), dir: Some(Arc::new(made)) })
+    }
+
+    fn write_header(&self, run: u64) -> Result<(), CheckError> {
+        let header = match self {
+            Self::Device(device) => device.reopen(Access::ReadWrite, false)?,
+            Self::Directory { .. } => BlockFile::create_in(self.dir()?, HEADER.as_ref(), false)?,
         };
         let mut block = vec![0; HEADER_BYTES];
         header_stamp(run).fill(&mut block);
@@ -55,17 +92,7 @@ impl Medium {
 
     /// The run that its header names; none where there is no header.
     pub fn run(&self) -> Result<Option<u64>, CheckError> {
-        let path = match self {
-            Self::Device(path) => path.clone(),
-            Self::Directory(dir) => dir.join(HEADER),
-        };
-        let file = match open_uncached(&path) {
-            Ok(file) => file,
-            Err(FileError::Open { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                return Ok(None);
-            }
-            Err(error) => return Err(error.into()),
-        };
+        let Some(file) = self.open_uncached(HEADER)? else { return Ok(None) };
         let mut block = Slot::new(HEADER_BYTES)?;
         let bytes = file.read_at(0, &mut block).map_err(|errno| failed(&file, "read", errno))?;
         let first = block[..bytes.min(SECTOR)].to_vec();
@@ -78,23 +105,57 @@ impl Medium {
     /// Has all of it written to the device, with the directories above it.
     pub fn settle(&self) -> Result<(), CheckError> {
         match self {
-            Self::Device(path) => {
-                let file = BlockFile::open(path, Access::ReadWrite, false)?;
+            Self::Device(device) => {
+                let file = device.reopen(Access::ReadWrite, false)?;
                 Ok(file.fsync().map_err(|errno| failed(&file, "flush", errno))?)
             }
-            Self::Directory(dir) => {
-                let held = File::open(dir).map_err(|source| scratch(dir, source))?;
-                rustix::fs::syncfs(&held).map_err(|errno| scratch(dir, errno.into()))
+            Self::Directory { above, .. } => {
+                let synced = rustix::fs::syncfs(above.as_fd());
+                synced.map_err(|errno| scratch(above.path(), errno.into()))
             }
         }
     }
 
     /// Removes the directory; a device keeps what is on it.
     pub fn remove(&self) -> io::Result<()> {
-        match self {
-            Self::Device(_) => Ok(()),
-            Self::Directory(dir) => fs::remove_dir_all(dir),
+        let Self::Directory { above, dir: Some(dir) } = self else { return Ok(()) };
+        dir.remove_all()?;
+        above.remove_dir(layout::DIRECTORY.as_ref(), dir)
+    }
+
+    fn dir(&self) -> Result<&Arc<HeldDir>, CheckError> {
+        let path = match self {
+            Self::Directory { dir: Some(dir), .. } => return Ok(dir),
+            Self::Directory { above, dir: None } => above.path(),
+            Self::Device(device) => device.path(),
+        };
+        Err(CheckError::NoTrace { path: path.to_owned() })
+    }
+
+    /// A file of the run, or the device, to read what is on the device: past the page cache where
+    /// that can be. None where there is no such file.
+    fn open_uncached(&self, file: &str) -> Result<Option<BlockFile>, FileError> {
+        let open = |direct| match self {
+            Self::Device(device) => device.reopen(Access::Read, direct).map(Some),
+            Self::Directory { dir: None, .. } => Ok(None),
+            Self::Directory { dir: Some(dir), .. } => {
+                match BlockFile::open_in(dir, file.as_ref(), Access::Read, direct) {
+                    Err(FileError::Open { source, .. })
+                        if source.kind() == io::ErrorKind::NotFound =>
+                    {
+                        Ok(None)
+                    }
+                    opened => opened.map(Some),
+                }
+            }
+        };
+        if let Ok(file) = open(true) {
+            return Ok(file);
         }
+        let file = open(false)?;
+        // What it does not drop was read after the cut, unless only the device lost power.
+        let _ = file.as_ref().map(BlockFile::drop_cached);
+        Ok(file)
     }
 }
 
@@ -123,21 +184,11 @@ fn write_all(file: &BlockFile, offset_bytes: u64, data: &[u8]) -> Result<(), Fil
     Ok(())
 }
 
-/// Opens to read what is on the device, past the page cache where that can be.
-fn open_uncached(path: &Path) -> Result<BlockFile, FileError> {
-    if let Ok(file) = BlockFile::open(path, Access::Read, true) {
-        return Ok(file);
-    }
-    let file = BlockFile::open(path, Access::Read, false)?;
-    // What it does not drop was read after the cut, unless only the device lost power.
-    let _ = file.drop_cached();
-    Ok(file)
-}
-
 /// Writes the blocks of one stream.
 #[derive(Debug)]
 pub struct StreamWriter {
-    medium: Medium,
+    /// Where its files lie; none on a device.
+    dir: Option<Arc<HeldDir>>,
     run: u64,
     number: u16,
     stream: Stream,
@@ -153,35 +204,40 @@ impl StreamWriter {
         run: u64,
         (number, stream): (u16, Stream),
     ) -> Result<Self, CheckError> {
-        let memory = Slot::new(BLOCK_MAX)?;
-        let (medium, open) = (medium.clone(), None);
-        let mut writer = Self { medium, run, number, stream, open, memory };
+        let mut writer =
+            Self { dir: None, run, number, stream, open: None, memory: Slot::new(BLOCK_MAX)? };
+        let first = layout::place(number, Pattern::Overwrite, 0).file;
+        if let Medium::Device(device) = medium {
+            let file = device.reopen(Access::ReadWrite, false)?;
+            writer.fill_circle(first, &file)?;
+            return Ok(writer);
+        }
+        let dir = medium.dir()?;
         if stream.pattern == Pattern::Overwrite {
-            writer.fill_circle()?;
-        } else if let Medium::Directory(dir) = &writer.medium {
-            let dir = dir.join(format!("{number:02}"));
-            fs::create_dir(&dir).map_err(|source| scratch(&dir, source))?;
+            let file = BlockFile::create_in(dir, first.as_ref(), false)?;
+            // The next stream may get its number, and its name.
+            writer.fill_circle(first, &file).inspect_err(|_| drop(file.remove()))?;
+            writer.dir = Some(Arc::clone(dir));
+        } else {
+            let name = format!("{number:02}");
+            let made = dir.make_new_dir(name.as_ref());
+            let made = made.map_err(|source| scratch(&dir.path().join(name), source))?;
+            writer.dir = Some(Arc::new(made));
         }
         Ok(writer)
     }
 
     /// Writes every block of the circle, so that later writes find blocks that were written.
-    fn fill_circle(&mut self) -> Result<(), CheckError> {
-        let first = layout::place(self.number, Pattern::Overwrite, 0);
-        let path = self.path(&first.file);
-        let file = match &self.medium {
-            Medium::Device(path) => BlockFile::open(path, Access::ReadWrite, false)?,
-            Medium::Directory(_) => BlockFile::create_new(&path, false)?,
-        };
+    fn fill_circle(&mut self, name: String, file: &BlockFile) -> Result<(), CheckError> {
+        let base = base(file.is_device(), self.number);
         for slot in 0..SLOTS {
             let place = layout::place(self.number, Pattern::Overwrite, slot);
             let data = &mut self.memory[..place.bytes as usize];
             stamp_of(self.run, self.number, &place, 0).fill(data);
-            write_all(&file, base(&self.medium, self.number) + place.offset_bytes, data)?;
+            write_all(file, base + place.offset_bytes, data)?;
         }
-        file.fsync().map_err(|errno| failed(&file, "flush", errno))?;
-        drop(file);
-        self.open = Some((first.file, self.open_as_asked(&path)?));
+        file.fsync().map_err(|errno| failed(file, "flush", errno))?;
+        self.open = Some((name, self.open_as_asked(file)?));
         Ok(())
     }
 
@@ -189,55 +245,49 @@ impl StreamWriter {
     pub fn write(&mut self, sequence: u64) -> Result<u64, FileError> {
         let Stream { method, pattern } = self.stream;
         let place = layout::place(self.number, pattern, sequence);
-        if let Some(file) = layout::outdated(self.number, pattern, sequence) {
-            let _ = fs::remove_file(self.path(&file));
+        let outdated = layout::outdated(self.number, pattern, sequence);
+        if let (Some(file), Some(dir)) = (outdated, &self.dir) {
+            let _ = dir.remove(Path::new(name_of(&file)));
         }
         let is_open = self.open.as_ref().is_some_and(|(name, _)| *name == place.file);
         let is_new = pattern == Pattern::Create || pattern == Pattern::Rename || !is_open;
-        let path = self.path(&place.file);
-        let made =
-            if pattern == Pattern::Rename { path.with_file_name("new") } else { path.clone() };
-        if is_new {
+        let name = name_of(&place.file);
+        if let (true, Some(dir)) = (is_new, &self.dir) {
             // Closed before it is replaced.
             self.open = None;
-            drop(BlockFile::create_new(&made, false)?);
+            let made = if pattern == Pattern::Rename { OsStr::new("new") } else { name };
+            let made = BlockFile::create_in(dir, made, false)?;
             self.open = Some((place.file.clone(), self.open_as_asked(&made)?));
         }
         let data = &mut self.memory[..place.bytes as usize];
         stamp_of(self.run, self.number, &place, sequence).fill(data);
         let hash = stamp::hash(data);
-        let Some((_, file)) = &self.open else { return Ok(hash) };
-        put(file, method, base(&self.medium, self.number) + place.offset_bytes, data)?;
+        let Some((_, file)) = &mut self.open else { return Ok(hash) };
+        put(file, method, base(self.dir.is_none(), self.number) + place.offset_bytes, data)?;
         if pattern == Pattern::Rename {
-            fs::rename(&made, &path).map_err(|source| file.error("rename", source))?;
+            file.rename(name)?;
         }
-        if is_new && !method.is_control() {
-            sync_directory_of(&path)
+        if let (true, Some(dir)) = (is_new && !method.is_control(), &self.dir) {
+            dir.sync(Path::new(""))
                 .map_err(|source| file.error("flush the directory of", source))?;
         }
         Ok(hash)
     }
 
-    fn open_as_asked(&self, path: &Path) -> Result<BlockFile, FileError> {
+    fn open_as_asked(&self, file: &BlockFile) -> Result<BlockFile, FileError> {
         let method = self.stream.method;
         let flag = match method {
             Method::Dsync | Method::DirectDsync => SyncFlag::Dsync,
             Method::Sync => SyncFlag::Sync,
             _ => SyncFlag::None,
         };
-        BlockFile::open_synchronous(path, method.is_direct(), flag)
-    }
-
-    fn path(&self, file: &str) -> PathBuf {
-        match &self.medium {
-            Medium::Device(path) => path.clone(),
-            Medium::Directory(dir) => dir.join(file),
-        }
+        file.reopen_synchronous(method.is_direct(), flag)
     }
 }
 
-fn sync_directory_of(path: &Path) -> io::Result<()> {
-    File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
+/// The name of a file in its directory.
+fn name_of(file: &str) -> &OsStr {
+    Path::new(file).file_name().unwrap_or_default()
 }
 
 /// Writes `data` and does what the method asks for.
@@ -262,11 +312,8 @@ fn put(file: &BlockFile, method: Method, offset_bytes: u64, data: &[u8]) -> Resu
 }
 
 /// Where the offsets of a stream begin.
-fn base(medium: &Medium, number: u16) -> u64 {
-    match medium {
-        Medium::Device(_) => layout::part_offset(number),
-        Medium::Directory(_) => 0,
-    }
+fn base(is_device: bool, number: u16) -> u64 {
+    if is_device { layout::part_offset(number) } else { 0 }
 }
 
 pub fn stamp_of(run: u64, number: u16, place: &Place, sequence: u64) -> Stamp {
@@ -289,22 +336,13 @@ impl<'a> StreamReader<'a> {
 
     /// What lies in a place; fewer bytes where its file ends, or does not exist.
     pub fn read(&mut self, place: &Place) -> Result<&[u8], FileError> {
-        let path = match self.medium {
-            Medium::Device(path) => path.clone(),
-            Medium::Directory(dir) => dir.join(&place.file),
-        };
         let is_open = self.open.as_ref().is_some_and(|(name, _)| *name == place.file);
         if !is_open {
-            self.open = match open_uncached(&path) {
-                Ok(file) => Some((place.file.clone(), file)),
-                Err(FileError::Open { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                    None
-                }
-                Err(error) => return Err(error),
-            };
+            let opened = self.medium.open_uncached(&place.file)?;
+            self.open = opened.map(|file| (place.file.clone(), file));
         }
         let Some((_, file)) = &self.open else { return Ok(&[]) };
-        let offset_bytes = base(self.medium, self.number) + place.offset_bytes;
+        let offset_bytes = base(file.is_device(), self.number) + place.offset_bytes;
         let data = &mut self.memory[..place.bytes as usize];
         let mut done = 0;
         while done < data.len() {
@@ -332,10 +370,10 @@ mod tests {
     #[test]
     fn every_stream_reads_what_it_wrote() {
         let dir = tempfile::tempdir().unwrap();
-        let medium = Medium::of(dir.path(), false);
-        assert_eq!(medium.run().unwrap(), None);
-        medium.begin(77).unwrap();
-        assert!(matches!(medium.begin(78), Err(CheckError::Unverified { .. })));
+        assert_eq!(Medium::find(dir.path(), false).unwrap().run().unwrap(), None);
+        let medium = Medium::begin(dir.path(), None, 77).unwrap();
+        let again = Medium::begin(dir.path(), None, 78);
+        assert!(matches!(again, Err(CheckError::Unverified { .. })));
         let methods = [Method::Fdatasync, Method::Sync, Method::RwfDsync, Method::SyncFileRange];
         let last = 2 * KEPT + 3;
         for (number, stream) in (0..).zip(streams(&methods, Pattern::ALL)) {
@@ -352,8 +390,9 @@ mod tests {
             }
         }
         medium.settle().unwrap();
+        let medium = Medium::find(dir.path(), false).unwrap();
         assert_eq!(medium.run().unwrap(), Some(77));
         medium.remove().unwrap();
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 }

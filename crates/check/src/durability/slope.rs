@@ -94,13 +94,11 @@ fn nameless(dir: &Path, id: u64) -> Result<(BlockFile, bool), CheckError> {
     let path = dir.join(scratch::name(id, "flush"));
     let buffered = BlockFile::create_new(&path, false)?;
     let locked = buffered.lock_exclusive();
-    let opened = locked.map(|()| BlockFile::open(&path, Access::ReadWrite, true).ok());
-    let removed = std::fs::remove_file(&path);
-    let direct = opened?;
-    removed.map_err(|source| buffered.error("remove", source))?;
-    Ok(match direct {
-        Some(file) => (file, true),
-        None => (buffered, false),
+    buffered.remove()?;
+    locked?;
+    Ok(match buffered.reopen(Access::ReadWrite, true) {
+        Ok(file) => (file, true),
+        Err(_) => (buffered, false),
     })
 }
 

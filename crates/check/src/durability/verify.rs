@@ -27,7 +27,7 @@ pub fn verify(
     observer: &mut dyn Observer,
 ) -> Result<DurabilityFindings, CheckError> {
     let chain = Chain::of(Path::new("/"), path)?;
-    let medium = Medium::of(Path::new(&chain.target.path), chain.is_device());
+    let medium = Medium::find(Path::new(&chain.target.path), chain.is_device())?;
     let mut client = Client::connect(witness)?;
     let found = medium.run()?;
     let testimony = match (found, client.ask(found.unwrap_or(0))?) {
@@ -158,8 +158,7 @@ mod tests {
     fn writes_that_the_witness_did_not_hear_of_are_no_damage() {
         for pattern in Pattern::ALL {
             let dir = tempfile::tempdir().unwrap();
-            let medium = Medium::of(dir.path(), false);
-            medium.begin(7).unwrap();
+            let medium = Medium::begin(dir.path(), None, 7).unwrap();
             let stream = Stream { method: Method::Fsync, pattern: *pattern };
             let mut writer = StreamWriter::prepare(&medium, 7, (0, stream)).unwrap();
             let mut newest = Vec::new();

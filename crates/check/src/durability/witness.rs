@@ -4,10 +4,9 @@
 //! Whoever connects may be hostile: beside what [`meet`] bounds, runs and the log are bounded, and
 //! whoever says nothing is dropped. Where too many are connected, who writes nothing gives way.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::ops::ControlFlow;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -15,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use blockstone_base::durability::{DurabilityFindings, Stage};
 use blockstone_measure::Observer;
-use rustix::fs::OFlags;
+use blockstone_sys::held::{HeldDir, OFlags};
 
 use super::client::hello;
 use super::cutter::{Cutter, Cycles};
@@ -223,20 +222,15 @@ struct Book {
 
 impl Book {
     fn open(path: &Path) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).mode(0o600);
-        options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32);
-        let mut log = options.open(path)?;
-        if !log.metadata()?.is_file() {
-            return Err(invalid("it is no regular file"));
-        }
+        let (dir, name) = HeldDir::hold_parent(path)?;
+        let mut log = open_log(&dir, &name)?;
         log.try_lock().map_err(|_| io::Error::other("another witness has it"))?;
         let mut start = [0; FRAME];
         let ledger = match log.metadata()?.len() {
             0 => {
                 log.write_all(LOG_START)?;
                 log.sync_all()?;
-                sync_directory_of(path)?;
+                dir.sync(Path::new(""))?;
                 Ledger::default()
             }
             _ if log.read_exact(&mut start).is_ok() && start == *LOG_START => {
@@ -284,9 +278,19 @@ impl Book {
     }
 }
 
-fn sync_directory_of(path: &Path) -> io::Result<()> {
-    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-    File::open(above.unwrap_or(Path::new(".")))?.sync_all()
+/// A new log, or the one of this name, which belongs to this user and has no other name.
+fn open_log(dir: &HeldDir, name: &Path) -> io::Result<File> {
+    match dir.create_new(name) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        made => return made,
+    }
+    let opened = dir.open_own(name.as_os_str(), dir.owner_of_new()?, OFlags::RDWR);
+    opened.map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            invalid("it is no regular file, belongs to another user, or has another name too")
+        }
+        _ => error,
+    })
 }
 
 #[cfg(test)]
@@ -369,7 +373,7 @@ mod tests {
         let findings = served.end();
         assert_eq!(findings.witnessed[0].acknowledged, 200);
         // The end of a write that was cut off.
-        OpenOptions::new().append(true).open(&log).unwrap().write_all(b"cut off").unwrap();
+        std::fs::OpenOptions::new().append(true).open(&log).unwrap().write_all(b"cut off").unwrap();
 
         let served = Served::start(&log);
         let mut client = Client::connect(&served.address).unwrap();
@@ -387,7 +391,10 @@ mod tests {
     fn who_verified_the_last_cut_still_gets_an_answer() {
         let dir = tempfile::tempdir().unwrap();
         let before = (Duration::ZERO, Duration::ZERO);
-        let cycles = |cut: &str| Some(Cycles { count: 1, cut: cut.to_owned(), before });
+        let cycles = |cut: &str| {
+            let cut = ["sh", "-c", cut].map(std::ffi::OsString::from).to_vec();
+            Some(Cycles { count: 1, cut, before })
+        };
         let served = Served::with(&dir.path().join("log"), cycles("sleep 0.2"));
         let link = Client::connect(&served.address).unwrap().begin(9, &description()).unwrap();
         link.handle().acknowledged(0, 1, 7);

@@ -14,6 +14,7 @@ use blockstone_base::units::Bytes;
 use blockstone_measure::Observer;
 use blockstone_measure::claim::{self, ClaimError, Device};
 use blockstone_sys::file::{BlockFile, FileError};
+use blockstone_sys::thread::spawn;
 
 use super::chain::Chain;
 use super::client::{Client, Points};
@@ -65,13 +66,12 @@ pub fn write(
         if chain.is_device() { &[Pattern::Overwrite] } else { writing.patterns };
     let streams = layout::streams(writing.methods, patterns);
     // Held against mounts and the like for as long as it is written to.
-    let _held = hold(writing, &chain, streams.len())?;
-    let medium = Medium::of(Path::new(&chain.target.path), chain.is_device());
+    let device = hold(writing, &chain, streams.len())?;
     let mut client = Client::connect(writing.witness)?;
     // A witness that does not answer is known before anything is written.
     client.ask(0)?;
     observer.phase("prepare");
-    medium.begin(writing.id)?;
+    let medium = Medium::begin(Path::new(&chain.target.path), device, writing.id)?;
     match run(writing, &medium, &chain, (client, streams), observer) {
         Ok(findings) => {
             let mut findings = DurabilityFindings {
@@ -108,7 +108,7 @@ fn hold(
     writing: &Writing<'_>,
     chain: &Chain,
     streams: usize,
-) -> Result<Option<BlockFile>, CheckError> {
+) -> Result<Option<Arc<BlockFile>>, CheckError> {
     let path = Path::new(&chain.target.path);
     match chain.target.kind {
         PathKind::File => Err(CheckError::NotWritten { path: writing.path.to_owned() }),
@@ -119,8 +119,8 @@ fn hold(
         PathKind::BlockDevice => {
             let device = Device { path, destroy: writing.destroy, instead: None };
             device.claim(|path| {
-                let medium = Medium::Device(path.to_owned());
-                Ok(medium.run().is_ok_and(|run| run.is_some()))
+                let medium = Medium::find(path, true);
+                Ok(medium.and_then(|medium| medium.run()).is_ok_and(|run| run.is_some()))
             })?;
             let file = BlockFile::open_device(path, false)?;
             let (size, least) = (file.size_bytes()?, layout::device_bytes(streams));
@@ -131,7 +131,7 @@ fn hold(
                     ClaimError::TooSmall { path: path.to_owned(), least, size, hint }.into()
                 );
             }
-            Ok(Some(file))
+            Ok(Some(Arc::new(file)))
         }
     }
 }
@@ -187,12 +187,16 @@ fn run(
         failures: Mutex::default(),
     });
     for (number, (stream, writer)) in (0..).zip(writers) {
-        let shared = Arc::clone(&shared);
+        let theirs = Arc::clone(&shared);
         // Not scoped: a writer whose device never answers must not keep this from ending.
-        thread::spawn(move || {
-            work(&shared, (number, stream), writer);
-            shared.working.fetch_sub(1, Ordering::Relaxed);
+        let started = spawn(&format!("writer-{number}"), move || {
+            work(&theirs, (number, stream), writer);
+            theirs.working.fetch_sub(1, Ordering::Relaxed);
         });
+        if let Err(source) = started {
+            shared.ended.store(true, Ordering::Relaxed);
+            return Err(CheckError::Thread { source });
+        }
     }
     let until = Instant::now() + writing.duration;
     let is_working = || shared.working.load(Ordering::Relaxed) > 0;

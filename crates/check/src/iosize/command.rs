@@ -1,18 +1,18 @@
 //! A command that is run to its end, or until a signal asks for the end.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use blockstone_base::iosize::Charged;
 use blockstone_measure::Observer;
-use blockstone_sys::child::{Signal, confine};
-use blockstone_sys::{account, process};
+use blockstone_sys::account;
+use blockstone_sys::child::{Child, Program, Signal};
 
 use super::counter::Counter;
 use crate::CheckError;
@@ -31,48 +31,45 @@ pub struct Ran {
 }
 
 /// A command with the input of this process, whose output goes where this process's errors go.
-pub fn of(words: &[OsString]) -> Command {
-    let (program, arguments) = words
-        .split_first()
-        .map_or((&[][..], &[][..]), |(program, rest)| (std::slice::from_ref(program), rest));
-    let mut command = Command::new(program.first().map_or_else(OsString::new, Clone::clone));
-    command.args(arguments);
+pub fn of(words: &[OsString]) -> Program {
+    let (program, arguments) =
+        words.split_first().map_or((OsStr::new(""), &[][..]), |(it, rest)| (it.as_os_str(), rest));
+    let mut program = Program::typed(program);
+    program.args(arguments).stderr(Stdio::inherit());
     // A group in the background that reads from a terminal is stopped.
-    if std::io::stdin().is_terminal() {
-        command.stdin(Stdio::null());
+    if !std::io::stdin().is_terminal() {
+        program.stdin(Stdio::inherit());
     }
-    match std::io::stderr().as_fd().try_clone_to_owned() {
-        Ok(errors) => command.stdout(errors),
-        Err(_) => command.stdout(Stdio::null()),
-    };
-    command
+    if let Ok(errors) = std::io::stderr().as_fd().try_clone_to_owned() {
+        program.stdout(errors);
+    }
+    program
 }
 
 /// Runs it in a process group of its own and has everything counted that it and its children do.
 pub fn run(
-    mut command: Command,
+    mut program: Program,
     counter: &mut Counter,
     limit: Option<Duration>,
     observer: &mut dyn Observer,
 ) -> Result<Ran, CheckError> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    command.process_group(0);
-    confine(&mut command, None, Signal::KILL);
+    let name = program.name().to_string_lossy().into_owned();
+    program.group();
     let own = std::process::id();
     // A child is counted if its parent is when it is born.
     counter.want(own);
-    let child = command.spawn();
+    let child = program.spawn();
     counter.forget(own);
-    let child = child.map_err(|source| CheckError::Command { program: program.clone(), source })?;
-    let lost = |source| CheckError::Lost { program: program.clone(), source };
+    let child = child.map_err(|source| CheckError::Command { program: name.clone(), source })?;
+    let lost = |source| CheckError::Lost { program: name.clone(), source };
     let waited = wait(&child, limit, observer);
     if waited.is_err() {
         // Nothing is left behind, whatever happened.
-        let _ = process::signal_group(&child, Signal::KILL);
+        let _ = child.signal_group(Signal::KILL);
     }
     let charged = account::account(Path::new("/"), child.id(), None).and_then(|it| it.io);
     let left_processes = counter.living().map_or(0, |living| living.len() as u64);
-    let ended = process::wait(child);
+    let ended = child.wait();
     waited.map_err(&lost)?;
     let ended = ended.map_err(lost)?;
     let signal = ended.status.signal().map(|signal| 128 + signal);
@@ -91,16 +88,16 @@ fn wait(
     observer: &mut dyn Observer,
 ) -> std::io::Result<()> {
     let began = Instant::now();
-    while !process::has_ended(child)? {
+    while !child.has_ended()? {
         let late = limit.is_some_and(|limit| began.elapsed() > limit);
         if late || observer.interrupted().is_some() {
-            process::signal_group(child, Signal::TERM)?;
+            child.signal_group(Signal::TERM)?;
             let asked = Instant::now();
-            while !process::has_ended(child)? && asked.elapsed() < GRACE {
+            while !child.has_ended()? && asked.elapsed() < GRACE {
                 thread::sleep(LOOK);
             }
             // Also those that go on after their parent, or ignore the first signal.
-            return process::signal_group(child, Signal::KILL);
+            return child.signal_group(Signal::KILL);
         }
         thread::sleep(LOOK);
     }

@@ -1,16 +1,16 @@
 //! What the kernel is asked about: sizes, and where the files lie that they belong to.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use blockstone_base::Capability;
 use blockstone_measure::Observer;
 use blockstone_sys::bpf::Subject;
 use blockstone_sys::bpf::iosize::{OfSize, Place, SizeTracer};
+use blockstone_sys::held::HeldDir;
+use blockstone_sys::path;
 use blockstone_sys::survey::Mounts;
-use rustix::fs::OFlags;
 
 use crate::evidence::Kernel;
 
@@ -114,7 +114,7 @@ impl Counter {
             })
             .collect();
         let is_it = |path: &&PathBuf| {
-            fs::symlink_metadata(path).is_ok_and(|it| it.is_file() && it.ino() == inode)
+            path::look_at_name(path).is_ok_and(|it| it.is_file() && it.ino() == inode)
         };
         let found = paths.iter().find(is_it);
         let text = |path: &PathBuf| path.display().to_string();
@@ -135,15 +135,13 @@ impl Counter {
             }
             let Some(inner) = self.inner_path(place) else { continue };
             let Some((true, path)) = self.path_of(place, &inner) else { continue };
-            let mut options = OpenOptions::new();
-            let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32;
-            let file: Option<File> = options.read(true).custom_flags(flags).open(path).ok();
+            let file = HeldDir::hold_parent(Path::new(&path)).and_then(|(dir, it)| dir.read(&it));
             // A file that cannot be written back stays in memory, and its requests are not seen.
-            let _ = file.map(|file| file.sync_data());
+            let _ = file.and_then(|file| file.sync_data());
         }
     }
 }
 
 fn is_initial_namespace() -> bool {
-    fs::metadata("/proc/self/ns/pid").is_ok_and(|it| it.ino() == INITIAL_PID_NAMESPACE)
+    path::look(Path::new("/proc/self/ns/pid")).is_ok_and(|it| it.ino() == INITIAL_PID_NAMESPACE)
 }

@@ -36,12 +36,8 @@ pub fn of_path(
         scratch::remove_orphans(place, &[]);
         prepared(place, id)?
     } else {
-        let plain = File::open(place).map_err(|source| CheckError::Scratch {
-            dir: place.to_owned(),
-            source,
-            hint: "name a file that this user may read",
-        })?;
-        (BlockFile::open(place, Access::Read, true).ok(), plain)
+        let file = BlockFile::open(place, Access::Read, false)?;
+        (file.reopen(Access::Read, true).ok(), file.plain()?)
     };
     observer.phase("sizes");
     let mut counter = Counter::start();
@@ -93,13 +89,10 @@ pub fn of_path(
 fn prepared(dir: &Path, id: u64) -> Result<(Option<BlockFile>, File), CheckError> {
     let path = dir.join(scratch::name(id, "iosize"));
     let file = BlockFile::create_new(&path, false)?;
-    let made = file.lock_exclusive().and_then(|()| {
-        let plain = File::open(&path).map_err(|source| file.error("open", source))?;
-        Ok((BlockFile::open(&path, Access::Read, true).ok(), plain))
-    });
-    let removed = std::fs::remove_file(&path);
-    let made = made?;
-    removed.map_err(|source| file.error("remove", source))?;
+    let locked = file.lock_exclusive();
+    file.remove()?;
+    locked?;
+    let made = (file.reopen(Access::Read, true).ok(), file.plain()?);
     let error = |errno| file.error("write", std::io::Error::from_raw_os_error(errno));
     let mut data = Slot::new(CALL)?;
     for call in 0..CALLS {

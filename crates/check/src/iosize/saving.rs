@@ -2,9 +2,11 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use blockstone_base::iosize::{Class, Direction, Flow, IosizeFindings, exact};
 use blockstone_base::units::format_ns;
+use blockstone_sys::held::open_file;
 use blockstone_sys::usage::CpuUsage;
 
 /// Large enough for the call itself to cost nothing, small enough for the processor's cache.
@@ -30,7 +32,7 @@ pub fn measured(findings: &IosizeFindings) -> Option<String> {
     if !buffered || !in_order || !copied || asked >= LARGE || flow.asked_bytes < LEAST {
         return None;
     }
-    let file = File::open(&flow.path).ok()?;
+    let file = open_file(Path::new(&flow.path)).ok()?;
     let size = file.metadata().ok()?.len().min(BYTES);
     // Brings it into the page cache where it was dropped.
     cost(&file, size, LARGE)?;

@@ -1,15 +1,17 @@
 //! Programs that everybody copies with, each on a scratch file: which sizes they ask for here.
 
-use std::fs::{self, File};
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::os::fd::AsFd;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use blockstone_base::iosize::{IosizeFindings, Tool};
 use blockstone_base::rng;
+use blockstone_base::units::Bytes;
 use blockstone_measure::{Observer, claim, scratch};
 use blockstone_sys::bpf::iosize::OfSize;
+use blockstone_sys::child::Program;
+use blockstone_sys::held::HeldDir;
 use blockstone_sys::scratch::ScratchDir;
 use blockstone_sys::survey;
 
@@ -22,6 +24,8 @@ const LINES: u64 = 65_536;
 const LINE: usize = 64;
 /// Time that one of them may take.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// The same for what it says of itself, and the most that is taken of that.
+const VERSION: (Duration, Bytes) = (Duration::from_secs(5), Bytes::kib(64));
 const INPUT: &str = "in";
 const OUTPUT: &str = "out";
 
@@ -61,7 +65,7 @@ pub fn of_tools(
         if observer.interrupted().is_some() {
             break;
         }
-        let Some(version) = version(name) else { continue };
+        let Some(version) = version(name, observer) else { continue };
         observer.phase(name);
         place.reset()?;
         let before = counter.sizes();
@@ -71,7 +75,9 @@ pub fn of_tools(
         let after = counter.sizes();
         let names = counter.names(&after);
         let is_here = |size: &OfSize| {
-            names.get(&size.place).is_some_and(|path| Path::new(path).starts_with(&place.path))
+            names
+                .get(&size.place)
+                .is_some_and(|path| Path::new(path).starts_with(place.held.path()))
         };
         let sizes: Vec<OfSize> =
             flows::since(&after, &before).into_iter().filter(is_here).collect();
@@ -92,11 +98,12 @@ pub fn of_tools(
     Ok(found)
 }
 
-/// What a program says of itself in its first line; none if it is not installed.
-fn version(name: &str) -> Option<String> {
-    let mut command = Command::new(name);
-    command.arg("--version").env("LC_ALL", "C").stdin(Stdio::null()).stderr(Stdio::null());
-    let output = command.output().ok()?;
+/// What a program of the system says of itself in its first line; none if it is not installed.
+fn version(name: &str, observer: &dyn Observer) -> Option<String> {
+    let mut program = Program::find(name).ok()?;
+    program.arg("--version");
+    let go_on = &mut || observer.interrupted().is_none();
+    let output = program.output(VERSION.0, VERSION.1, go_on).ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let line = text.lines().next().unwrap_or_default();
     let line: String = line.chars().filter(|char| !char.is_control()).take(80).collect();
@@ -105,22 +112,24 @@ fn version(name: &str) -> Option<String> {
 
 /// A directory that goes with this value, and is found by a later check if this one is killed.
 struct Scratch {
-    path: PathBuf,
     dir: ScratchDir,
+    /// The same, to make files in it.
+    held: HeldDir,
 }
 
 impl Scratch {
     fn create(path: &Path) -> Result<Self, CheckError> {
         let failed = failed(path);
         let dir = ScratchDir::create(path, None).map_err(&failed)?;
-        let made = Self { path: path.to_owned(), dir };
+        let held = dir.as_fd().try_clone_to_owned().map_err(&failed)?;
+        let made = Self { dir, held: HeldDir::of(held, path) };
         made.fill().map_err(failed)?;
         Ok(made)
     }
 
     /// Lines of hexadecimal digits: text that is sorted, counted and compressed.
     fn fill(&self) -> std::io::Result<()> {
-        let mut file = BufWriter::new(File::create_new(self.path.join(INPUT))?);
+        let mut file = BufWriter::new(self.held.create_new(Path::new(INPUT))?);
         let mut bytes = [0; LINE / 2];
         for line in 0..LINES {
             rng::fill(line, &mut bytes);
@@ -133,33 +142,32 @@ impl Scratch {
 
     /// No output yet, and nothing of the input in the page cache.
     fn reset(&self) -> Result<(), CheckError> {
-        let error = failed(&self.path);
-        match fs::remove_file(self.path.join(OUTPUT)) {
+        let error = failed(self.held.path());
+        match self.held.remove(Path::new(OUTPUT)) {
             Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
                 return Err(error(source));
             }
             _ => {}
         }
-        let file = File::open(self.path.join(INPUT)).map_err(error)?;
+        let file = self.held.read(Path::new(INPUT)).map_err(error)?;
         // Where there is no cache to drop from, this fails, and that is no fault.
         let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
         Ok(())
     }
 
-    fn command(&self, name: &str, arguments: &[&str]) -> Result<Command, CheckError> {
-        let mut command = Command::new(name);
-        command.current_dir(&self.path).env("LC_ALL", "C");
-        command.stdin(Stdio::null()).stderr(Stdio::null()).stdout(Stdio::null());
+    fn command(&self, name: &str, arguments: &[&str]) -> Result<Program, CheckError> {
+        let error = failed(self.held.path());
+        let mut program = Program::find(name).map_err(&error)?;
+        program.dir(&self.dir).map_err(&error)?;
         let arguments = match arguments.split_last() {
             Some((&">", rest)) => {
-                let output = File::create_new(self.path.join(OUTPUT));
-                command.stdout(output.map_err(failed(&self.path))?);
+                program.stdout(self.held.create_new(Path::new(OUTPUT)).map_err(&error)?);
                 rest
             }
             _ => arguments,
         };
-        command.args(arguments);
-        Ok(command)
+        program.args(arguments);
+        Ok(program)
     }
 }
 

@@ -1,11 +1,12 @@
 //! Caches of metadata, dropped.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-use rustix::fs::{Advice, fadvise, syncfs};
+use blockstone_sys::file::{Access, BlockFile};
+use blockstone_sys::proc;
+use rustix::fs::syncfs;
 
 /// What is dropped of the whole machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,12 +25,11 @@ pub fn drop_caches(dir: BorrowedFd, device: Option<&str>, caches: Caches) -> io:
         Caches::Metadata => "2\n",
         Caches::All => "3\n",
     };
-    std::fs::write("/proc/sys/vm/drop_caches", what)?;
+    proc::write(Path::new("/proc/sys/vm/drop_caches"), what)?;
     if let Some(name) = device {
         // Where it cannot be opened, or keeps them, what is read afterwards shows it.
-        if let Ok(device) = File::open(Path::new("/dev").join(name)) {
-            let _ = fadvise(&device, 0, None, Advice::DontNeed);
-        }
+        let device = BlockFile::open(&Path::new("/dev").join(name), Access::Read, false);
+        let _ = device.and_then(|device| device.drop_cached());
     }
     Ok(())
 }

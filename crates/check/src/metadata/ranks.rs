@@ -1,7 +1,7 @@
 //! An operation by all ranks at once, with what the kernel and the device counted meanwhile.
 
+use std::io;
 use std::path::Path;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -12,12 +12,14 @@ use blockstone_base::stats::{self, Estimate};
 use blockstone_measure::Observer;
 use blockstone_sys::account;
 use blockstone_sys::clock::now_ns;
+use blockstone_sys::meeting::Meeting;
 use blockstone_sys::proc::{PseudoFile, numbers};
 use rustix::io::Errno;
 
 use super::layout::{Dirs, Kind};
 use super::server::{self, Requests};
 use super::work::{Done, Job};
+use crate::CheckError;
 
 /// How often it is seen whether a signal asks for the end.
 const LOOK: Duration = Duration::from_millis(5);
@@ -76,27 +78,34 @@ impl Outcome {
 }
 
 impl Ranks<'_> {
-    pub fn run(&self, task: &Task, device: &mut Device, observer: &mut dyn Observer) -> Outcome {
+    /// Fails when there are too few threads to have.
+    pub fn run(
+        &self,
+        task: &Task,
+        device: &mut Device,
+        observer: &mut dyn Observer,
+    ) -> Result<Outcome, CheckError> {
         let stop = AtomicBool::new(false);
         let ended = AtomicU32::new(0);
-        let start = Barrier::new(self.count as usize + 1);
+        let start = Meeting::of(self.count as usize + 1);
         let limit_ns = u64::try_from(task.limit.as_nanos()).unwrap_or(u64::MAX);
         let read_before = bytes_read();
         let moved_before = device.moved();
         let asked_before = device.asked();
         let done: Vec<Done> = thread::scope(|scope| {
-            let ranks: Vec<_> = (0..self.count)
-                .map(|rank| {
-                    let (start, stop, ended) = (&start, &stop, &ended);
-                    scope.spawn(move || {
-                        start.wait();
-                        let until_ns = now_ns().saturating_add(limit_ns);
-                        let done = self.job(task, rank, until_ns, stop).run();
-                        ended.fetch_add(1, Ordering::Release);
-                        done
-                    })
-                })
-                .collect();
+            let (here, stop, ended) = (&start, &stop, &ended);
+            let work = |rank| {
+                move || {
+                    if !here.wait() {
+                        return Done::default();
+                    }
+                    let until_ns = now_ns().saturating_add(limit_ns);
+                    let done = self.job(task, rank, until_ns, stop).run();
+                    ended.fetch_add(1, Ordering::Release);
+                    done
+                }
+            };
+            let ranks = here.start(scope, "rank", (0..self.count).map(work))?;
             start.wait();
             while ended.load(Ordering::Acquire) < self.count {
                 if observer.interrupted().is_some() {
@@ -104,13 +113,14 @@ impl Ranks<'_> {
                 }
                 thread::sleep(LOOK);
             }
-            ranks.into_iter().map(|rank| rank.join().unwrap_or_default()).collect()
-        });
+            Ok(ranks.into_iter().map(|rank| rank.join().unwrap_or_default()).collect())
+        })
+        .map_err(|source: io::Error| CheckError::Thread { source })?;
         let moved = device.moved().zip(moved_before).map(|(now, then)| since(now, then));
         let asked = device.asked().zip(asked_before);
         let asked = asked.map(|(now, then)| server::since(now, &then));
         let bytes_read = bytes_read().zip(read_before).map(|(now, then)| now - then);
-        Outcome { bytes_read, moved, asked, ..collect(&done) }
+        Ok(Outcome { bytes_read, moved, asked, ..collect(&done) })
     }
 
     fn job<'a>(

@@ -2,6 +2,9 @@
 //! each mount.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+
+use blockstone_sys::proc::text;
 
 /// Numbers of requests by procedure: `READDIR`, `GETATTR`.
 pub type Requests = BTreeMap<String, u64>;
@@ -11,7 +14,7 @@ const UPKEEP: [&str; 3] = ["NULL", "RENEW", "SEQUENCE"];
 
 /// Requests of the mount at this place until now; none where it is no NFS.
 pub fn requests(mount_point: &str) -> Option<Requests> {
-    requests_in(&std::fs::read_to_string("/proc/self/mountstats").ok()?, mount_point)
+    requests_in(&text(Path::new("/proc/self/mountstats"))?, mount_point)
 }
 
 /// What was asked in between.

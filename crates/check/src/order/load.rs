@@ -1,8 +1,9 @@
 //! Threads that write, or read, at the same time.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Barrier, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,8 @@ use blockstone_base::order::{Mode, Side};
 use blockstone_base::rng;
 use blockstone_sys::buffer::Slot;
 use blockstone_sys::file::{BlockFile, FileError};
+use blockstone_sys::meeting::Meeting;
+use blockstone_sys::thread::scoped;
 use blockstone_sys::usage::CpuUsage;
 use rustix::io::Errno;
 
@@ -154,18 +157,25 @@ pub fn run(
         buffers.push(buffer);
     }
     let filler = buffers.pop().filter(|_| mode == Mode::Readers);
-    let start = &Barrier::new(workers.len());
+    let start = &Meeting::of(workers.len());
     let mut is_interrupted = false;
     thread::scope(|scope| {
-        let filling = filler.as_ref().map(|buffer| scope.spawn(|| fill(files, buffer, &ended)));
+        let filling = filler.as_ref();
+        let filling = filling.map(|buffer| scoped(scope, "fill", || fill(files, buffer, &ended)));
+        let filling = filling.transpose()?;
         let (sender, results) = mpsc::channel();
-        for (worker, buffer) in workers.iter().zip(&mut buffers) {
+        let works = workers.iter().zip(&mut buffers).map(|(worker, buffer)| {
             let sender = sender.clone();
-            scope.spawn(move || {
-                start.wait();
-                let _ = sender.send(worker.work(buffer));
-            });
-        }
+            move || {
+                if start.wait() {
+                    let _ = sender.send(worker.work(buffer));
+                }
+            }
+        });
+        // Who fills ends with the others.
+        start
+            .start(scope, "worker", works)
+            .inspect_err(|_| ended.store(true, Ordering::Relaxed))?;
         drop(sender);
         loop {
             match results.recv_timeout(LOOK) {
@@ -181,7 +191,9 @@ pub fn run(
         ended.store(true, Ordering::Relaxed);
         let outcome = filling.map(|thread| thread.join().unwrap_or(Ok(())));
         totals.error = totals.error.or(outcome.and_then(Result::err));
-    });
+        Ok(())
+    })
+    .map_err(|source: io::Error| CheckError::Thread { source })?;
     if mode == Mode::Append {
         totals.lost = totals.requests.saturating_sub(files.blocks()?);
     }

@@ -166,10 +166,9 @@ impl ScratchFile {
 
     /// The claimed device, of which so much is written as modes need.
     fn on_device(place: &Place<'_>) -> Result<Self, CheckError> {
-        let path = place.path;
-        let buffered = BlockFile::open(path, Access::ReadWrite, false)?;
-        let tested = BlockFile::open(path, Access::ReadWrite, !place.is_buffered);
-        let plain = File::open(path).map_err(|source| buffered.error("open", source))?;
+        let buffered = BlockFile::open(place.path, Access::ReadWrite, false)?;
+        let tested = buffered.reopen(Access::ReadWrite, !place.is_buffered);
+        let plain = buffered.plain()?;
         let first_byte = contents::EDGE.get();
         let file = Self { buffered, tested, plain, first_byte, requests: WRITTEN };
         file.write(0..WRITTEN)?;
@@ -181,14 +180,11 @@ impl ScratchFile {
         let path = place.path.join(scratch::name(place.id, "order"));
         let buffered = BlockFile::create_new(&path, false)?;
         // From here until its name is gone, the next check finds it if this one is killed.
-        let made = buffered.lock_exclusive().and_then(|()| {
-            let tested = BlockFile::open(&path, Access::ReadWrite, !place.is_buffered);
-            let plain = File::open(&path).map_err(|source| buffered.error("open", source))?;
-            Ok((tested, plain))
-        });
-        let removed = std::fs::remove_file(&path);
-        let (tested, plain) = made?;
-        removed.map_err(|source| buffered.error("remove", source))?;
+        let locked = buffered.lock_exclusive();
+        buffered.remove()?;
+        locked?;
+        let tested = buffered.reopen(Access::ReadWrite, !place.is_buffered);
+        let plain = buffered.plain()?;
         Ok(Self { buffered, tested, plain, first_byte: 0, requests: 0 })
     }
 

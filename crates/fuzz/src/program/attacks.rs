@@ -151,8 +151,13 @@ struct Leaf {
     plain: Vec<String>,
 }
 
-/// Tries the verbs of these names, or all.
-pub fn run(names: &[String], depth: Depth, wanted: &Wanted) -> Vec<Attacked> {
+/// Tries the verbs of these names, or all, and calls `done` with each command that is through.
+pub fn run(
+    names: &[String],
+    depth: Depth,
+    wanted: &Wanted,
+    done: &(dyn Fn(&Attacked) + Sync),
+) -> Vec<Attacked> {
     let devices = Mutex::new(Vec::new());
     let mut all = commands();
     all.retain(|leaf| names.is_empty() || names.contains(&leaf.words[0]));
@@ -163,6 +168,7 @@ pub fn run(names: &[String], depth: Depth, wanted: &Wanted) -> Vec<Attacked> {
         let device = device.unwrap_or_else(Device::make);
         let attacked = leaf.run(&device, depth, wanted);
         devices.lock().unwrap_or_else(PoisonError::into_inner).push(device);
+        done(&attacked);
         attacked
     })
 }

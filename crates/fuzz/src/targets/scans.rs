@@ -29,7 +29,7 @@ pub fn build(parent: &Path) -> PathBuf {
     let plan = Plan::new(&[Bytes::kib(4), Bytes::kib(8)], &[0, 512], Bytes::kib(8));
     let mut plan = plan.expect("these sizes can be counted");
     plan.memory_bytes = 1 << 20;
-    let survey = blockstone_scan::survey(&[data], Look::All, &mut |_| true);
+    let survey = blockstone_scan::survey(&[data], Look::All, None, &mut |_| true);
     let survey = survey.expect("the files were just written");
     let settings = Settings {
         threads: 1,

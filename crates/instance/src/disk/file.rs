@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use blockstone_base::Capability;
 use blockstone_sys::file::{Access, BlockFile, FileError, open_direct};
+use blockstone_sys::path::is_block_device;
 
 use super::{Disk, DiskError};
 
@@ -36,7 +37,7 @@ impl FileDisk {
         let place = place(path);
         let (file, direct) = open_direct(direct, BUFFERED, |direct| {
             // Claiming a device also prevents mounts while it is open.
-            if is_device(&place) {
+            if is_block_device(&place) {
                 BlockFile::open_device(&place, direct)
             } else {
                 BlockFile::open(&place, Access::ReadWrite, direct)
@@ -49,7 +50,7 @@ impl FileDisk {
     /// size by [`FileDisk::reserve`]. Fails when it exists already, cannot be created, or is in
     /// use.
     pub fn create(path: &Path, direct: bool) -> Result<Self, FileError> {
-        if is_device(path) {
+        if is_block_device(path) {
             return Self::open(path, direct);
         }
         let place = place(path);
@@ -96,7 +97,7 @@ impl FileDisk {
     pub fn remove(&self) {
         if !self.file.is_device() {
             // It may have been removed already.
-            let _ = std::fs::remove_file(self.file.path());
+            let _ = self.file.remove();
         }
     }
 }
@@ -174,9 +175,4 @@ fn lock(file: &BlockFile) -> Result<(), FileError> {
 
 fn place(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(DISK_FILE) } else { path.to_owned() }
-}
-
-fn is_device(path: &Path) -> bool {
-    use std::os::unix::fs::FileTypeExt;
-    std::fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device())
 }

@@ -23,7 +23,11 @@ impl Disk {
     }
 
     fn contents(&self) -> Contents {
-        of(self.0.path()).unwrap()
+        look(self.0.as_file()).unwrap()
+    }
+
+    fn open(&self) -> BlockFile {
+        BlockFile::open(self.0.path(), Access::ReadWrite, true).unwrap()
     }
 }
 
@@ -72,13 +76,13 @@ fn what_a_measurement_left_counts_as_empty_until_something_else_is_written() {
     for size_bytes in [2 << 20, 15 << 20, 64 << 20] {
         let disk = Disk::new(size_bytes);
         disk.fill(0, size_bytes as usize);
-        clear(disk.0.path());
+        clear_open(&disk.open());
         assert_eq!(disk.contents(), Contents::Empty, "{size_bytes}");
-        assert!(!edges_hold_data(disk.0.path()).unwrap());
+        assert!(!ends_hold_data(disk.0.as_file()).unwrap());
     }
     let disk = Disk::new(64 << 20);
     disk.fill(0, 64 << 20);
-    clear(disk.0.path());
+    clear_open(&disk.open());
     disk.write(20 << 20, &vec![3; 4 << 20]);
     assert!(matches!(disk.contents(), Contents::Unknown { .. }), "a sixteenth was overwritten");
 
@@ -92,11 +96,11 @@ fn what_a_measurement_left_counts_as_empty_until_something_else_is_written() {
 fn a_measurement_that_was_cut_short_is_marked_only_when_both_ends_are_clear() {
     let disk = Disk::new(64 << 20);
     disk.fill(1 << 20, 62 << 20);
-    mark_if_clear(disk.0.path());
+    mark_open_if_clear(&disk.open());
     assert_eq!(disk.contents(), Contents::Empty);
     let disk = Disk::new(64 << 20);
     disk.fill(0, 63 << 20);
-    mark_if_clear(disk.0.path());
+    mark_open_if_clear(&disk.open());
     disk.write(0, &vec![0; 1 << 20]);
     assert!(matches!(disk.contents(), Contents::Unknown { .. }), "it was not marked");
 }
@@ -105,7 +109,7 @@ fn a_measurement_that_was_cut_short_is_marked_only_when_both_ends_are_clear() {
 fn a_device_without_bytes_is_no_empty_device() {
     let disk = Disk::new(0);
     assert_eq!(disk.contents(), Contents::NoBytes);
-    clear(disk.0.path());
-    mark_if_clear(disk.0.path());
-    assert!(!edges_hold_data(disk.0.path()).unwrap());
+    clear_open(&disk.open());
+    mark_open_if_clear(&disk.open());
+    assert!(!ends_hold_data(disk.0.as_file()).unwrap());
 }

@@ -88,6 +88,41 @@ fn leads_somewhere(tree: &Tree, page: &str, target: &str) -> bool {
     tree.files.iter().any(|file| Path::new(&file.path).starts_with(&resolved))
 }
 
+/// The page that says of each promise which test shows it.
+const PROMISES: &str = "docs/security-tests.md";
+
+/// Each test that is named in the last column of that page's tables is there, in the file named
+/// before it. A cell names tests as `path.rs`: `test`, `test`; what holds a space is a command.
+pub fn tests(tree: &Tree) -> Vec<Finding> {
+    let Some(page) = tree.file(PROMISES) else { return Vec::new() };
+    let mut findings = Vec::new();
+    for (index, line) in page.text.lines().enumerate().filter(|(_, line)| line.starts_with("| ")) {
+        let cell = line.trim_end_matches('|').rsplit_once(" | ").map_or("", |(_, last)| last);
+        let mut file: Option<&SourceFile> = None;
+        for name in cell.split('`').skip(1).step_by(2).filter(|name| !name.contains(' ')) {
+            let is_file = name.ends_with(".rs");
+            if is_file {
+                file = tree.file(name);
+            }
+            let is_there = match file {
+                Some(file) => is_file || has_test(file, name),
+                None => !is_file && tree.rust().any(|file| has_test(file, name)),
+            };
+            if !is_there {
+                let hint = "name the file from the root of the tree, then its tests";
+                findings.push(page.finding(index, format!("there is no test {name}"), hint));
+            }
+        }
+    }
+    findings
+}
+
+/// Whether the file declares a test of that name.
+fn has_test(file: &SourceFile, name: &str) -> bool {
+    let head = format!("fn {name}(");
+    file.text.contains("#[test]") && file.text.lines().any(|line| line.trim().starts_with(&head))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,5 +154,17 @@ mod tests {
         let text = "[f](../crates/base) [a](#part) [w](https://example.org) `[c](gone.md)`\n\
             ```\n[c](gone.md)\n```\n";
         assert_eq!(links(&tree(text)), []);
+    }
+
+    #[test]
+    fn a_promise_whose_test_is_gone_is_found() {
+        let text = "| promise | test |\n|---|---|\n| a | `crates/a.rs`: `holds`, `gone` |\n\
+            | b | `holds` |\n| c | `cargo xtask lab x` |\n| `gone` is no test | `crates/b.rs` |\n";
+        let page = SourceFile::new(PROMISES, text);
+        let test = SourceFile::new("crates/a.rs", "#[test]\n    fn holds() {\n");
+        let tree = Tree { files: vec![page, test], packages: Vec::new() };
+        let found = super::tests(&tree);
+        let found: Vec<_> = found.iter().map(|it| (it.line, it.what.as_str())).collect();
+        assert_eq!(found, [(3, "there is no test gone"), (6, "there is no test crates/b.rs")]);
     }
 }

@@ -88,6 +88,13 @@ pub struct CalibrateDocument<'a> {
     targets: Vec<targets::TargetDocument<'a>>,
 }
 
+/// Names of its own tables.
+pub const TABLES: &[&str] = &[
+    "precondition-rounds", "mixes", "random-reads", "streams", "given-rate", "commits",
+    "committers", "flushes", "buffered-writes", "cached-visits", "mixed-reads", "evidence", "rates",
+    "latencies", "processor-cost", "targets", "target-evidence", "target-shares",
+];
+
 /// The report of a calibration and its findings.
 pub fn report(recording: &Recording, findings: &Findings) -> Result<Report> {
     let manifest = &recording.manifest;

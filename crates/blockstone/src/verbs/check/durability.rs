@@ -2,6 +2,7 @@
 
 mod tables;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -73,14 +74,15 @@ struct DurabilityArgs {
     serve: Option<String>,
     /// Where the witness keeps what it knows
     #[arg(long, value_name = "FILE", requires = "serve", default_value = "blockstone-witness.log",
-          value_hint = ValueHint::FilePath, help_heading = "Witness")]
+          conflicts_with_all = ["path", "witness", "verify"], value_hint = ValueHint::FilePath,
+          help_heading = "Witness")]
     #[arg(add = Purpose::Output)]
     log: PathBuf,
-    /// Cut the power of the writing machine with this command for the shell, which turns it on
-    /// again
+    /// Cut the power of the writing machine with this program, which turns it on again; its
+    /// arguments are split at blanks, as quotes allow, and no shell reads them
     #[arg(long, value_name = "COMMAND", requires_all = ["serve", "cycles"],
-          help_heading = "Witness")]
-    cut: Option<String>,
+          help_heading = "Witness", value_parser = words)]
+    cut: Option<Words>,
     /// Make this many cuts, each after the one before was verified, and end
     #[arg(long, value_name = "N", requires = "cut", help_heading = "Witness",
           value_parser = clap::value_parser!(u64).range(1..=100_000))]
@@ -107,6 +109,20 @@ struct DurabilityArgs {
     destroy: Option<PathBuf>,
 }
 
+/// A program and its arguments.
+#[derive(Clone, Debug)]
+struct Words(Vec<OsString>);
+
+fn words(text: &str) -> Result<Words, String> {
+    match shlex::split(text) {
+        Some(words) if !words.is_empty() => {
+            Ok(Words(words.into_iter().map(OsString::from).collect()))
+        }
+        Some(_) => Err("no program is named".to_owned()),
+        None => Err("a quote is not closed".to_owned()),
+    }
+}
+
 fn names<T: Copy>(all: &[T], name: fn(T) -> &'static str) -> PossibleValuesParser {
     PossibleValuesParser::new(all.iter().map(|&one| name(one)))
 }
@@ -121,7 +137,8 @@ fn run(args: &DurabilityArgs, progress: &mut Progress) -> Result<Part> {
     let seed = recordings::draw_seed();
     if let Some(address) = &args.serve {
         let cycles = args.cycles.zip(args.cut.clone());
-        let cycles = cycles.map(|(count, cut)| Cycles { count, cut, before: Cycles::BEFORE });
+        let cycles =
+            cycles.map(|(count, Words(cut))| Cycles { count, cut, before: Cycles::BEFORE });
         let serving = Serving { address, log: &args.log, cycles, seed };
         return Ok(part(&serve(&serving, progress)?));
     }

@@ -7,12 +7,15 @@ use blockstone_base::units::Bytes;
 use blockstone_flash::fio;
 use blockstone_flash::fit::Sample;
 use blockstone_flash::trace::BadLine;
+use blockstone_sys::input;
 
 use super::rates;
 use crate::printer::Printer;
 use crate::recordings;
 use crate::verb::Global;
 
+/// More than this is no log of fio.
+const LOG_BYTES: Bytes = Bytes::mib(64);
 /// Size of an I/O where nothing says it, in bytes.
 const IO_BYTES: u64 = 4096;
 
@@ -32,7 +35,7 @@ pub fn read(
         bail!("use --io-size: {curve} contains bytes\nhint: it is for logs of IOPS; omit it");
     }
     if is_log {
-        let text = std::fs::read(path)
+        let text = input::read(path, LOG_BYTES)
             .map_err(|error| anyhow!("read {curve}: {error}\nhint: check its permissions"))?;
         let io_bytes = io_size.map_or(IO_BYTES, Bytes::get);
         let unit_bytes = if is_bandwidth { 1024.0 } else { io_bytes as f64 };

@@ -1,6 +1,6 @@
 //! `blockstone flash sim`: one device, one workload.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read as _};
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -8,7 +8,7 @@ use blockstone_base::units::Nanos;
 use blockstone_flash::simulate::{self, Engine, Outcome, Phase, Plan, Rate, Start};
 use blockstone_flash::trace::Trace;
 use blockstone_flash::workload::Workload;
-use blockstone_sys::input;
+use blockstone_sys::{input, memory};
 
 use super::args::SimArgs;
 use super::{device, ineffective, memory_limit, rates, refused, report};
@@ -53,7 +53,7 @@ fn simulate(
     watch: &mut Progress,
     text: &str,
 ) -> Result<Outcome> {
-    let advise = |table: &mut [u32]| blockstone_sys::memory::advise_huge_pages(table);
+    let advise = |table: &mut [u32]| memory::advise_huge_pages(table);
     let mut tick = |done| watch.step(done, text);
     let outcome = match trace {
         Some(trace) => simulate::replay(plan, trace, &advise, &mut tick),
@@ -95,6 +95,9 @@ fn plan(args: &SimArgs) -> Result<Plan> {
     })
 }
 
+/// A longer line is damaged: what follows is another one.
+const LINE_BYTES: u64 = 64 << 10;
+
 fn read_trace(path: &Path, args: &SimArgs, device_bytes: u64) -> Result<Trace> {
     let unreadable = |error: std::io::Error| {
         anyhow!(
@@ -103,13 +106,14 @@ fn read_trace(path: &Path, args: &SimArgs, device_bytes: u64) -> Result<Trace> {
             path.display()
         )
     };
+    memory::hold_to(None);
     let file = input::open(path).map_err(unreadable)?;
     let mut failed = None;
     let mut reader = BufReader::new(file);
     // Bytes that are no text make a damaged line, not the end of the file.
     let lines = std::iter::from_fn(|| {
         let mut bytes = Vec::new();
-        match reader.read_until(b'\n', &mut bytes) {
+        match reader.by_ref().take(LINE_BYTES).read_until(b'\n', &mut bytes) {
             Ok(0) => None,
             Ok(_) => Some(String::from_utf8_lossy(&bytes).trim_end().to_owned()),
             Err(error) => {

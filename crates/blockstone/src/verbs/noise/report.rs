@@ -43,6 +43,9 @@ pub struct NoiseDocument<'a> {
     point: Option<&'a Point>,
 }
 
+/// Names of its own tables.
+pub const TABLES: &[&str] = &["noise-writers", "effect"];
+
 pub fn report(recording: &Recording, findings: &NoiseFindings) -> Report {
     let manifest = &recording.manifest;
     let NoiseFindings { noise, point, phases, summary } = findings;

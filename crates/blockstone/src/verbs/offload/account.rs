@@ -8,6 +8,7 @@ use blockstone_offload::{Assigned, Copies, Ledger};
 use blockstone_report::render::json;
 use blockstone_report::render::terminal::Style;
 use blockstone_report::{Block, Detail, Headline, Report, Section, Tone};
+use blockstone_sys::memory;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -44,7 +45,13 @@ struct Account {
     link_bytes_per_s: Option<f64>,
 }
 
+/// Names of its tables.
+pub const TABLES: &[&str] = &[
+    "ledger", "runs", "usual", "compared", "links", "cpu", "refusals", "digits", "assignments",
+];
+
 pub fn run(args: &AccountArgs, context: &Context) -> Result<Exit> {
+    memory::hold_to(Some(memory::READING));
     let mut account = Account {
         subject: subject(&args.files),
         ledgers: Vec::new(),

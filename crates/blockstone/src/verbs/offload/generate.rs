@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -11,7 +12,8 @@ use blockstone_base::units::Bytes;
 use blockstone_pushdown::cards::{COLUMNS, Cards, OWN, OWN_SHARE, ROW_BYTES, TABLE};
 use blockstone_report::render::json;
 use blockstone_report::{Headline, Report, Section};
-use blockstone_sys::{output, survey};
+use blockstone_sys::held::HeldDir;
+use blockstone_sys::{output, path, survey};
 use clap::{Args, ValueHint};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -47,7 +49,7 @@ pub struct GenerateArgs {
     #[arg(long, value_parser = one_of(FORMATS), default_value = "csv")]
     pub format: Format,
     /// Only print the statement that makes the table
-    #[arg(long, conflicts_with = "file")]
+    #[arg(long, conflicts_with_all = ["file", "scale", "seed", "format"])]
     pub schema: bool,
 }
 
@@ -138,7 +140,7 @@ pub fn run(args: &GenerateArgs, context: &Context) -> Result<Exit> {
 
 /// The file must be new or empty, and its file system must have room.
 fn refuse_full(file: &Path, cards: &Cards) -> Result<()> {
-    if std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.len() > 0) {
+    if path::look(file).is_ok_and(|found| found.is_file() && found.len() > 0) {
         bail!("write {}: it is not empty\nhint: name a new file", file.display());
     }
     let dir = match file.parent() {
@@ -169,11 +171,11 @@ fn to_file(file: &Path, cards: &Cards, format: Format, bar: &mut Progress) -> Re
     match (written, flushed) {
         (Ok(Some(bytes)), Ok(())) => Ok(Some(bytes)),
         (Ok(None), _) => {
-            remove(file);
+            remove(file, out.get_ref());
             Ok(None)
         }
         (written, flushed) => {
-            remove(file);
+            remove(file, out.get_ref());
             let error = written.err().or(flushed.err().map(Into::into));
             Err(error.unwrap_or_else(|| anyhow::anyhow!("it ended early")))
                 .with_context(|| format!("{}{hint}", named()))
@@ -182,9 +184,10 @@ fn to_file(file: &Path, cards: &Cards, format: Format, bar: &mut Progress) -> Re
 }
 
 /// What is incomplete must not be taken for the table. A pipe stays.
-fn remove(file: &Path) {
-    if file.is_file() {
-        let _ = std::fs::remove_file(file);
+fn remove(path: &Path, file: &File) {
+    if file.metadata().is_ok_and(|found| found.is_file()) {
+        let above = HeldDir::hold_parent(path);
+        let _ = above.and_then(|(above, name)| above.remove_this(name.as_os_str(), file.as_fd()));
     }
 }
 

@@ -5,6 +5,7 @@ pub mod report;
 use anyhow::{Result, bail};
 use blockstone_offload::fit::{self, Fitted, Measured};
 use blockstone_offload::model::{Consumed, Machine};
+use blockstone_sys::memory;
 
 use super::args::{ModelArgs, Rate};
 use super::input;
@@ -31,6 +32,7 @@ pub struct Modelled {
 }
 
 pub fn run(args: &ModelArgs, context: &Context) -> Result<Exit> {
+    memory::hold_to(Some(memory::READING));
     let rate = |rate: Option<Rate>| rate.map(|it| it.0);
     let cells = args.cells.cells;
     let mut runs: Vec<Measured> = Vec::new();

@@ -29,6 +29,12 @@ const NAMED_MAX: usize = 4;
 /// Columns of a path that are shown.
 const NAME_WIDTH: usize = 36;
 
+/// Names of its tables.
+pub const TABLES: &[&str] = &[
+    "dedup", "steps", "grids", "compression", "fields", "runs", "shifts", "occurrences", "files",
+    "skipped",
+];
+
 /// A scan; `signal` ended it, if any. The terminal's lines keep to `style`.
 pub fn report(
     findings: &Findings,

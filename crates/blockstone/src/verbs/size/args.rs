@@ -14,7 +14,10 @@ use crate::purpose::Purpose;
 /// Percentiles by which hardware is sized.
 pub const PERCENTILES: [&str; 4] = ["p50", "p95", "p99", "max"];
 /// Options of a need that was observed.
-const OBSERVED: [&str; 5] = ["paths", "import", "merge", "keep_names", "save"];
+const OBSERVED: [&str; 9] = [
+    "paths", "import", "merge", "keep_names", "save", "percentile", "hours", "weekdays",
+    "month_end",
+];
 
 /// Arguments of `size`.
 #[derive(Args, Debug)]

@@ -56,7 +56,7 @@ pub struct SubsetArgs {
     pub dry_run: bool,
     /// Only sample each table by itself, as Data Pump's SAMPLE does, and count the orphans
     #[arg(long, conflicts_with_all = ["into", "dir", "whole", "condition", "cap", "stratify"])]
-    #[arg(conflicts_with = "masks")]
+    #[arg(conflicts_with_all = ["masks", "readers"])]
     pub naive: bool,
 }
 

@@ -24,7 +24,8 @@ pub struct OracleArgs {
     #[arg(add = Purpose::Directory)]
     pub dir: Option<PathBuf>,
     /// Print the query for the keys of this owner's tables, for SQL*Plus
-    #[arg(long, value_name = "OWNER", conflicts_with_all = ["catalogue", "dir"])]
+    #[arg(long, value_name = "OWNER")]
+    #[arg(conflicts_with_all = ["catalogue", "dir", "percent", "seed", "rows", "lister"])]
     pub query: Vec<String>,
     /// Share of the rows of each table that are exported, before those that they reference
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = super::args::percent)]
@@ -34,6 +35,7 @@ pub struct OracleArgs {
     pub seed: u32,
     /// In place of a share, the rows that this file names: OWNER,TABLE and the values of the key
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(conflicts_with_all = ["percent", "seed"])]
     #[arg(add = Purpose::Input)]
     pub rows: Option<PathBuf>,
     /// The user who runs the scripts, in whose schema the lists are
@@ -42,6 +44,9 @@ pub struct OracleArgs {
 }
 
 pub fn run(args: &OracleArgs, context: &Context) -> Result<Exit> {
+    if let Some(option) = context.global.asks_for_report() {
+        bail!("subset oracle with {option}: it prints no report\nhint: omit {option}");
+    }
     if !args.query.is_empty() {
         let owners: Vec<&str> = args.query.iter().map(String::as_str).collect();
         context.printer.answer(&catalogue_query(&owners))?;

@@ -29,7 +29,8 @@ pub struct TraceArgs {
     pub files: Vec<PathBuf>,
     /// Compare with these files: what each component and statement took in both
     #[arg(long, value_name = "FILE", num_args = 1.., value_hint = ValueHint::FilePath,
-          conflicts_with_all = ["style", "what_if", "calibration", "memory_cost"])]
+          conflicts_with_all = ["style", "what_if", "calibration", "memory_cost", "top",
+                                "block_size"])]
     #[arg(add = Purpose::Input)]
     pub against: Vec<PathBuf>,
     /// Statements shown with all their components

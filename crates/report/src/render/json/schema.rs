@@ -21,6 +21,7 @@ pub struct Document {
     pub about: &'static str,
     tables_key: &'static str,
     tables: &'static [Tables],
+    names: &'static [&'static [&'static str]],
     keys: fn(&mut SchemaGenerator) -> Schema,
 }
 
@@ -36,7 +37,7 @@ impl Document {
     /// Version 1 of a document whose own keys are those of `Keys`.
     pub const fn of<Keys: JsonSchema>(name: &'static str, about: &'static str) -> Self {
         let keys = Keys::json_schema;
-        Self { name, version: 1, about, tables_key: TABLES, tables: &[], keys }
+        Self { name, version: 1, about, tables_key: TABLES, tables: &[], names: &[], keys }
     }
 
     /// The same document with its tables under another key.
@@ -49,6 +50,28 @@ impl Document {
     #[must_use]
     pub const fn with_tables(self, tables: &'static [Tables]) -> Self {
         Self { tables, ..self }
+    }
+
+    /// The same document, whose tables have no names but these, of which one that ends in `*` stands
+    /// for all that begin so.
+    #[must_use]
+    pub const fn with_names(self, names: &'static [&'static [&'static str]]) -> Self {
+        Self { names, ..self }
+    }
+
+    /// The names that its tables can have; none where they are not declared.
+    pub fn table_names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let with_columns = self.tables.iter().copied().flatten().map(|(name, _)| *name);
+        with_columns.chain(self.names.iter().copied().flatten().copied())
+    }
+
+    /// Whether one of its tables can have this name, which is so if no names are declared.
+    pub fn may_have_table(&self, name: &str) -> bool {
+        let is_meant = |known: &str| match known.strip_suffix('*') {
+            Some(start) => name.starts_with(start),
+            None => name == known,
+        };
+        self.table_names().next().is_none() || self.table_names().any(is_meant)
     }
 
     /// Its schema, of draft 2020-12.

@@ -16,12 +16,18 @@ use super::words;
 
 /// Every document of `flash`.
 pub const ALL: &[Document] = &[
-    Document::of::<SimDocument<'_>>(SIM, "A simulated flash device"),
-    Document::of::<SweepDocument<'_>>("flash-sweep", "Write amplification over parameters"),
-    Document::of::<CliffDocument<'_>>("flash-cliff", "When the write cliff comes, by formulas"),
-    Document::of::<FitDocument<'_>>("flash-fit", "What a measured curve of writes tells"),
-    Document::of::<LifeDocument<'_>>("flash-life", "How long a device lives"),
-    Document::of::<ExplainDocument<'_>>("flash-explain", "Garbage collection, step by step"),
+    Document::of::<SimDocument<'_>>(SIM, "A simulated flash device")
+        .with_names(&[&["programs", "latencies", "figures", "over-time", "bad-lines"]]),
+    Document::of::<SweepDocument<'_>>("flash-sweep", "Write amplification over parameters")
+        .with_names(&[&["points", "wear"]]),
+    Document::of::<CliffDocument<'_>>("flash-cliff", "When the write cliff comes, by formulas")
+        .with_names(&[&["cliff"]]),
+    Document::of::<FitDocument<'_>>("flash-fit", "What a measured curve of writes tells")
+        .with_names(&[&["fit"]]),
+    Document::of::<LifeDocument<'_>>("flash-life", "How long a device lives")
+        .with_names(&[&["life"]]),
+    Document::of::<ExplainDocument<'_>>("flash-explain", "Garbage collection, step by step")
+        .with_names(&[&["steps"]]),
 ];
 const SIM: &str = "flash-sim";
 const VERSION: &str = env!("CARGO_PKG_VERSION");

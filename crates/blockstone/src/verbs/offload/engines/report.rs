@@ -22,6 +22,10 @@ use super::predict::{self, Prediction};
 use crate::verbs::offload::account;
 use crate::verbs::offload::tables::RunKeys;
 
+/// Names of its tables.
+pub const TABLES: &[&str] =
+    &["engines", "pushdown", "predicted", "ledger", "cpu", "evidence", "plans"];
+
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 const RUNS: &[Heading] = &[

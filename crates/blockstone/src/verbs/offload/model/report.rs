@@ -14,6 +14,9 @@ use serde::Serialize;
 use super::Modelled;
 use crate::verbs::offload::words::digits;
 
+/// Names of its tables.
+pub const TABLES: &[&str] = &["parts", "points", "crossings", "gains", "selectivity", "fitted"];
+
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const SECOND_NS: f64 = 1e9;
 const MIB: f64 = 1_048_576.0;

@@ -56,6 +56,9 @@ impl<'a> GridDocument<'a> {
     }
 }
 
+/// Names of its tables.
+pub const TABLES: &[&str] = &["grid", "against-first"];
+
 /// The report of a grid whose recordings are in `dir`.
 pub fn report(grid: &Grid, dir: &str) -> Report {
     let axes: Vec<String> =

@@ -9,7 +9,7 @@ use blockstone_view::{History, View, registry};
 use crate::layers;
 
 /// Views in the order in which they are shown.
-const VIEWS: [&str; 6] = ["load", "top-events", "wait-classes", "io-by-role", "disks", "host"];
+pub const VIEWS: &[&str] = &["load", "top-events", "wait-classes", "io-by-role", "disks", "host"];
 
 /// The chapters and their tables over time, of the phases after the load.
 pub fn layers(recording: &Recording, history: &History) -> (Vec<Section>, Timeline) {

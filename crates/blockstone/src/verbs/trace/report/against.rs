@@ -63,6 +63,9 @@ const STATEMENTS: &[Heading] = &[
     text("text", "text", "Its beginning."),
 ];
 
+/// Names of its tables.
+pub const TABLES: &[&str] = &["components", "statements"];
+
 pub fn report(a: &Input, b: &Input, names: &[String; 2]) -> Report {
     let [a_ns, b_ns] = [a, b].map(|input| words::response_ns(&input.trace));
     let text = format!("response time {} in A, {} in B", format_ns(a_ns), format_ns(b_ns));

@@ -1,0 +1,85 @@
+//! Threads that begin their work at the same moment: all of them, or none where the system has too
+//! few to give.
+
+use std::io;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Scope, ScopedJoinHandle};
+
+use crate::thread::scoped;
+
+/// Where threads wait until all of them are there.
+#[derive(Debug)]
+pub struct Meeting {
+    /// Threads that are not there yet; none when it was called off.
+    missing: Mutex<Option<usize>>,
+    changed: Condvar,
+}
+
+impl Meeting {
+    pub fn of(threads: usize) -> Self {
+        Self { missing: Mutex::new(Some(threads)), changed: Condvar::new() }
+    }
+
+    /// Returns when all are there; false when it was called off.
+    pub fn wait(&self) -> bool {
+        let mut missing = self.missing();
+        *missing = missing.map(|threads| threads.saturating_sub(1));
+        self.changed.notify_all();
+        while missing.is_some_and(|threads| threads > 0) {
+            missing = self.changed.wait(missing).unwrap_or_else(PoisonError::into_inner);
+        }
+        missing.is_some()
+    }
+
+    /// Starts a thread in `scope` for each of the works, which meet here; as many as there are. When
+    /// the system has too few threads to give, those that wait are sent away.
+    pub fn start<'scope, T: Send + 'scope, W: FnOnce() -> T + Send + 'scope>(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+        name: &str,
+        works: impl IntoIterator<Item = W>,
+    ) -> io::Result<Vec<ScopedJoinHandle<'scope, T>>> {
+        let start = |(number, work)| scoped(scope, &format!("{name}-{number}"), work);
+        let started: io::Result<Vec<_>> = works.into_iter().enumerate().map(start).collect();
+        if started.is_err() {
+            *self.missing() = None;
+            self.changed.notify_all();
+        }
+        started
+    }
+
+    fn missing(&self) -> MutexGuard<'_, Option<usize>> {
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn all_meet_or_none_goes_on() {
+        let (meeting, met) = (&Meeting::of(3), &AtomicUsize::new(0));
+        let work = || {
+            met.fetch_add(1, Ordering::Relaxed);
+            assert!(meeting.wait());
+            met.load(Ordering::Relaxed)
+        };
+        let seen = thread::scope(|scope| {
+            let threads = meeting.start(scope, "meet", [work; 3]).unwrap();
+            threads.into_iter().map(|it| it.join().unwrap()).collect::<Vec<_>>()
+        });
+        assert_eq!(seen, [3; 3]);
+
+        let meeting = &Meeting::of(2);
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| meeting.wait());
+            *meeting.missing() = None;
+            meeting.changed.notify_all();
+            assert!(!waits.join().unwrap());
+        });
+    }
+}
