@@ -270,16 +270,17 @@ impl<'a> Run<'a> {
             && !self.ends()
         {
             let path = self.plan.entries[index].source.clone();
-            let (operation, source, hint) = match no_thread.take() {
-                Some(source) => {
-                    ("start a thread to copy", source, "raise the limit on processes (ulimit -u)")
-                }
-                None => {
-                    let why = io::ErrorKind::OutOfMemory.into();
-                    ("copy", why, "see the error of the first file")
-                }
+            let (operation, hint) = ("start a thread to copy", "raise ulimit -u");
+            let error = match no_thread.take() {
+                Some(source) => CopyError::Io { operation, path, source, hint },
+                None => CopyError::Io {
+                    operation: "copy",
+                    path,
+                    source: io::ErrorKind::OutOfMemory.into(),
+                    hint: "see the error of the first file",
+                },
             };
-            self.fails(index, CopyError::Io { operation, path, source, hint });
+            self.fails(index, error);
         }
     }
 
