@@ -72,10 +72,15 @@ impl HeldDir {
     /// Opens the directory `path`. Fails when it belongs to another user than this one or root,
     /// or when others may write to it.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let dir = openat(CWD, path, DIRECTORY, Mode::empty())?;
-        let held = Self { dir, path: path.to_owned() };
-        let found = fstat(&held.dir)?;
-        if !held.is_trusted(&found, true)? {
+        let held = Self::hold(path)?;
+        held.check_owner()?;
+        Ok(held)
+    }
+
+    /// Fails when it belongs to another user than this one or root, or when others may write to it.
+    pub fn check_owner(&self) -> io::Result<()> {
+        let found = fstat(&self.dir)?;
+        if !self.is_trusted(&found, true)? {
             return Err(Foreign::Owner(found.st_uid).into());
         }
         let mode = found.st_mode & 0o7777;
@@ -84,7 +89,7 @@ impl HeldDir {
         if by_others && mode & 0o1000 == 0 {
             return Err(Foreign::Writable(mode).into());
         }
-        Ok(held)
+        Ok(())
     }
 
     /// Opens the directory `path`, whoever owns it or writes to it: for what is made in it under a

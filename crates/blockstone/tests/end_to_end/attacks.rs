@@ -7,6 +7,7 @@ mod orphans;
 mod passwords;
 mod servers;
 mod sides;
+mod swaps;
 mod tls;
 
 use std::fs;
