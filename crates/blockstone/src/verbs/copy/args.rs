@@ -10,8 +10,7 @@ use crate::password::PasswordFile;
 use crate::purpose::Purpose;
 
 /// Options that need a copy to a target.
-const COPYING: [&str; 7] =
-    ["force", "resume", "manifest", "against", "method", "request", "jobs"];
+const COPYING: [&str; 7] = ["force", "resume", "manifest", "against", "method", "request", "jobs"];
 
 /// Arguments of `copy`.
 #[derive(Args, Debug)]
