@@ -236,7 +236,8 @@ mod tests {
     #[test]
     fn where_memory_is_short_less_is_done_at_once() {
         let mib = |count| Some(Bytes::mib(count));
-        for (left, requests) in [(mib(48), 3), (mib(1), 1), (mib(1 << 20), 65_536), (None, u32::MAX)]
+        for (left, requests) in
+            [(mib(48), 3), (mib(1), 1), (mib(1 << 20), 65_536), (None, u32::MAX)]
         {
             assert_eq!(at_once(Bytes::mib(8), left), requests, "{left:?}");
         }

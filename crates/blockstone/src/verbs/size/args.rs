@@ -15,7 +15,14 @@ use crate::purpose::Purpose;
 pub const PERCENTILES: [&str; 4] = ["p50", "p95", "p99", "max"];
 /// Options of a need that was observed.
 const OBSERVED: [&str; 9] = [
-    "paths", "import", "merge", "keep_names", "save", "percentile", "hours", "weekdays",
+    "paths",
+    "import",
+    "merge",
+    "keep_names",
+    "save",
+    "percentile",
+    "hours",
+    "weekdays",
     "month_end",
 ];
 

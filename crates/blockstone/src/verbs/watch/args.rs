@@ -15,9 +15,24 @@ use regex::Regex;
 use crate::purpose::Purpose;
 
 /// Options of a watch, which an import of files is not.
-const IMPORTING: [&str; 16] = ["replay", "interval", "duration", "db", "sample", "no_bpf", "pid",
-                                "group", "listen", "once", "lines", "csv", "view", "profile",
-                                "keep", "active_set"];
+const IMPORTING: [&str; 16] = [
+    "replay",
+    "interval",
+    "duration",
+    "db",
+    "sample",
+    "no_bpf",
+    "pid",
+    "group",
+    "listen",
+    "once",
+    "lines",
+    "csv",
+    "view",
+    "profile",
+    "keep",
+    "active_set",
+];
 
 /// Arguments of `watch`.
 #[derive(Args, Debug)]

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::postgres::Client;
 use blockstone_subset::{Catalogue, Column, ForeignKey, Table};
-use postgres::Client;
 
 use super::qualified;
 use super::types::ColumnType;

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use postgres::Client;
+use crate::postgres::Client;
 
 use crate::postgres::views::value;
 use crate::sql::error::{During, SqlError};

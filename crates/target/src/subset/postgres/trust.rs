@@ -11,7 +11,7 @@
 //!   of other users are refused, and none can be added where the tables are locked so.
 //! - The rewriter is told to read no views and foreign tables, by servers that can be told.
 
-use postgres::Client;
+use crate::postgres::Client;
 use postgres::error::SqlState;
 
 use super::qualified;
