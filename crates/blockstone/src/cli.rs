@@ -193,7 +193,6 @@ mod tests {
             "offload model --cells 4",
             "offload generate a",
             "flash sim",
-            "flash sweep",
             "check .",
             "check direct .",
             "check durability .",

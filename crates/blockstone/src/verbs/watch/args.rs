@@ -193,6 +193,7 @@ pub struct WatchArgs {
     pub listen: Option<SocketAddr>,
     /// Allow --listen on an address that other hosts can reach; they need the token
     #[arg(long, requires = "listen_token_file", help_heading = "Output")]
+    #[arg(conflicts_with = "replay")]
     pub allow_remote: bool,
     /// Serve only requests with the token in this file, which other users must not be able to read
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "listen",
