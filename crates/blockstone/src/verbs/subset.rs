@@ -44,7 +44,6 @@ pub const VERB: Verb = Verb {
     ..Verb::PLAIN
 };
 
-
 /// What was done.
 #[derive(Default)]
 struct Ran {
