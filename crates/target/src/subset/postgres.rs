@@ -148,7 +148,8 @@ impl<'a> PostgresSource<'a> {
             let rows = counted(&mut link, &text)?;
             Ok((link, rows))
         };
-        let thread = blockstone_sys::thread::spawn("count", count).map_err(no_thread)?;
+        let thread =
+            blockstone_sys::thread::spawn("count", count).map_err(|error| no_thread(&error))?;
         self.counting = Some((table, thread));
         Ok(())
     }

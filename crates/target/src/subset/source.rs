@@ -30,7 +30,7 @@ pub fn make_data(dir: &HeldDir) -> Result<HeldDir, SqlError> {
 }
 
 /// No thread is to be had for a connection.
-pub fn no_thread(error: io::Error) -> SqlError {
+pub fn no_thread(error: &io::Error) -> SqlError {
     SqlError::Program {
         what: "start a thread for a connection".to_owned(),
         why: error.to_string(),

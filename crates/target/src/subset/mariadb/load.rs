@@ -213,7 +213,7 @@ impl Loading<'_, '_> {
             }
             Ok(sent.join())
         });
-        let sent = sent.map_err(no_thread)?;
+        let sent = sent.map_err(|error| no_thread(&error))?;
         if reading.ended.load(Ordering::Relaxed) {
             return Err(SqlError::Interrupted);
         }

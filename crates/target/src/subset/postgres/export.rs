@@ -180,7 +180,7 @@ impl PostgresSource<'_> {
             for thread in [own].into_iter().chain(others) {
                 match thread {
                     Ok(thread) => threads.push(thread),
-                    Err(error) => shared.keep(Err(no_thread(error))),
+                    Err(error) => shared.keep(Err(no_thread(&error))),
                 }
             }
             while threads.iter().any(|thread| !thread.is_finished()) {

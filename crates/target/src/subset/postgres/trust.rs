@@ -89,14 +89,14 @@ impl Relations {
         if self.is_strict {
             link.batch_execute("SET LOCAL lock_timeout = '30s'").during(LOCK)?;
             if self.are_schemas_theirs {
-                lock(link, vec!["pg_catalog.pg_namespace"], "SHARE")?;
+                lock(link, &["pg_catalog.pg_namespace"], "SHARE")?;
             }
             let others = self.all.iter().filter(|relation| !relation.is_trusted);
-            lock(link, names(others), "SHARE UPDATE EXCLUSIVE")?;
+            lock(link, &names(others), "SHARE UPDATE EXCLUSIVE")?;
             link.batch_execute("SET LOCAL lock_timeout = 0").during(LOCK)?;
         }
         let tables = self.all.iter().filter(|it| it.may_read && !it.is_partition);
-        lock(link, names(tables), "ACCESS SHARE")
+        lock(link, &names(tables), "ACCESS SHARE")
     }
 
     /// Whether these tables and partitions, which the snapshot shows, are locked, and whether
@@ -129,7 +129,7 @@ fn names<'r>(relations: impl Iterator<Item = &'r Relation>) -> Vec<&'r str> {
     relations.map(|relation| relation.name.as_str()).collect()
 }
 
-fn lock(link: &mut Client, names: Vec<&str>, mode: &str) -> Result<(), SqlError> {
+fn lock(link: &mut Client, names: &[&str], mode: &str) -> Result<(), SqlError> {
     for names in names.chunks(BATCH) {
         let text = format!("LOCK TABLE {} IN {mode} MODE", names.join(", "));
         link.batch_execute(&text).map_err(|error| {
