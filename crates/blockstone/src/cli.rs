@@ -270,7 +270,7 @@ mod tests {
                         let is_own = own.iter().any(|it| it.get_id() == rival.get_id());
                         if !is_own && rival.get_id() != option.get_id() {
                             let ids = [option.get_id(), other.get_id(), rival.get_id()];
-                            let [option, other, rival] = ids.map(|id| id.as_str());
+                            let [option, other, rival] = ids.map(clap::Id::as_str);
                             let name = command.get_name();
                             found.push(format!("{name}: {option} needs {other}, not {rival}"));
                         }

@@ -310,8 +310,8 @@ fn where_memory_is_short_fewer_requests_are_in_flight() {
         }
         open_io(files, slots, bytes)
     };
-    let copied = place.copy_by(&mut copier, &Until::default()).unwrap();
-    assert!(copied.why.contains("memory for 2 requests"), "{}", copied.why);
+    let outcome = place.copy_by(&mut copier, &Until::default()).unwrap();
+    assert!(outcome.why.contains("memory for 2 requests"), "{}", outcome.why);
     place.is_equal();
     fs::remove_file(place.target()).unwrap();
     let mut copier = Copier::new(options()).unwrap();

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use blockstone_sys::child;
 use blockstone_sys::held::HeldDir;
 use blockstone_target::subset::postgres::PostgresSource;
-use blockstone_target::subset::source::SubsetSource;
 use blockstone_target::{SqlError, monitor};
 use blockstone_testkit::require;
 

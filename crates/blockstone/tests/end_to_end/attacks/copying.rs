@@ -282,8 +282,8 @@ fn swap(to: &Path, secrets: &Path, kind: &str, end: &AtomicBool) {
 
 #[test]
 fn nothing_that_takes_the_place_of_a_new_name_is_given_away() {
-    require!(Root);
     const COUNT: usize = 2000;
+    require!(Root);
     let place = Place::beside();
     for kind in ["pipe", "directory"] {
         let from = place.file("from");

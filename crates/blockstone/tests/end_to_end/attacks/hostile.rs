@@ -22,7 +22,7 @@ const MEMORY_MOST: u64 = 256 << 20;
 /// Programs at a time; most of them wait.
 const AT_ONCE: usize = 8;
 /// Eight seconds for an answer, and some for a machine that is busy.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// What a server answers, and how long it stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -430,7 +430,7 @@ fn no_code_of_a_user_of_mariadb_runs_as_root_or_gains_rights() {
     done(&tell("root", "", "DROP USER gone@'127.0.0.1'; CREATE DATABASE copy"));
     let (from, into) = (server.address("shop"), server.address("copy"));
     let dir = place.file("subset");
-    let marked = |what: &str| {
+    let unmarked = |what: &str| {
         assert_eq!(std::fs::read_to_string(&marker).unwrap_or_default(), "", "{what}");
     };
     let condition = "child=a < 20";
@@ -441,11 +441,11 @@ fn no_code_of_a_user_of_mariadb_runs_as_root_or_gains_rights() {
         &[dir.to_str().unwrap()],
     ] {
         done(&subset(&from, arguments));
-        marked(&format!("{arguments:?}"));
+        unmarked(&format!("{arguments:?}"));
     }
     let ran = subset(&from, &["--into", &into]);
     done(&ran);
-    marked("--into");
+    unmarked("--into");
     let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in ["rights of those who call them (5)", "left out", "(1): lost", "Warning: the user"]
     {
@@ -459,7 +459,7 @@ fn no_code_of_a_user_of_mariadb_runs_as_root_or_gains_rights() {
     run(place.command("watch").args(["--once", "--for", "1s", "--db", &from]));
     run(place.command("run").args(["--target", &from]).args(SMALL));
     run(place.command("teardown").args([&from, "--destroy", &from]));
-    marked("watch, run and teardown");
+    unmarked("watch, run and teardown");
 }
 
 fn port(server: &MariadbServer) -> String {
