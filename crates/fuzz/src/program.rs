@@ -216,6 +216,7 @@ mod tests {
             &["claim".to_owned()],
             attacks::Depth::Short,
             &Wanted { binary, ..wanted(1) },
+            &|_| (),
         );
         let [claim] = &all[..] else { panic!("one verb was asked for") };
         assert!(claim.touched > 3 && claim.disclosed > 0, "{claim}");

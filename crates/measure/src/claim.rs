@@ -7,9 +7,10 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use blockstone_base::units::Bytes;
+use blockstone_sys as sys;
 use blockstone_sys::file::FileError;
+use blockstone_sys::held::HeldDir;
 use blockstone_sys::survey::{self, SurveyError};
-use rustix::fs::{Access, AtFlags};
 
 use crate::contents::{self, Contents};
 
@@ -30,6 +31,11 @@ pub enum ClaimError {
         or(*instead)
     )]
     DeviceNamedOnce { path: PathBuf, instead: Option<&'static str> },
+    #[error(
+        "destroy {path}: other users can change what this name leads to: {why}\n\
+         hint: name the device below /dev"
+    )]
+    Changeable { path: PathBuf, why: std::io::Error },
     #[error(
         "destroy {path}: it is in use: {usage}\n\
          hint: name a directory on it instead, or end that use of it first"
@@ -96,6 +102,7 @@ impl Device<'_> {
         if !self.destroy {
             return Err(ClaimError::DeviceNamedOnce { path, instead });
         }
+        is_fixed(self.path).map_err(|why| ClaimError::Changeable { path: path.clone(), why })?;
         if let Some(usage) = survey::user_of_beside(Path::new("/"), self.path, twins)? {
             return Err(ClaimError::InUse { path, usage });
         }
@@ -122,11 +129,22 @@ impl Device<'_> {
     }
 }
 
+/// A name is looked up more than once until its device is written to. Fails when another user could
+/// make it lead elsewhere meanwhile.
+fn is_fixed(path: &Path) -> std::io::Result<()> {
+    // A device that does not exist is reported by what looks at it next.
+    let Ok(whole) = sys::path::whole(path) else { return Ok(()) };
+    for name in [path, &whole] {
+        let (dir, _) = sys::path::parent(name)?;
+        HeldDir::of(dir, name.parent().unwrap_or(name)).check_owner()?;
+    }
+    Ok(())
+}
+
 /// Refuses a directory in which this user cannot create files. Fails when it is refused.
 pub fn directory(path: &Path) -> Result<(), ClaimError> {
-    let access = Access::WRITE_OK | Access::EXEC_OK;
-    rustix::fs::accessat(rustix::fs::CWD, path, access, AtFlags::EACCESS)
-        .map_err(|why| ClaimError::NotWritable { path: path.to_owned(), why: why.into() })
+    sys::path::may_make_files(path)
+        .map_err(|why| ClaimError::NotWritable { path: path.to_owned(), why })
 }
 
 #[cfg(test)]
@@ -141,6 +159,20 @@ mod tests {
         assert!(refused.contains("would destroy"), "{refused}");
         let hint = "hint: --destroy /dev/no-such-device allows it; --read-only only reads it";
         assert!(refused.ends_with(hint), "{refused}");
+    }
+
+    #[test]
+    fn a_name_that_others_can_change_is_refused() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join("disk");
+        symlink("/dev/null", &link).unwrap();
+        is_fixed(&link).unwrap();
+        is_fixed(Path::new("/dev/no-such-device")).unwrap();
+        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        let twice = Device { path: &link, destroy: true, instead: None };
+        let refused = twice.claim(|_| Ok(true)).unwrap_err();
+        assert!(refused.to_string().contains("hint: name the device below /dev"), "{refused}");
     }
 
     #[test]

@@ -348,6 +348,8 @@ pub(crate) fn shown(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -72,10 +72,15 @@ impl HeldDir {
     /// Opens the directory `path`. Fails when it belongs to another user than this one or root,
     /// or when others may write to it.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let dir = openat(CWD, path, DIRECTORY, Mode::empty())?;
-        let held = Self { dir, path: path.to_owned() };
-        let found = fstat(&held.dir)?;
-        if !held.is_trusted(&found, true)? {
+        let held = Self::hold(path)?;
+        held.check_owner()?;
+        Ok(held)
+    }
+
+    /// Fails when it belongs to another user than this one or root, or when others may write to it.
+    pub fn check_owner(&self) -> io::Result<()> {
+        let found = fstat(&self.dir)?;
+        if !self.is_trusted(&found, true)? {
             return Err(Foreign::Owner(found.st_uid).into());
         }
         let mode = found.st_mode & 0o7777;
@@ -84,7 +89,7 @@ impl HeldDir {
         if by_others && mode & 0o1000 == 0 {
             return Err(Foreign::Writable(mode).into());
         }
-        Ok(held)
+        Ok(())
     }
 
     /// Opens the directory `path`, whoever owns it or writes to it: for what is made in it under a
@@ -113,11 +118,14 @@ impl HeldDir {
         Ok((Self::of(dir, above.unwrap_or(Path::new("."))), name.into()))
     }
 
-    /// The directory `path` below this one, on any file system, reached without links.
+    /// The directory `path` below this one, on any file system, reached without links; this one,
+    /// opened once more, if the path is empty.
     pub fn within(&self, path: &Path) -> io::Result<Self> {
-        let below = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let is_this = path.as_os_str().is_empty();
+        let below = if is_this { Path::new(".") } else { path };
         let dir = within(self.dir.as_fd(), below, DIRECTORY | IN_PLACE)?;
-        Ok(Self { dir, path: self.path.join(path) })
+        let path = if is_this { self.path.clone() } else { self.path.join(path) };
+        Ok(Self { dir, path })
     }
 
     /// A file below this directory to read, as [`open_file`] opens it, on any file system and

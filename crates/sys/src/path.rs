@@ -12,7 +12,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat, readlinkat};
+use rustix::fs::{
+    Access, AtFlags, CWD, FileType, Mode, OFlags, accessat, fstat, openat, readlinkat,
+};
 use rustix::io::Errno;
 
 /// As many as the kernel follows.
@@ -37,6 +39,12 @@ pub fn look_at_name(path: &Path) -> io::Result<Metadata> {
 pub fn is_block_device(path: &Path) -> bool {
     use std::os::unix::fs::FileTypeExt;
     look(path).is_ok_and(|found| found.file_type().is_block_device())
+}
+
+/// Fails when this user cannot make files in a directory.
+pub fn may_make_files(dir: &Path) -> io::Result<()> {
+    let access = Access::WRITE_OK | Access::EXEC_OK;
+    Ok(accessat(CWD, dir, access, AtFlags::EACCESS)?)
 }
 
 /// The names in a directory, in the order of the file system.

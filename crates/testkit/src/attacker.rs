@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{OpenOptionsExt, symlink};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,11 +32,19 @@ pub enum Play {
     Hold(PathBuf),
     /// Moves each new file of `dir` away, and makes a link to `victim` in its place.
     ReplaceFiles { dir: PathBuf, victim: PathBuf },
-    /// Moves each new directory of `dir` away, and makes another in its place, with links of these
-    /// names to `victim`.
-    ReplaceDirectories { dir: PathBuf, victim: PathBuf, names: Vec<OsString> },
+    /// Moves each new directory of `dir` away after this time, and makes another in its place, with
+    /// these names: links to `victim`, or files that all may use.
+    ReplaceDirectories { dir: PathBuf, after: Duration, names: Vec<Bait>, victim: PathBuf },
     /// Exchanges two names, again and again.
     Exchange(PathBuf, PathBuf),
+}
+
+/// A name that a program is expected to use.
+#[derive(Clone, Debug)]
+pub struct Bait {
+    pub name: OsString,
+    /// Whether it is a link to the victim.
+    pub is_link: bool,
 }
 
 /// What an attacker came to.
@@ -112,19 +120,31 @@ impl Play {
                 symlink(victim, path)?;
                 Ok(true)
             }),
-            Self::ReplaceDirectories { dir, victim, names } => {
+            Self::ReplaceDirectories { dir, after, names, victim } => {
                 each_new(dir, stop, ready, |path, meta| {
                     if !meta.is_dir() {
                         return Ok(false);
                     }
+                    thread::sleep(*after);
                     fs::rename(path, aside(path))?;
                     fs::create_dir(path)?;
-                    names.iter().try_for_each(|name| symlink(victim, path.join(name)))?;
+                    names.iter().try_for_each(|bait| bait.lay(path, victim))?;
                     Ok(true)
                 })
             }
             Self::Exchange(one, other) => exchange(one, other, stop, ready),
         }
+    }
+}
+
+impl Bait {
+    fn lay(&self, dir: &Path, victim: &Path) -> io::Result<()> {
+        let path = dir.join(&self.name);
+        if self.is_link {
+            return symlink(victim, path);
+        }
+        fs::write(&path, [7; 1 << 16])?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666))
     }
 }
 

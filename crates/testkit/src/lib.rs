@@ -50,7 +50,7 @@ mod volatile;
 mod zram;
 
 pub use array::DiskArray;
-pub use attacker::{Attacker, Play, Played, STRANGER};
+pub use attacker::{Attacker, Bait, Play, Played, STRANGER};
 pub use binary::{Ran, blockstone_binary, build, build_as_tested, run};
 pub use device::{Backing, DeviceSpec, FileSystem, LoopDevice};
 pub use error::TestkitError;

@@ -27,7 +27,7 @@ const SEARCHED_BYTES: u64 = 1 << 20;
 pub struct Victims {
     dir: PathBuf,
     before: BTreeMap<PathBuf, Held>,
-    /// Says who opened the file.
+    /// Says whether a file was opened.
     watch: OwnedFd,
 }
 
@@ -57,6 +57,8 @@ impl Victims {
         };
         write(dir.join("file"))?;
         write(dir.join("dir/kept"))?;
+        fs::write(dir.join("empty"), "")?;
+        private(&dir.join("empty"), 0o600)?;
         for name in names {
             if let Some(name) = name.strip_suffix('/') {
                 fs::create_dir(dir.join("dir").join(name))?;
@@ -72,12 +74,19 @@ impl Victims {
         private(dir, 0o700)?;
         let watch = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC)?;
         let before = held(dir)?;
-        inotify::add_watch(&watch, &dir.join("file"), inotify::WatchFlags::OPEN)?;
+        for name in ["file", "empty"] {
+            inotify::add_watch(&watch, &dir.join(name), inotify::WatchFlags::OPEN)?;
+        }
         Ok(Self { dir: dir.to_owned(), before, watch })
     }
 
     pub fn file(&self) -> PathBuf {
         self.dir.join("file")
+    }
+
+    /// A file without bytes, which some programs fill.
+    pub fn empty(&self) -> PathBuf {
+        self.dir.join("empty")
     }
 
     pub fn dir(&self) -> PathBuf {
@@ -88,7 +97,7 @@ impl Victims {
         self.dir.join("null")
     }
 
-    /// Whether [`Victims::file`] was opened since the last call or [`Victims::make`].
+    /// Whether [`Victims::file`] or [`Victims::empty`] was opened since the last call or [`Victims::make`].
     pub fn was_opened(&self) -> bool {
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut events = inotify::Reader::new(&self.watch, &mut buffer);

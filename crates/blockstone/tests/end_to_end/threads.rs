@@ -69,7 +69,7 @@ fn without_threads_every_verb_does_its_work_or_says_so() {
         &["flash", "sim", "--quick"],
         &["watch", "--once", "--for", "200ms"],
         &["check", "direct", "."],
-        &["check", "metadata", "."],
+        &["check", "metadata", "--files", "1k", "."],
         &["check", "write-order", "."],
         &["check", "coherence", "."],
         &["check", "durability", "."],

@@ -256,7 +256,7 @@ pub(super) fn with_zeros(entry: &Entry, file: &File, request: u64) -> Result<Vec
 }
 
 fn hash_of_zeros(len: usize) -> u128 {
-    const ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+    static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
     let mut hasher = XxHash3_128::new();
     let mut left = len;
     while left > 0 {

@@ -121,6 +121,14 @@ impl fmt::Display for Attacked {
     }
 }
 
+/// An attack on a path.
+#[derive(Clone, Copy)]
+struct Cell {
+    attack: Attack,
+    owner: Owner,
+    tried: u32,
+}
+
 /// What an attack came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Seen {
@@ -238,11 +246,17 @@ impl Leaf {
             }
             attacked.paths += 1;
             for (owner, attack) in self.cells(reach, depth) {
-                let (all, line) = place.attack(self, reach, (attack, owner), &made);
                 attacked.cells += 1;
-                for seen in all {
-                    let how = format!("{} in {}: {line}", attack.name(), owner.name());
-                    attacked.find(&seen, &how);
+                for tried in 0..attack.tries(depth == Depth::Short) {
+                    let cell = Cell { attack, owner, tried };
+                    let (all, line) = place.attack(self, reach, cell, &made);
+                    for seen in &all {
+                        let how = format!("{} in {}: {line}", attack.name(), owner.name());
+                        attacked.find(seen, &how);
+                    }
+                    if !all.is_empty() {
+                        break;
+                    }
                 }
             }
         }
@@ -441,10 +455,11 @@ impl<'a> Place<'a> {
         &self,
         leaf: &Leaf,
         reach: &Reach,
-        (attack, owner): (Attack, Owner),
+        cell: Cell,
         made: &[PathBuf],
     ) -> (Vec<Seen>, String) {
         self.begin();
+        let Cell { attack, owner, tried } = cell;
         let name = reach.honest.name();
         let is_dir = matches!(reach.honest, Honest::Within(_) | Honest::NewDirectory(_));
         let inner = if is_dir { format!("{name}/") } else { name.to_owned() };
@@ -457,6 +472,7 @@ impl<'a> Place<'a> {
             fixture: fixture.as_deref(),
             name,
             made,
+            tried,
         };
         let Planted { path, play } = scene.plant(attack, reach.honest, owner);
         let attacker = play.map(|play| Attacker::start(play).expect("threads can be started"));
@@ -487,8 +503,8 @@ impl<'a> Place<'a> {
         is_led: bool,
     ) -> Vec<Seen> {
         let mut seen = Vec::new();
-        let is_judged = ended.code == Some(1) && !ended.stderr.contains("panicked at");
-        seen.extend(ended.fault().filter(|_| !is_judged).map(Seen::Ended));
+        let fault = ended.fault().filter(|fault| !is_fine(fault, ended));
+        seen.extend(fault.map(Seen::Ended));
         if is_led && victims.was_opened() {
             seen.push(Seen::Opened);
         }
@@ -509,6 +525,15 @@ impl<'a> Place<'a> {
         }
         seen
     }
+}
+
+/// Whether that is as it should be here: a judgement, or a copy that names each file that it could
+/// not copy, with a hint.
+fn is_fine(fault: &Fault, ended: &Ended) -> bool {
+    let count = |word: &str| ended.stderr.lines().filter(|line| line.starts_with(word)).count();
+    let errors = count("error: ");
+    let is_told = ended.code == Some(2) && errors > 0 && count("hint: ") >= errors;
+    matches!(fault, Fault::Odd(_)) && (ended.code == Some(1) || is_told)
 }
 
 /// Whether the attack leads to a file that root neither named nor linked to.

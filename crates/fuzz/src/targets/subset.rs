@@ -90,7 +90,7 @@ pub fn exports() -> Vec<Vec<u8>> {
 
 /// Rows that such an export names by their keys.
 pub fn row_files() -> Vec<Vec<u8>> {
-    vec![b"S,C,1\n".into()]
+    vec![b"S,P,1\n".into()]
 }
 
 /// An export of Oracle's catalogue, and the files that are made of it.

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use blockstone_sys::thread::scoped;
+
 use super::explore::{Effort, Failure, Tally, explore};
 use super::oracle::Violation;
 use super::setting::Setting;
@@ -21,7 +23,7 @@ pub struct Found {
 /// Explores `seeds` of `setting` on several threads.
 ///
 /// # Panics
-/// When one of them does.
+/// When one of them does, or there are too few threads to have.
 pub fn campaign(
     setting: Setting,
     seeds: std::ops::Range<u64>,
@@ -43,7 +45,8 @@ pub fn campaign(
         }
     };
     thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let start = |_| scoped(scope, "campaign", work).expect("a thread starts");
+        let threads: Vec<_> = (0..threads).map(start).collect();
         let mut sum = (Tally::default(), Vec::new());
         for thread in threads {
             let (tally, failures) = thread.join().expect("a worker does not panic");
@@ -76,7 +79,7 @@ pub fn hunt(bug: Planted, seeds: u64, effort: Effort, threads: usize) -> Option<
     };
     thread::scope(|scope| {
         (0..threads).for_each(|_| {
-            scope.spawn(work);
+            scoped(scope, "campaign", work).expect("a thread starts");
         });
     });
     plant(None);

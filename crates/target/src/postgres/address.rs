@@ -46,6 +46,8 @@ pub struct Address {
     pub config: Config,
     pub local: bool,
     pub tls: Connector,
+    /// What `tls` was made of, for other programs.
+    pub secured: Tls,
     /// Whether a connection without TLS will do where one with it cannot be made.
     pub plain_will_do: bool,
     /// Why there is a list of passwords that was not read.
@@ -238,7 +240,9 @@ impl ServerAddress for Address {
             config.ssl_mode(SslMode::Disable);
         }
         config.connect_timeout(PATIENCE).tcp_user_timeout(SILENCE).application_name("blockstone");
-        Ok(Self { name: without_password(&text), config, local, tls, plain_will_do, unread })
+        let mode = if over_network { wanted.mode } else { Mode::Disable };
+        let (name, secured) = (without_password(&text), Tls { mode, ..wanted });
+        Ok(Self { name, config, local, tls, secured, plain_will_do, unread })
     }
 
     fn name(&self) -> &str {

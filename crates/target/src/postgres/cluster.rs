@@ -16,6 +16,7 @@ use crate::sql::error::SqlError;
 use crate::sql::private::Recipe;
 use crate::sql::scratch::{self, Home, Server};
 use crate::sql::server::{self, SCRATCH};
+use crate::sql::tls::{Mode, Tls};
 
 /// Where distributions put the programs of each version.
 const PROGRAMS: [&str; 4] =
@@ -124,6 +125,7 @@ impl Recipe for Cluster {
         }
         let name = format!("postgres:{SCRATCH}");
         let tls = Connector::plain();
-        Address { name, config, local: true, tls, plain_will_do: false, unread: None }
+        let secured = Tls { mode: Mode::Disable, roots: None, identity: None };
+        Address { name, config, local: true, tls, secured, plain_will_do: false, unread: None }
     }
 }

@@ -8,15 +8,15 @@ mod draw;
 mod export;
 mod load;
 mod packed;
+mod rights;
 mod rows;
 mod schema;
 mod staging;
 mod statements;
 mod values;
 
-use std::path::Path;
-
 use blockstone_subset::{Catalogue, CatalogueError, Plan, Row, Scan, Source, Transform};
+use blockstone_sys::held::HeldDir;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -190,6 +190,11 @@ impl SubsetSource for MariadbSource<'_> {
         }
     }
 
+    fn prove(&self) -> Result<(), SqlError> {
+        // Columns have no types of users, and what columns compute calls no routine.
+        Ok(())
+    }
+
     fn notes(&self) -> Vec<String> {
         self.notes.clone()
     }
@@ -198,7 +203,7 @@ impl SubsetSource for MariadbSource<'_> {
         schema::read(self).map(|_| ())
     }
 
-    fn dump_schema(&mut self, dir: &Path) -> Result<(), SqlError> {
+    fn dump_schema(&mut self, dir: &HeldDir) -> Result<(), SqlError> {
         self.told("schema", 0)?;
         schema::read(self)?.write(dir)
     }
@@ -214,7 +219,7 @@ impl SubsetSource for MariadbSource<'_> {
     fn export(
         &mut self,
         plan: &Plan,
-        dir: &Path,
+        dir: &HeldDir,
         _readers: usize,
         transform: Option<&dyn Transform>,
     ) -> Result<Exported, SqlError> {

@@ -6,11 +6,16 @@ use std::path::{Path, PathBuf};
 
 use super::super::files::fixture;
 use super::super::{copy, options};
-use crate::targets::{imports, offload, scans, size, subset, traces};
+use crate::targets::{offload, scans, size, subset, traces};
 
 const CAN: &str = "temporary files can be made";
 /// Of the file for measurements.
 const LARGE_BYTES: usize = 64 << 20;
+
+/// Of a database, for two hours.
+const LOAD: &str = "begin,end,database,reads_per_s,writes_per_s\n\
+                    2024-05-14T10:00,2024-05-14T11:00,\"A\",200,100\n\
+                    2024-05-14T11:00,2024-05-14T12:00,\"A\",210,110\n";
 
 /// Makes them; what a command has written is removed by [`clear`].
 pub fn make(dir: &Path) {
@@ -24,13 +29,13 @@ pub fn make(dir: &Path) {
     for name in ["tree", "tree/below", "loads", "subset", "subset/data"] {
         fs::create_dir(dir.join(name)).expect(CAN);
     }
-    let load = imports::loads().swap_remove(0);
+    let load = LOAD.as_bytes().to_vec();
     let [keys, rows, oracle, manifest] =
         [subset::key_files(), subset::row_files(), subset::exports(), subset::manifests()]
             .map(|mut seeds| seeds.swap_remove(0));
     let files: [(&str, Vec<u8>); 16] = [
         ("large", b"blockstone".repeat(LARGE_BYTES / 10 + 1)[..LARGE_BYTES].to_vec()),
-        ("password", b"secret\n".to_vec()),
+        ("password", b"a secret of more than 22 characters\n".to_vec()),
         ("key", b"0123456789abcdef0123456789abcdef".to_vec()),
         ("tree/one", vec![1; 100_000]),
         ("tree/below/two", vec![2; 5_000]),

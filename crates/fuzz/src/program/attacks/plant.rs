@@ -5,8 +5,9 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{lchown, symlink};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use blockstone_testkit::{Play, STRANGER, Victims};
+use blockstone_testkit::{Bait, Play, STRANGER, Victims};
 use rustix::fs::{CWD, Mode, mkfifoat};
 
 use super::fixtures::{below, lay};
@@ -116,6 +117,16 @@ impl Attack {
         matches!(self, Self::FilesReplaced | Self::DirectoriesReplaced | Self::Exchanged)
     }
 
+    /// How often it is made; `is_short` in a test.
+    pub const fn tries(self, is_short: bool) -> u32 {
+        match self {
+            Self::DirectoriesReplaced if !is_short => 12,
+            Self::FilesReplaced | Self::Exchanged if !is_short => 4,
+            Self::FilesReplaced => 2,
+            _ => 1,
+        }
+    }
+
     /// Whether it can be made on such a path, and would be an attack there.
     pub fn applies(self, honest: Honest, owner: Owner) -> bool {
         let is_made = matches!(honest, Honest::NewFile(_) | Honest::NewDirectory(_));
@@ -154,6 +165,8 @@ pub struct Scene<'a> {
     pub name: &'a str,
     /// What an honest run made at the path and below it, relative to it.
     pub made: &'a [PathBuf],
+    /// How often the attack was tried before: each time it is a little different.
+    pub tried: u32,
 }
 
 /// What was prepared.
@@ -195,11 +208,12 @@ impl Scene<'_> {
             Attack::HardLink => fs::hard_link(&file, &path).expect(CAN),
             Attack::FilesReplaced | Attack::DirectoriesReplaced => {
                 let dir = self.race_in(&path);
-                let victim = file;
                 planted.play = Some(if attack == Attack::FilesReplaced {
+                    let victim = if self.tried % 2 == 0 { file } else { self.victims.empty() };
                     Play::ReplaceFiles { dir, victim }
                 } else {
-                    Play::ReplaceDirectories { dir, victim, names: self.names() }
+                    let after = Duration::from_millis([0, 20, 100, 300][self.tried as usize % 4]);
+                    Play::ReplaceDirectories { dir, after, names: self.baits(), victim: file }
                 });
             }
             Attack::Exchanged => {
@@ -231,13 +245,16 @@ impl Scene<'_> {
         if path.is_dir() { path.to_owned() } else { self.theirs.to_owned() }
     }
 
-    /// The last parts of the names that an honest run made.
-    fn names(&self) -> Vec<OsString> {
+    /// The last parts of the names that an honest run made: all are links at first, and later every
+    /// second, those of even and those of odd places in turn.
+    fn baits(&self) -> Vec<Bait> {
         let last = |made: &PathBuf| made.file_name().map(ToOwned::to_owned);
         let mut names: Vec<OsString> = self.made.iter().filter_map(last).collect();
         names.sort();
         names.dedup();
-        names
+        let is_link = |place: usize| self.tried < 4 || (place + self.tried as usize / 4) % 2 == 0;
+        let bait = |(place, name)| Bait { name, is_link: is_link(place) };
+        names.into_iter().enumerate().map(bait).collect()
     }
 
     /// A copy of the fixture with links in place of its files, and links of the names that an

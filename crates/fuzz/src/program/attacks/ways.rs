@@ -72,6 +72,7 @@ const fn ends(
 /// Nothing listens there.
 const NOWHERE: &str = "postgres://nobody@127.0.0.1:1/none";
 const NO_SERVER: &str = "no server is there";
+const NOT_OURS: &str = "the file was not left by this program";
 const NOT_EMPTY: &str = "the device is not empty";
 
 pub const WAYS: &[Way] = &[
@@ -81,8 +82,8 @@ pub const WAYS: &[Way] = &[
         plain: &["--quick", "--size", "64M", "data"],
         paths: &[
             reach("paths", Within("data"), &["--quick", "--size", "64M", "{}"]),
-            reach("file", Read("large"), &["--quick", "--file", "{}"]),
-            reach("file", Read("large"), &["--quick", "--read-only", "--file", "{}"]),
+            ends("file", Read("large"), &["--quick", "--file", "{}"], NOT_OURS),
+            ends("file", Read("large"), &["--quick", "--read-only", "--file", "{}"], NOT_OURS),
             reach(
                 "orion",
                 NewDirectory("orion"),
@@ -132,6 +133,12 @@ pub const WAYS: &[Way] = &[
                     "--failure-group",
                     "a={}",
                 ],
+            ),
+            ends(
+                "password_file",
+                Read("password"),
+                &["--target", NOWHERE, "--password-file", "{}"],
+                NO_SERVER,
             ),
             ends("conf", Read("conf"), &["--target", NOWHERE, "--conf", "{}"], NO_SERVER),
             ends("destroy", Device, &["--scale", "1M", "--destroy", "{}", "{}"], NOT_EMPTY),
@@ -224,7 +231,7 @@ pub const WAYS: &[Way] = &[
             reach("paths", Within("data"), &["file", "tree", "{}"]),
             reach("paths", Within("data"), &["--force", "file", "tree", "{}"]),
             reach("paths", Within("data"), &["--resume", "--verify", "file", "tree", "{}"]),
-            reach("paths", Within("data"), &["--against", "cp", "file", "{}"]),
+            reach("paths", Within("data"), &["--against", "cp", "large", "{}"]),
             reach("paths", Read("tree"), &["--check", "manifest.jsonl", "{}"]),
             reach("manifest", NewFile("sums"), &["--manifest", "{}", "file", "out/copied"]),
             reach("check", Read("manifest.jsonl"), &["--check", "{}", "tree"]),
@@ -249,7 +256,12 @@ pub const WAYS: &[Way] = &[
             reach("verify", Read("run"), &["--verify", "{}", "load"]),
             reach("catalogue", Read("catalogue.toml"), &["--catalogue", "{}", "load"]),
             reach("curve", Read("calibrate"), &["--curve", "{}", "--p99", "10ms", "load"]),
-            reach("core_list", Read("cores.csv"), &["--core-list", "{}", "load"]),
+            ends(
+                "core_list",
+                Read("cores.csv"),
+                &["--core-list", "{}", "load"],
+                "the load has no processor time",
+            ),
         ],
     },
     Way {
