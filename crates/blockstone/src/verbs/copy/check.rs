@@ -104,7 +104,6 @@ pub fn run(args: &CopyArgs, list: &Path, context: &Context) -> Result<Exit> {
             compared => add(&mut sums, &mut changed, &entry, &compared?),
         }
     }
-    drop(watch);
     bar.finish();
     if sums.files == 0 && bar.signal().is_none() {
         bail!(
