@@ -30,32 +30,32 @@ pub fn run(args: &CopyArgs, sources: &[PathBuf], target: &Path, context: &Contex
     };
     let (base, name) = (Arc::clone(&first.base), first.below().to_owned());
     let source = Top { dir: &base, name: &name };
-    let (root, made) = (plan.root.within(Path::new(""))?, first.target.clone());
+    let (target_dir, made) = (plan.root.within(Path::new(""))?, first.target.clone());
     let address = args.db.as_deref().map(|db| recordings::database(db, &context.global));
     let mut beside = address.transpose()?.as_deref().map(Beside::start).transpose()?;
-    let mut comparison = Against::default();
+    let mut compared = Against::default();
     if let Some(beside) = &mut beside {
         wait(ALONE, &mut bar);
-        comparison.alone = Some(beside.end()?);
+        compared.alone = Some(beside.end()?);
     }
     let mut kept: Option<Ran> = None;
     let mut first = Some(plan);
     for tool in ROUNDS {
         // The first target stays; the others are removed.
         let plan = first.take();
-        let space = if plan.is_some() { None } else { Some(Room::beside(&root)?) };
-        let plan = match (tool, plan, &space) {
-            (Tool::Ours, None, Some(space)) => {
-                let root = space.dir().within(Path::new(""))?;
-                Some(tree::plan_into(sources, (root, Some(COPY.into())), &options(args))?)
+        let room = if plan.is_some() { None } else { Some(Room::beside(&target_dir)?) };
+        let plan = match (tool, plan, &room) {
+            (Tool::Ours, None, Some(room)) => {
+                let into = room.dir().within(Path::new(""))?;
+                Some(tree::plan_into(sources, (into, Some(COPY.into())), &options(args))?)
             }
             (_, plan, _) => plan,
         };
-        let own = space.as_ref().map_or(Top { dir: &root, name: &made }, Room::top);
+        let own = room.as_ref().map_or(Top { dir: &target_dir, name: &made }, Room::top);
         let mut ran = None;
         beside.as_mut().map(Beside::begin).transpose()?;
-        let round = against::round(tool, (source, own), || match (plan, &space) {
-            (None, Some(space)) => space.cp(source, &mut || bar.step(0.0, "cp")),
+        let round = against::round(tool, (source, own), || match (plan, &room) {
+            (None, Some(room)) => room.cp(source, &mut || bar.step(0.0, "cp")),
             (None, None) => Ok(0.0),
             (Some(plan), _) => {
                 let copied = copy(plan, &settings(args), sources, &mut bar);
@@ -65,10 +65,10 @@ pub fn run(args: &CopyArgs, sources: &[PathBuf], target: &Path, context: &Contex
             }
         });
         let got = beside.as_mut().map(Beside::end).transpose()?;
-        space.map(Room::remove).transpose()?;
+        room.map(Room::remove).transpose()?;
         let ended = bar.signal().is_some();
         if !ended {
-            comparison.rounds.push((round?, got));
+            compared.rounds.push((round?, got));
         }
         let failed = ran.as_ref().is_some_and(|ran| !ran.outcome.failed.is_empty());
         kept = kept.or(ran);
@@ -79,7 +79,7 @@ pub fn run(args: &CopyArgs, sources: &[PathBuf], target: &Path, context: &Contex
     bar.finish();
     let Some(mut ran) = kept else { return Ok(bar.exit()) };
     ran.end = blockstone_record::manifest::End::by(bar.signal());
-    let exit = finish(&report::report(&ran, (sources, target), &comparison), context)?;
+    let exit = finish(&report::report(&ran, (sources, target), &compared), context)?;
     complain(&ran, context);
     Ok(if ran.outcome.failed.is_empty() { exit } else { Exit::CouldNotRun })
 }
