@@ -88,8 +88,8 @@ fn ineffective(verb: &Verb, matches: &ArgMatches, global: &Global) -> Option<Str
     })
 }
 
-/// Why a table that is wanted as CSV cannot be printed, before anything is measured. A document of a
-/// verb of this one, such as `check-direct`, says more than those of all of its verbs.
+/// Why a table that is wanted as CSV cannot be printed, before anything is measured. A document of
+/// a verb of this one, such as `check-direct`, says more than those of all of its verbs.
 fn unknown_table(verb: &Verb, options: &ArgMatches, global: &Global) -> Option<String> {
     let table = global.csv.as_deref().filter(|name| !name.is_empty())?;
     let own = options.subcommand_name().map(|inner| format!("{}-{inner}", verb.name));

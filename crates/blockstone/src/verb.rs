@@ -52,8 +52,8 @@ pub struct Global {
     #[arg(long, global = true, value_name = "TABLE", num_args = 0..=1, require_equals = true,
           default_missing_value = "", conflicts_with = "json")]
     pub csv: Option<String>,
-    /// With --csv: texts as they are, for a program. Without it, a text that a spreadsheet would take
-    /// for a formula gets a `'` before it
+    /// With --csv: texts as they are, for a program. Without it, a text that a spreadsheet would
+    /// take for a formula gets a `'` before it
     #[arg(long, global = true, requires = "csv", conflicts_with = "json")]
     pub csv_raw: bool,
     /// Also write the report to this file as an HTML page (`-`: on standard output, instead of

@@ -9,12 +9,13 @@ use std::sync::Mutex;
 
 use rustix::buffer::spare_capacity;
 use rustix::fs::{
-    AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid, XattrFlags,
-    chmodat, chownat, fchmod, fchown, fgetxattr, flistxattr, fremovexattr, fsetxattr, fstat,
+    AtFlags, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid, XattrFlags,
+    chownat, fchmod, fchown, fgetxattr, flistxattr, fremovexattr, fsetxattr, fstat,
     futimens, openat, removexattr, utimensat,
 };
 use rustix::io::Errno;
 
+use blockstone_sys::held;
 use blockstone_sys::path::of_descriptor;
 
 use crate::CopyError;
@@ -196,13 +197,12 @@ impl Attributes {
             // Inherited from its directory.
             unless_there_is_none(removexattr(&through, ACCESS_LISTS[0]), path)?;
             let bits = Mode::from_raw_mode(self.mode_for(is_owned, path, notes));
-            chmodat(CWD, &through, bits, AtFlags::empty())
-                .map_err(CopyError::io("set the mode of", path))?;
+            held::set_mode(&node, bits).map_err(CopyError::io("set the mode of", path))?;
         }
         let set = utimensat(&node, c"", &self.times, AtFlags::EMPTY_PATH);
         // Before Linux 5.8.
         let set = if set == Err(Errno::INVAL) && !is_link {
-            utimensat(CWD, of_descriptor(&node), &self.times, AtFlags::empty())
+            held::set_times(&node, &self.times)
         } else {
             set
         };

@@ -44,7 +44,10 @@ pub enum CopyError {
         path.display(), part.display()
     )]
     Differs { path: PathBuf, part: PathBuf, offset_bytes: u64, expected: u128, found: u128 },
-    #[error("copy to {}: it exists and {why}\nhint: look at it; --force replaces it", path.display())]
+    #[error(
+        "copy to {}: it exists and {why}\nhint: look at it; --force replaces it",
+        path.display()
+    )]
     NotKept { path: PathBuf, why: String },
     #[error("copy to {}: it is {what}, which a copy never replaces\nhint: {hint}", path.display())]
     Special { path: PathBuf, what: &'static str, hint: &'static str },

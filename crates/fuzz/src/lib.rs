@@ -12,8 +12,8 @@
 //! format has a checksum, the target computes it again after the mutation, as a forger would:
 //! otherwise nothing behind the checksum would ever be tried.
 //!
-//! [`program`] starts the built program with damaged files, odd options, and paths that another user
-//! attacks, and checks how it ends.
+//! [`program`] starts the built program with damaged files, odd options, and paths that another
+//! user attacks, and checks how it ends.
 //!
 //! This crate must not be used by any other.
 //!

@@ -5,6 +5,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a developer's command talks")]
 
+mod attack;
 mod options;
 mod run;
 mod supervise;
@@ -13,11 +14,10 @@ mod worker;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use blockstone_fuzz::program::attacks::{self, Attacked, Depth};
 use blockstone_fuzz::program::{self, Outcome, Wanted};
 use blockstone_sys::heap::Counted;
 use clap::Parser;
-use options::{Arguments, Attacks, Program, Role};
+use options::{Arguments, Program, Role};
 
 #[global_allocator]
 static HEAP: Counted = Counted;
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         Some(Role::Once(once)) => worker::once(once),
         Some(Role::Files(asked)) => started(asked, program::files::run),
         Some(Role::Options(asked)) => started(asked, program::options::run),
-        Some(Role::Attacks(asked)) => attacked(asked),
+        Some(Role::Attacks(asked)) => attack::run(asked),
         None => run::run(&arguments.options),
     };
     match done {
@@ -65,30 +65,4 @@ fn started(asked: &Program, run: fn(&[String], &Wanted) -> Vec<Outcome>) -> Resu
         }
     }
     Ok(outcomes.iter().all(Outcome::is_clean))
-}
-
-/// Attacks the program as asked, and prints what came of it; whether nothing was found.
-fn attacked(asked: &Attacks) -> Result<bool> {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let wanted = Wanted {
-        binary: asked.binary.canonicalize().context("find the program")?,
-        inputs: 1,
-        seed: 1,
-        jobs: asked.jobs.unwrap_or(processors),
-        save: None,
-    };
-    let depth = if asked.short { Depth::Short } else { Depth::Whole };
-    if !asked.json {
-        println!("{}", Attacked::HEADING);
-    }
-    let show = |attacked: &Attacked| {
-        if !asked.json {
-            println!("{attacked}");
-        }
-    };
-    let all = attacks::run(&asked.names, depth, &wanted, &show);
-    if asked.json {
-        println!("{}", serde_json::to_string_pretty(&all).context("make the document")?);
-    }
-    Ok(all.iter().all(Attacked::is_clean))
 }

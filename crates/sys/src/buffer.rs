@@ -17,8 +17,8 @@ pub const SLOT_ALIGN_BYTES: usize = 4096;
 
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Held from the question whether there is memory until all of it is there: of two threads that ask,
-/// the second must see what the first took.
+/// Held from the question whether there is memory until all of it is there: of two threads that
+/// ask, the second must see what the first took.
 static ASKING: Mutex<()> = Mutex::new(());
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,8 +104,8 @@ pub enum ArenaError {
 }
 
 impl Arena {
-    /// An arena of `slots` slots of `slot_bytes` bytes. Fails where the control group or the machine
-    /// has less memory left.
+    /// An arena of `slots` slots of `slot_bytes` bytes. Fails where the control group or the
+    /// machine has less memory left.
     ///
     /// # Panics
     /// When `slots` or `slot_bytes` is zero.

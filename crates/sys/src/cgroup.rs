@@ -17,7 +17,8 @@ const UNLIMITED_BYTES: u64 = 1 << 62;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
     pub limit_bytes: u64,
-    /// Used of it in bytes, without pages of files, which the kernel takes back where it needs them.
+    /// Used of it in bytes, without pages of files, which the kernel takes back where it needs
+    /// them.
     pub used_bytes: u64,
 }
 

@@ -2,9 +2,9 @@
 //!
 //! A program is named by an absolute path or looked for in the directories that the system's own
 //! programs are in, never in `PATH` and never in the working directory. It gets an environment of a
-//! few variables, no input, a working directory that is held by its descriptor, and it ends with the
-//! thread that started it. There is no way to a shell. Only [`Program::typed`], for a command line
-//! that is measured, finds the program and passes the environment as a shell would.
+//! few variables, no input, a working directory that is held by its descriptor, and it ends with
+//! the thread that started it. There is no way to a shell. Only [`Program::typed`], for a command
+//! line that is measured, finds the program and passes the environment as a shell would.
 
 use std::ffi::OsStr;
 use std::fs::File;

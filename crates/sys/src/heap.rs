@@ -39,7 +39,8 @@ pub(crate) enum Limit {
 /// What [`Ending`] prints, by [`Limit`].
 const ENDINGS: [&str; 3] = [
     "error: out of memory\n\
-     hint: raise ulimit -v or the limit of the control group; read a shorter part or fewer tables\n",
+     hint: raise ulimit -v or the limit of the control group; read a shorter part or fewer \
+     tables\n",
     "error: read the files: they need more than 480 MiB of memory\n\
      hint: name smaller files, or fewer at once\n",
     "error: read the files: they need more memory than is left\n\

@@ -10,11 +10,13 @@ use std::path::{Component, Path, PathBuf};
 
 use blockstone_base::units::Bytes;
 use rustix::fs::{
-    AtFlags, CWD, Dir, Mode, RenameFlags, ResolveFlags, Stat, StatxFlags, fstat, fsync, linkat,
+    AtFlags, CWD, Dir, Mode, RenameFlags, ResolveFlags, Stat, StatxFlags, Timestamps, fstat, fsync, linkat,
     mkdirat, openat, openat2, renameat, renameat_with, statx, unlinkat,
 };
 pub use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
+
+use crate::path::of_descriptor;
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 const IN_PLACE: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC);
@@ -200,7 +202,7 @@ impl HeldDir {
     /// Removes all that is in it, on its file system.
     pub fn remove_all(&self) -> io::Result<()> {
         let device = Identity::of(&fstat(&self.dir)?).device;
-        let remove = |name: OsString| crate::scratch::remove_below(self.as_fd(), &name, device);
+        let remove = |name: OsString| remove_below(self.as_fd(), &name, device);
         self.names()?.into_iter().try_for_each(remove)
     }
 
@@ -421,6 +423,16 @@ pub fn rename_new(
     }
 }
 
+/// Sets the mode of what is open, with `O_PATH` too, unless it is a link.
+pub fn set_mode(node: impl AsFd, mode: Mode) -> rustix::io::Result<()> {
+    rustix::fs::chmodat(CWD, of_descriptor(&node), mode, AtFlags::empty())
+}
+
+/// Sets the times of what is open, with `O_PATH` too, unless it is a link.
+pub fn set_times(node: impl AsFd, times: &Timestamps) -> rustix::io::Result<()> {
+    rustix::fs::utimensat(CWD, of_descriptor(&node), times, AtFlags::empty())
+}
+
 /// As [`open_file`], past the page cache.
 pub fn open_direct(path: &Path) -> io::Result<File> {
     open_at(CWD, path, OFlags::CLOEXEC | OFlags::DIRECT)
@@ -478,6 +490,29 @@ pub(crate) fn open_again(found: BorrowedFd, flags: OFlags) -> io::Result<File> {
         Err(Errno::NOENT) => Err(io::Error::new(io::ErrorKind::NotFound, "/proc is not mounted")),
         opened => Ok(File::from(opened?)),
     }
+}
+
+/// Removes `name` in `dir`, and below it what lies on the same file system, `device`.
+fn remove_below(dir: BorrowedFd, name: &OsStr, device: u64) -> io::Result<()> {
+    remove_at(dir, name, device, DEEPEST)
+}
+
+/// The same down to this depth: links are not followed, mounts are not entered.
+fn remove_at(dir: BorrowedFd, name: &OsStr, device: u64, depth: u32) -> io::Result<()> {
+    match unlinkat(dir, name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => return Ok(()),
+        // Linux says the first of a directory, POSIX the second.
+        Err(Errno::ISDIR | Errno::PERM) if depth > 0 => {}
+        Err(error) => return Err(error.into()),
+    }
+    let below = open_below(dir, name)?;
+    if fstat(&below)?.st_dev != device {
+        return Err(Errno::XDEV.into());
+    }
+    for name in names_in(below.as_fd())? {
+        remove_at(below.as_fd(), &name, device, depth - 1)?;
+    }
+    Ok(unlinkat(dir, name, AtFlags::REMOVEDIR)?)
 }
 
 /// The names in a directory, in the order of the file system.

@@ -1,5 +1,5 @@
-//! Files that a user names to be read. Links are followed: who may read the command line's files may
-//! read what they lead to. Nothing blocks at the open, and no device is read by mistake.
+//! Files that a user names to be read. Links are followed: who may read the command line's files
+//! may read what they lead to. Nothing blocks at the open, and no device is read by mistake.
 
 use std::fs::File;
 use std::io;

@@ -31,8 +31,8 @@ impl Meeting {
         missing.is_some()
     }
 
-    /// Starts a thread in `scope` for each of the works, which meet here; as many as there are. When
-    /// the system has too few threads to give, those that wait are sent away.
+    /// Starts a thread in `scope` for each of the works, which meet here; as many as there are.
+    /// When the system has too few threads to give, those that wait are sent away.
     pub fn start<'scope, T: Send + 'scope, W: FnOnce() -> T + Send + 'scope>(
         &self,
         scope: &'scope Scope<'scope, '_>,

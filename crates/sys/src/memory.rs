@@ -1,5 +1,6 @@
-//! How much memory there is for this process, and pages of it: tables that are looked at in no order
-//! are faster with huge pages, for the processor finds most of them without walking the page tables.
+//! How much memory there is for this process, and pages of it: tables that are looked at in no
+//! order are faster with huge pages, for the processor finds most of them without walking the page
+//! tables.
 
 use std::io;
 use std::path::Path;
@@ -56,8 +57,8 @@ pub fn left() -> Option<Bytes> {
     mem_available_bytes(Path::new("/")).map(|left| Bytes(left.saturating_sub(SPARE)))
 }
 
-/// From now on, memory beyond `most`, and beyond what is left in the control group, ends the program
-/// as [`heap::Ending`] does. Programs that are started inherit this limit (`RLIMIT_DATA`).
+/// From now on, memory beyond `most`, and beyond what is left in the control group, ends the
+/// program as [`heap::Ending`] does. Programs that are started inherit this limit (`RLIMIT_DATA`).
 pub fn hold_to(most: Option<Bytes>) {
     let group = left();
     let limit = match (most, group) {

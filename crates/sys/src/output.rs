@@ -1,9 +1,9 @@
 //! Files and directories that a user names to be written.
 //!
 //! A file is made in the directory that holds its name and takes that name when it is whole: what
-//! had the name is replaced, never written to, so that neither a link nor another name of a victim's
-//! file leads anywhere. A pipe or a character device is written to as it is, if it belongs to this
-//! user or to root; a block device never.
+//! had the name is replaced, never written to, so that neither a link nor another name of a
+//! victim's file leads anywhere. A pipe or a character device is written to as it is, if it belongs
+//! to this user or to root; a block device never.
 
 use std::ffi::OsStr;
 use std::fs::File;

@@ -461,28 +461,5 @@ fn parse_record(text: &str, inode: u64) -> io::Result<Option<Identity>> {
     parsed().ok_or(io::ErrorKind::InvalidData.into())
 }
 
-/// Removes `name` in `dir`, and below it what lies on the same file system, `device`.
-pub(crate) fn remove_below(dir: BorrowedFd, name: &OsStr, device: u64) -> io::Result<()> {
-    remove_at(dir, name, device, DEEPEST)
-}
-
-/// The same down to this depth: links are not followed, mounts are not entered.
-fn remove_at(dir: BorrowedFd, name: &OsStr, device: u64, depth: u32) -> io::Result<()> {
-    match unlinkat(dir, name, AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => return Ok(()),
-        // Linux says the first of a directory, POSIX the second.
-        Err(Errno::ISDIR | Errno::PERM) if depth > 0 => {}
-        Err(error) => return Err(error.into()),
-    }
-    let below = open_below(dir, name)?;
-    if fstat(&below)?.st_dev != device {
-        return Err(Errno::XDEV.into());
-    }
-    for name in names_in(below.as_fd())? {
-        remove_at(below.as_fd(), &name, device, depth - 1)?;
-    }
-    Ok(unlinkat(dir, name, AtFlags::REMOVEDIR)?)
-}
-
 #[cfg(test)]
 mod tests;

@@ -22,8 +22,8 @@ pub fn scoped<'scope, T: Send + 'scope>(
     Builder::new().name(name.to_owned()).spawn_scoped(scope, work)
 }
 
-/// What `work` makes of each item, in their order: of the first in this thread, of each other in one
-/// of its own, or in this one where the system has none to give.
+/// What `work` makes of each item, in their order: of the first in this thread, of each other in
+/// one of its own, or in this one where the system has none to give.
 pub fn each<I: Sync, T: Send>(name: &str, items: &[I], work: impl Fn(&I) -> T + Sync) -> Vec<T> {
     let Some((first, others)) = items.split_first() else { return Vec::new() };
     std::thread::scope(|scope| {

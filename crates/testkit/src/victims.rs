@@ -97,7 +97,8 @@ impl Victims {
         self.dir.join("null")
     }
 
-    /// Whether [`Victims::file`] or [`Victims::empty`] was opened since the last call or [`Victims::make`].
+    /// Whether [`Victims::file`] or [`Victims::empty`] was opened since the last call or
+    /// [`Victims::make`].
     pub fn was_opened(&self) -> bool {
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut events = inotify::Reader::new(&self.watch, &mut buffer);

@@ -21,8 +21,8 @@ pub(super) enum Found {
 }
 
 /// Whether an earlier copy completed this file. It has the size and the modification time of the
-/// source, which a copy sets last, belongs to this user or to the owner that the copy gives, and has
-/// no more names than the copy makes: what another user left there is none of it.
+/// source, which a copy sets last, belongs to this user or to the owner that the copy gives, and
+/// has no more names than the copy makes: what another user left there is none of it.
 pub(super) fn file(
     entry: &Entry,
     (from, source_name): (&HeldDir, &Path),

@@ -92,7 +92,8 @@ fn line(fields: &[Cow<'_, str>], texts: Texts) -> String {
     fields.join(",") + LINE_END
 }
 
-/// Whether a spreadsheet would take it for a formula: numbers with a sign, also of percent, are none.
+/// Whether a spreadsheet would take it for a formula: numbers with a sign, also of percent, are
+/// none.
 fn is_formula(field: &str) -> bool {
     let number = field.strip_suffix(" %").unwrap_or(field);
     let is_number = number.parse().is_ok_and(f64::is_finite);

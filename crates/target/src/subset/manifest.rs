@@ -10,7 +10,6 @@ use blockstone_sys::held::{HeldDir, read_whole};
 use serde::{Deserialize, Serialize};
 
 use super::engine::Engine;
-use super::source::file_error;
 use crate::sql::error::SqlError;
 
 pub const FILE: &str = "subset.json";
@@ -149,6 +148,16 @@ pub fn read_schema<T>(
         source,
         hint: WRONG,
     })
+}
+
+/// A file of the directory could not be written.
+pub fn file_error(path: &Path, source: io::Error) -> SqlError {
+    SqlError::File {
+        what: "write",
+        path: path.to_owned(),
+        source,
+        hint: "free some space, or name a directory on another file system",
+    }
 }
 
 /// A new file in the directory.

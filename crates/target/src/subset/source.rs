@@ -6,22 +6,12 @@ use std::path::Path;
 use blockstone_subset::{CatalogueError, Plan, Source, Transform};
 use blockstone_sys::held::HeldDir;
 
-use super::manifest::{DATA, DataFile, KeyEntry, LargeObjects, Sequence};
+use super::manifest::{DATA, DataFile, KeyEntry, LargeObjects, Sequence, file_error};
 use crate::sql::error::SqlError;
 
 /// What is going on: words, rows of that so far, and how many there are, as far as is known.
 /// False ends the work.
 pub type Tell<'a> = dyn FnMut(&str, u64, Option<u64>) -> bool + 'a;
-
-/// A file of the directory could not be written.
-pub fn file_error(path: &Path, source: io::Error) -> SqlError {
-    SqlError::File {
-        what: "write",
-        path: path.to_owned(),
-        source,
-        hint: "free some space, or name a directory on another file system",
-    }
-}
 
 /// The new directory of data in `dir`.
 pub fn make_data(dir: &HeldDir) -> Result<HeldDir, SqlError> {

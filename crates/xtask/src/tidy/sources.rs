@@ -22,7 +22,7 @@ const REGISTRIES: &[(&str, &str)] = &[
     ("crates/engine/src/", "Engine for "),
     ("crates/probe/src/", "Probe for "),
     ("crates/target/src/", "Target for "),
-    ("crates/target/src/monitor/", "Monitor for "),
+    ("crates/target/src/monitor/", "-> Result<Box<dyn Monitor>"),
     ("crates/reduce/src/page/", ": Format = Format {"),
     ("crates/reduce/src/generate/", ": Kind = Kind {"),
     ("crates/trace/src/", ": Format = Format {"),

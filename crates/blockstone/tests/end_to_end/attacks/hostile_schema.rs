@@ -18,9 +18,8 @@ struct Hostile {
 }
 
 impl Hostile {
-    fn start() -> Self {
-        let hostile =
-            Self { server: PostgresServer::start(15, &[]).unwrap(), place: Place::beside() };
+    fn start(place: Place) -> Self {
+        let hostile = Self { server: PostgresServer::start(15, &[]).unwrap(), place };
         hostile.server.run(&["CREATE DATABASE shop"]).unwrap();
         hostile.tell("shop", &SCHEMA.replace("MARKER", hostile.marker().to_str().unwrap()));
         hostile
@@ -94,7 +93,7 @@ fn refused(ran: &Ran, words: &str) {
 #[test]
 fn no_code_of_a_role_runs_as_the_superuser_who_connects() {
     require!(Root, Postgres);
-    let hostile = Hostile::start();
+    let hostile = Hostile::start(Place::beside());
     let address = hostile.address("shop");
     let dir = hostile.place.file("subset");
     let dir = dir.to_str().unwrap();
@@ -146,7 +145,7 @@ fn no_code_of_a_role_runs_as_the_superuser_who_connects() {
 #[test]
 fn a_domain_is_not_checked_where_rows_are_taken() {
     require!(Root, Postgres);
-    let hostile = Hostile::start();
+    let hostile = Hostile::start(Place::beside());
     hostile.tell(
         "shop",
         "SET ROLE evil; SET search_path = evil; \
@@ -186,7 +185,7 @@ fn a_domain_is_not_checked_where_rows_are_taken() {
 #[test]
 fn what_cannot_be_read_without_code_of_a_role_is_refused_by_name() {
     require!(Root, Postgres);
-    let hostile = Hostile::start();
+    let hostile = Hostile::start(Place::beside());
     hostile.tell(
         "shop",
         "SET ROLE evil; CREATE TABLE evil.planned (id int PRIMARY KEY, a int); \
@@ -234,7 +233,7 @@ fn what_cannot_be_read_without_code_of_a_role_is_refused_by_name() {
 #[test]
 fn tables_stay_what_they_are_while_they_are_read() {
     require!(Root, Postgres);
-    let hostile = Hostile::start();
+    let hostile = Hostile::start(Place::beside());
     let from = hostile.address("shop");
     let condition = "evil.nokey=pg_sleep(0.2) IS NOT NULL";
     let mut taken = Command::new(blockstone_binary());
@@ -265,7 +264,7 @@ fn tables_stay_what_they_are_while_they_are_read() {
 #[test]
 fn a_routine_gains_no_rights_by_a_load() {
     require!(Root, Postgres);
-    let hostile = Hostile::start();
+    let hostile = Hostile::start(Place::beside());
     hostile.tell(
         "shop",
         "CREATE ROLE dev LOGIN; SET ROLE evil; \
@@ -306,7 +305,7 @@ fn a_routine_gains_no_rights_by_a_load() {
 #[test]
 fn psql_runs_no_program_for_a_server_that_was_sampled() {
     require!(Root, Postgres);
-    let hostile = Hostile::start();
+    let hostile = Hostile::start(Place::beside());
     let ran_here = hostile.place.file("ran-here");
     hostile.tell(
         "shop",
@@ -333,7 +332,7 @@ fn psql_runs_no_program_for_a_server_that_was_sampled() {
 #[test]
 fn lines_of_a_body_are_not_taken_for_those_of_a_dump() {
     require!(Root, Postgres);
-    let hostile = Hostile::start();
+    let hostile = Hostile::start(Place::beside());
     let body = "SELECT '\n\\restrict x\nSET transaction_timeout = 0;\n\\unrestrict x\n'::text";
     hostile.tell(
         "shop",
@@ -358,7 +357,7 @@ fn lines_of_a_body_are_not_taken_for_those_of_a_dump() {
 #[test]
 fn a_load_reads_through_no_link() {
     require!(Root, Postgres);
-    let hostile = Hostile::start();
+    let hostile = Hostile::start(Place::beside());
     let dir = hostile.place.file("subset");
     done(&hostile.subset(&[dir.to_str().unwrap()]));
     hostile.server.run(&["CREATE DATABASE copy"]).unwrap();

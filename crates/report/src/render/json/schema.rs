@@ -52,8 +52,8 @@ impl Document {
         Self { tables, ..self }
     }
 
-    /// The same document, whose tables have no names but these, of which one that ends in `*` stands
-    /// for all that begin so.
+    /// The same document, whose tables have no names but these, of which one that ends in `*`
+    /// stands for all that begin so.
     #[must_use]
     pub const fn with_names(self, names: &'static [&'static [&'static str]]) -> Self {
         Self { names, ..self }

@@ -13,8 +13,8 @@ use super::rows::{IN_ORDER, Layout, Locator, any_of, each_row, field};
 use super::values::{Form, Kind, characters};
 use super::{MariadbSource, quoted};
 use crate::sql::error::SqlError;
-use crate::subset::manifest::DataFile;
-use crate::subset::source::{Expected, Exported, file_error, make_data};
+use crate::subset::manifest::{DataFile, file_error};
+use crate::subset::source::{Expected, Exported, make_data};
 
 /// Rows that are asked for at once.
 const BATCH: usize = 5000;

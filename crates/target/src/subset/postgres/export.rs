@@ -20,8 +20,8 @@ use crate::postgres::address::Address;
 use crate::postgres::views::value;
 use crate::sql::error::{During, SqlError};
 use crate::sql::host::ServerAddress;
-use crate::subset::manifest::{DataFile, Sequence};
-use crate::subset::source::{Exported, file_error, make_data, no_thread};
+use crate::subset::manifest::{DataFile, Sequence, file_error};
+use crate::subset::source::{Exported, make_data, no_thread};
 
 const SEQUENCES: &str = include_str!("../../../sql/subset/postgres/sequences.sql");
 /// Rows that are asked for at once.

@@ -14,7 +14,7 @@ use crate::postgres::views::value;
 use crate::sql::error::{During, SqlError};
 use crate::sql::with;
 use crate::subset::manifest::{DataFile, LargeObjects};
-use crate::subset::source::file_error;
+use crate::subset::manifest::file_error;
 
 const PIECES: &str = include_str!("../../../sql/subset/postgres/large_objects.sql");
 const FILE: &str = "large-objects.copy";
