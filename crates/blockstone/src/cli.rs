@@ -182,7 +182,6 @@ mod tests {
         for line in [
             "calibrate .",
             "run .",
-            "run --scan-matrix .",
             "noise .",
             "reduce .",
             "copy a b",
@@ -194,7 +193,6 @@ mod tests {
             "offload model --cells 4",
             "offload generate a",
             "flash sim",
-            "flash sweep",
             "check .",
             "check direct .",
             "check durability .",
@@ -257,11 +255,12 @@ mod tests {
     /// conflicts with it: the option would be accepted without it, and mean nothing.
     #[test]
     fn what_an_option_requires_cannot_be_missing() {
-        fn look(command: &clap::Command, found: &mut Vec<String>) {
+        fn look(command: &clap::Command, requiring: &mut usize, found: &mut Vec<String>) {
             for option in command.get_arguments() {
                 let debug = format!("{option:?}");
                 let of = debug.split_once("requires: [").and_then(|(_, rest)| rest.split_once(']'));
                 let required = of.map_or("", |(list, _)| list);
+                *requiring += usize::from(!required.is_empty());
                 for other in command.get_arguments() {
                     if !required.contains(&format!("\"{}\"", other.get_id())) {
                         continue;
@@ -271,20 +270,21 @@ mod tests {
                         let is_own = own.iter().any(|it| it.get_id() == rival.get_id());
                         if !is_own && rival.get_id() != option.get_id() {
                             let ids = [option.get_id(), other.get_id(), rival.get_id()];
-                            let [option, other, rival] = ids.map(|id| id.as_str());
+                            let [option, other, rival] = ids.map(clap::Id::as_str);
                             let name = command.get_name();
                             found.push(format!("{name}: {option} needs {other}, not {rival}"));
                         }
                     }
                 }
             }
-            command.get_subcommands().for_each(|inner| look(inner, found));
+            command.get_subcommands().for_each(|inner| look(inner, requiring, found));
         }
         let mut command = declarations();
         command.build();
-        let mut found = Vec::new();
-        look(&command, &mut found);
+        let (mut requiring, mut found) = (0, Vec::new());
+        look(&command, &mut requiring, &mut found);
         assert!(found.is_empty(), "{}", found.join("\n"));
+        assert!(requiring > 50, "clap shows what options require");
     }
 
     #[test]

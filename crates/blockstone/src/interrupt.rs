@@ -64,6 +64,7 @@ impl Interrupt {
     }
 
     /// The name of the signal that arrived.
+    #[expect(clippy::unused_self, reason = "only where it was listened for, one has arrived")]
     pub fn signal(&self) -> Option<&'static str> {
         signal()
     }

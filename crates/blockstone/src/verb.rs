@@ -54,7 +54,7 @@ pub struct Global {
     pub csv: Option<String>,
     /// With --csv: texts as they are, for a program. Without it, a text that a spreadsheet would take
     /// for a formula gets a `'` before it
-    #[arg(long, global = true, requires = "csv")]
+    #[arg(long, global = true, requires = "csv", conflicts_with = "json")]
     pub csv_raw: bool,
     /// Also write the report to this file as an HTML page (`-`: on standard output, instead of
     /// text)

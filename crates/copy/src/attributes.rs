@@ -195,8 +195,8 @@ impl Attributes {
             let through = of_descriptor(&node);
             // Inherited from its directory.
             unless_there_is_none(removexattr(&through, ACCESS_LISTS[0]), path)?;
-            let mode = Mode::from_raw_mode(self.mode_for(is_owned, path, notes));
-            chmodat(CWD, &through, mode, AtFlags::empty())
+            let bits = Mode::from_raw_mode(self.mode_for(is_owned, path, notes));
+            chmodat(CWD, &through, bits, AtFlags::empty())
                 .map_err(CopyError::io("set the mode of", path))?;
         }
         let set = utimensat(&node, c"", &self.times, AtFlags::EMPTY_PATH);
@@ -318,9 +318,9 @@ mod tests {
         mkfifoat(&dir, "theirs", Mode::RUSR).unwrap();
         chown(root.path().join("theirs"), Some(65534), None).unwrap();
         assert_eq!(apply("file"), (false, 0, 0o600));
-        assert_eq!(apply("link").0, false);
+        assert!(!apply("link").0);
         assert_eq!(apply("linked"), (false, 0, 0o400));
-        assert_eq!(apply("theirs").0, false);
+        assert!(!apply("theirs").0);
         let file = fs::metadata(root.path().join("file")).unwrap();
         assert_eq!((file.uid(), file.mode() & 0o777), (0, 0o600));
         mkfifoat(&dir, "new", Mode::RUSR).unwrap();

@@ -18,7 +18,7 @@ pub fn is_device(path: &Path) -> bool {
 
 /// Opens a device to read it past the page cache.
 pub fn open(path: &Path) -> Result<File, CopyError> {
-    file_of(BlockFile::open(path, Access::Read, true)?, path)
+    file_of(&BlockFile::open(path, Access::Read, true)?, path)
 }
 
 /// The number of a device: what its name leads to may change.
@@ -32,14 +32,14 @@ pub(crate) fn open_to_overwrite(path: &Path, number: u64) -> Result<File, CopyEr
     if !opened.is_device() {
         return Err(CopyError::replaced("overwrite", path));
     }
-    let file = file_of(opened, path)?;
+    let file = file_of(&opened, path)?;
     if file.metadata().map_err(CopyError::io("look at", path))?.rdev() != number {
         return Err(CopyError::replaced("overwrite", path));
     }
     Ok(file)
 }
 
-fn file_of(opened: BlockFile, path: &Path) -> Result<File, CopyError> {
+fn file_of(opened: &BlockFile, path: &Path) -> Result<File, CopyError> {
     let owned = opened.as_fd().try_clone_to_owned();
     Ok(File::from(owned.map_err(CopyError::io("open", path))?))
 }

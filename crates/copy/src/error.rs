@@ -109,7 +109,7 @@ pub(crate) fn special(found: FileType) -> Option<(&'static str, &'static str)> {
             "a character device",
             "`blockstone copy FILE - > /dev/null` only reads, for a file or a block device",
         )),
-        FileType::Fifo => Some(("a named pipe", to_pipe)),
+        FileType::Fifo => Some(("a pipe", to_pipe)),
         FileType::Socket => Some(("a socket", "name another target")),
         _ => None,
     }

@@ -5,7 +5,6 @@ mod kept;
 mod pace;
 mod plan;
 mod run;
-mod walk;
 mod workshop;
 
 use std::path::PathBuf;

@@ -24,7 +24,7 @@ use permute::Keyed;
 
 #[derive(Debug, thiserror::Error)]
 pub enum MaskError {
-    #[error("{given}: {why}")]
+    #[error("{given}: {why}\nhint: name columns and methods as in --mask customer.email=fake")]
     Rule { given: String, why: String },
     #[error("{place}: a value is not what hash masks as {kind}")]
     Value { place: String, kind: &'static str },

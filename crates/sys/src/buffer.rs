@@ -5,7 +5,7 @@
 use std::alloc::Layout;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use blockstone_base::units::Bytes;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
@@ -16,6 +16,10 @@ use crate::memory::{self, Short};
 pub const SLOT_ALIGN_BYTES: usize = 4096;
 
 const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// Held from the question whether there is memory until all of it is there: of two threads that ask,
+/// the second must see what the first took.
+static ASKING: Mutex<()> = Mutex::new(());
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pages {
@@ -110,6 +114,7 @@ impl Arena {
         let stride_bytes = slot_bytes.next_multiple_of(SLOT_ALIGN_BYTES);
         let bytes = slots * stride_bytes;
         let rounded = bytes.next_multiple_of(HUGE_PAGE_BYTES);
+        let asking = ASKING.lock().unwrap_or_else(PoisonError::into_inner);
         let (mapping, mapping_bytes, pages) = if bytes < HUGE_PAGE_BYTES {
             (allocate(bytes)?, bytes, Pages::Ordinary)
         } else if let Ok(mapping) = map(rounded, MapFlags::HUGETLB | MapFlags::POPULATE) {
@@ -133,6 +138,7 @@ impl Arena {
         if pages == Pages::Transparent {
             arena.populate();
         }
+        drop(asking);
         Ok(arena)
     }
 

@@ -496,7 +496,7 @@ mod tests {
             program.arg(argument);
             program.output(time, Bytes(bytes), &mut || go_on).unwrap_err().kind()
         };
-        let long = Duration::from_secs(60);
+        let long = Duration::from_mins(1);
         let short = Duration::from_millis(50);
         assert_eq!(output("sleep", "60", short, 10, true), io::ErrorKind::TimedOut);
         assert_eq!(output("sleep", "60", long, 10, false), io::ErrorKind::Interrupted);

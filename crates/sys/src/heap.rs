@@ -67,7 +67,8 @@ thread_local! {
 }
 
 /// Does `work`. As soon as it has taken more than `most` bytes on this thread, beside those that
-/// it gave back, `excess` is called, once; it is to make `work` fail. Only [`Ending`] counts.
+/// it gave back, `excess` is called, once; it is to make `work` fail. Within another such call, no
+/// more can be taken than that one has left. Only [`Ending`] counts.
 pub fn bounded<T>(most: Bytes, excess: &dyn Fn(), work: impl FnOnce() -> T) -> T {
     struct Restored(i64, Option<*const dyn Fn()>, bool);
     impl Drop for Restored {
@@ -77,7 +78,7 @@ pub fn bounded<T>(most: Bytes, excess: &dyn Fn(), work: impl FnOnce() -> T) -> T
             EXCEEDED.set(self.2);
         }
     }
-    let most = i64::try_from(most.get()).unwrap_or(UNBOUNDED - 1);
+    let most = i64::try_from(most.get()).unwrap_or(UNBOUNDED - 1).min(LEFT.get().max(0));
     #[expect(clippy::transmute_ptr_to_ptr, reason = "a cast cannot change the lifetime")]
     // SAFETY: only the lifetime changes. The pointer is taken back when this function ends, in
     // whatever way, and no other thread sees it.

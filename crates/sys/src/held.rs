@@ -120,11 +120,14 @@ impl HeldDir {
         Ok((Self::of(dir, above.unwrap_or(Path::new("."))), name.into()))
     }
 
-    /// The directory `path` below this one, on any file system, reached without links.
+    /// The directory `path` below this one, on any file system, reached without links; this one,
+    /// opened once more, if the path is empty.
     pub fn within(&self, path: &Path) -> io::Result<Self> {
-        let below = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let is_this = path.as_os_str().is_empty();
+        let below = if is_this { Path::new(".") } else { path };
         let dir = within(self.dir.as_fd(), below, DIRECTORY | IN_PLACE)?;
-        Ok(Self { dir, path: self.path.join(path) })
+        let path = if is_this { self.path.clone() } else { self.path.join(path) };
+        Ok(Self { dir, path })
     }
 
     /// A file below this directory to read, as [`open_file`] opens it, on any file system and

@@ -14,7 +14,7 @@ use crate::survey::mem_available_bytes;
 
 /// What reading the files of a user may take, whatever is in them.
 pub const READING: Bytes = Bytes::mib(480);
-/// Kept free for what the kernel charges to the control group besides, such as page tables.
+/// What the kernel charges to the control group besides, such as page tables.
 const SPARE: u64 = 8 << 20;
 /// Less than this is not asked for.
 const SMALL: u64 = 1 << 20;
@@ -50,8 +50,9 @@ fn ask_of(needed: Bytes, left: Option<Bytes>) -> Result<(), Short> {
     }
 }
 
-/// What is left in the control group and on the machine, without [`SPARE`].
-fn left() -> Option<Bytes> {
+/// What is left in the control group and on the machine, without what the kernel needs besides;
+/// none where it does not say.
+pub fn left() -> Option<Bytes> {
     mem_available_bytes(Path::new("/")).map(|left| Bytes(left.saturating_sub(SPARE)))
 }
 

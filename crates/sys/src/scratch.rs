@@ -260,6 +260,11 @@ impl ScratchDir {
         self.entry.unlink(self.identity, AtFlags::REMOVEDIR)
     }
 
+    /// Makes it a directory like any other: no later run removes it.
+    pub fn keep(self) -> io::Result<()> {
+        Ok(unlinkat(&self.dir, RECORD, AtFlags::empty())?)
+    }
+
     /// Removes `name` in `dir`, and below it what lies on the same file system: links are not
     /// followed, mounts are not entered. What is too deep is moved up, to be removed in turn;
     /// returns whether there was any.

@@ -1,6 +1,6 @@
-//! Files that hold passwords and tokens.
+//! Files that hold passwords and tokens, and bytes that nobody can guess.
 
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -29,6 +29,13 @@ pub fn read(path: &Path, at_most: Bytes, owner: Owner) -> io::Result<Vec<u8>> {
         return Err(refused(format!("it belongs to the user {uid}")));
     }
     held::read_whole(file, at_most)
+}
+
+/// Bytes that nobody can guess.
+pub fn random<const LEN: usize>() -> io::Result<[u8; LEN]> {
+    let mut bytes = [0; LEN];
+    crate::input::open(Path::new("/dev/urandom"))?.read_exact(&mut bytes)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]

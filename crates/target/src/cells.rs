@@ -16,10 +16,11 @@ use std::time::{Duration, Instant};
 use blockstone_base::units::Bytes;
 use blockstone_sys::process;
 use blockstone_sys::thread::scoped;
-use postgres::{Client, SimpleQueryMessage};
+use postgres::SimpleQueryMessage;
 
 pub use counted::{Counted, Ends, Moved};
 
+use crate::postgres::Client;
 use crate::postgres::address::Address;
 use crate::postgres::cluster::Cluster;
 use crate::postgres::views::value;

@@ -251,7 +251,7 @@ mod tests {
         let hostile = std::thread::spawn(move || {
             let mut stream = listener.accept().unwrap().0;
             let mut sent = 0;
-            while stream.write_all(&[b'['; 64 << 10]).is_ok() {
+            while stream.write_all(&vec![b'['; 64 << 10]).is_ok() {
                 sent += 64 << 10;
             }
             sent

@@ -5,6 +5,7 @@
 //! not as pages lie.
 
 pub mod address;
+mod client;
 pub mod cluster;
 mod counters;
 mod frames;
@@ -18,7 +19,6 @@ use std::path::Path;
 
 use blockstone_base::units::Bytes;
 use blockstone_sys::account;
-use postgres::Client;
 use postgres::error::SqlState;
 
 use crate::family::{Family, OptionValue, TargetOption};
@@ -35,6 +35,7 @@ use crate::sql::{
 use crate::target::{Demand, Description, ReadSize, Scans, TargetError};
 pub use address::Address;
 use address::MARK;
+pub use client::Client;
 use cluster::Cluster;
 use session::Session;
 use views::value;

@@ -7,7 +7,7 @@ pub mod mariadb;
 pub mod postgres;
 pub mod source;
 
-use std::path::Path;
+use blockstone_sys::held::HeldDir;
 
 use crate::sql::error::SqlError;
 use engine::Engine;
@@ -16,7 +16,7 @@ use source::{Loaded, Tell};
 
 /// Loads the subset in `dir` into the database at `address`.
 pub fn load(
-    dir: &Path,
+    dir: &HeldDir,
     manifest: &Manifest,
     address: &str,
     tell: &mut Tell<'_>,
@@ -24,7 +24,7 @@ pub fn load(
     let engine = Engine::of(address)?;
     if engine != manifest.engine {
         return Err(SqlError::Statement {
-            what: format!("load {}", dir.display()),
+            what: format!("load {}", dir.path().display()),
             why: format!("its rows are those of {}", manifest.product),
             hint: format!("name a database of {}", manifest.engine.name()),
         });
@@ -36,7 +36,7 @@ pub fn load(
 }
 
 /// The same load as a script for the server's own client, to be run in the directory.
-pub fn write_script(dir: &Path, manifest: &Manifest) -> Result<(), SqlError> {
+pub fn write_script(dir: &HeldDir, manifest: &Manifest) -> Result<(), SqlError> {
     match manifest.engine {
         Engine::Postgres => postgres::write_script(dir, manifest),
         Engine::Mariadb => mariadb::write_script(dir, manifest),

@@ -132,7 +132,7 @@ impl Play {
                     Ok(true)
                 })
             }
-            Self::Exchange(one, other) => exchange(one, other, stop, ready),
+            Self::Exchange(one, other) => Ok(exchange(one, other, stop, ready)),
         }
     }
 }
@@ -143,7 +143,7 @@ impl Bait {
         if self.is_link {
             return symlink(victim, path);
         }
-        fs::write(&path, [7; 1 << 16])?;
+        fs::write(&path, vec![7; 1 << 16])?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666))
     }
 }
@@ -224,12 +224,7 @@ fn each_new(
     Ok(played)
 }
 
-fn exchange(
-    one: &Path,
-    other: &Path,
-    stop: &AtomicBool,
-    ready: &SyncSender<()>,
-) -> io::Result<Played> {
+fn exchange(one: &Path, other: &Path, stop: &AtomicBool, ready: &SyncSender<()>) -> Played {
     let _ = ready.send(());
     let mut played = Played::default();
     while !stop.load(Ordering::Relaxed) {
@@ -240,7 +235,7 @@ fn exchange(
         // others do not.
         thread::sleep(Duration::from_micros(20 + 30 * (played.changes % 8)));
     }
-    Ok(played)
+    played
 }
 
 #[cfg(test)]

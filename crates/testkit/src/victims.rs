@@ -69,13 +69,13 @@ impl Victims {
         }
         let mode = Mode::RUSR | Mode::WUSR;
         // As /dev/null; where devices cannot be made, there is none to lose.
-        let _ = mknodat(CWD, &dir.join("null"), FileType::CharacterDevice, mode, makedev(1, 3));
+        let _ = mknodat(CWD, dir.join("null"), FileType::CharacterDevice, mode, makedev(1, 3));
         private(&dir.join("dir"), 0o700)?;
         private(dir, 0o700)?;
         let watch = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC)?;
         let before = held(dir)?;
         for name in ["file", "empty"] {
-            inotify::add_watch(&watch, &dir.join(name), inotify::WatchFlags::OPEN)?;
+            inotify::add_watch(&watch, dir.join(name), inotify::WatchFlags::OPEN)?;
         }
         Ok(Self { dir: dir.to_owned(), before, watch })
     }

@@ -23,6 +23,7 @@ use blockstone_copy::tree::{self, Kind, Outcome, Plan, Settings, Step, shown};
 use blockstone_record::manifest::End;
 use blockstone_report::render::json::schema::Document;
 use blockstone_sys::held::HeldDir;
+use blockstone_sys::memory;
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
@@ -90,7 +91,15 @@ fn run(args: &CopyArgs, context: &Context) -> Result<Exit> {
     let plan = tree::plan(sources, target, &options(args))?;
     let mut list = args.manifest.as_deref().map(manifest::List::create).transpose()?;
     let only_file = matches!(&plan.entries[..], [_]);
-    let mut ran = copy(plan, &settings(args), sources, &mut bar);
+    let settings = settings(args);
+    if settings.file.in_flight < args.in_flight {
+        let Settings { file, jobs, .. } = &settings;
+        let (in_flight, request) = (file.in_flight, file.request);
+        context.printer.note(&format!(
+            "memory is short: {jobs} files at once, {in_flight} requests of {request} each"
+        ));
+    }
+    let mut ran = copy(plan, &settings, sources, &mut bar);
     bar.finish();
     // There is nothing to report beside the error.
     if only_file && let Some(failure) = ran.outcome.failed.pop() {
@@ -125,10 +134,12 @@ fn check_options(args: &CopyArgs) -> Result<()> {
 }
 
 fn options(args: &CopyArgs) -> Options {
+    let request = tree::smooth_request(args.request, args.rate);
+    let at_once = at_once(request, memory::left());
     Options {
         method: args.method.map(Into::into),
-        request: tree::smooth_request(args.request, args.rate),
-        in_flight: args.in_flight,
+        request,
+        in_flight: args.in_flight.min((at_once / jobs(args, at_once)).max(1)),
         hash: args.verify || args.manifest.is_some(),
         verify: args.verify,
         resume: args.resume,
@@ -137,7 +148,20 @@ fn options(args: &CopyArgs) -> Options {
 }
 
 fn settings(args: &CopyArgs) -> Settings {
-    Settings { file: options(args), jobs: args.jobs.unwrap_or(JOBS).into(), rate: args.rate }
+    let file = options(args);
+    let jobs = jobs(args, at_once(file.request, memory::left()));
+    Settings { file, jobs: jobs as usize, rate: args.rate }
+}
+
+/// Requests of all files for which there is memory, of which half is left to others.
+fn at_once(request: Bytes, left: Option<Bytes>) -> u32 {
+    let requests = left.map(|left| left.get() / 2 / request.get().max(1));
+    requests.and_then(|it| u32::try_from(it).ok()).unwrap_or(u32::MAX).max(1)
+}
+
+/// Files at once: no more than there is memory for.
+fn jobs(args: &CopyArgs, at_once: u32) -> u32 {
+    u32::from(args.jobs.unwrap_or(JOBS)).min(at_once)
 }
 
 fn copy(plan: Plan, settings: &Settings, sources: &[PathBuf], bar: &mut Progress) -> Ran {
@@ -208,6 +232,16 @@ mod tests {
     use std::os::unix::ffi::OsStrExt as _;
 
     use super::*;
+
+    #[test]
+    fn where_memory_is_short_less_is_done_at_once() {
+        let mib = |count| Some(Bytes::mib(count));
+        for (left, requests) in
+            [(mib(48), 3), (mib(1), 1), (mib(1 << 20), 65_536), (None, u32::MAX)]
+        {
+            assert_eq!(at_once(Bytes::mib(8), left), requests, "{left:?}");
+        }
+    }
 
     #[test]
     fn words_are_quoted_as_a_shell_reads_them() {

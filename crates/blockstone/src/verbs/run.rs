@@ -35,8 +35,11 @@ pub const VERB: Verb = Verb {
     finds_runs: true,
     writes: true,
     documents: &[
-        Document::of::<report::RunDocument<'_>>("run", "A run of a workload")
-            .with_names(&[report::TABLES, report::VIEWS, crate::recorded::TABLES]),
+        Document::of::<report::RunDocument<'_>>("run", "A run of a workload").with_names(&[
+            report::TABLES,
+            report::VIEWS,
+            crate::recorded::TABLES,
+        ]),
         Document::of::<report::grid::GridDocument<'_>>("grid", "Every combination of settings")
             .with_names(&[report::grid::TABLES]),
     ],

@@ -4,6 +4,7 @@ mod args;
 mod mask;
 mod oracle;
 mod report;
+mod unfinished;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -12,7 +13,8 @@ use anyhow::{Result, bail};
 use blockstone_base::units::{Bytes, thousands};
 use blockstone_report::render::json::schema::Document;
 use blockstone_subset::{Catalogue, Chosen, Plan, Sampled, Settings, Transform};
-use blockstone_sys::input;
+use blockstone_sys::held::HeldDir;
+use blockstone_sys::{input, path};
 use blockstone_target::subset::engine::Engine;
 use blockstone_target::subset::manifest::{self, KeyEntry, Manifest, TableEntry};
 use blockstone_target::subset::mariadb::MariadbSource;
@@ -27,6 +29,7 @@ use crate::progress::Progress;
 use crate::verb::{Context, Verb};
 use args::{LoadArgs, SubsetArgs, SubsetVerb};
 use mask::Masks;
+use unfinished::Unfinished;
 
 pub const VERB: Verb = Verb {
     name: "subset",
@@ -40,8 +43,6 @@ pub const VERB: Verb = Verb {
         .tables_under(report::VIEWS)],
     ..Verb::PLAIN
 };
-
-const FREE: &str = "free some space, or name a directory on another file system";
 
 /// What was done.
 #[derive(Default)]
@@ -99,8 +100,13 @@ fn tell(bar: &mut Progress) -> impl FnMut(&str, u64, Option<u64>) -> bool {
 
 fn load(args: &LoadArgs, bar: &mut Progress) -> Result<Ran> {
     args.password.read_for([args.into.as_str()])?;
-    let manifest = Manifest::read(&args.dir)?;
-    let loaded = server::load(&args.dir, &manifest, &args.into, &mut tell(bar))?;
+    let dir = HeldDir::hold(&args.dir).map_err(|error| {
+        let hint = "name a directory that `blockstone subset --from … DIR` wrote";
+        let file = args.dir.join(manifest::FILE);
+        anyhow::anyhow!("read {}: {error}\nhint: {hint}", file.display())
+    })?;
+    let manifest = Manifest::read(&dir)?;
+    let loaded = server::load(&dir, &manifest, &args.into, &mut tell(bar))?;
     let (dir, steps) = (Some(args.dir.clone()), steps_of(&loaded));
     Ok(Ran { manifest, loaded: Some(loaded), dir, steps, ..Ran::default() })
 }
@@ -135,7 +141,7 @@ fn take(args: &SubsetArgs, from: &str, bar: &mut Progress) -> Result<Ran> {
     };
     let Some(place) = place else { return Ok(ran) };
     if let Some(into) = &args.into {
-        let loaded = server::load(place.path(), &ran.manifest, into, &mut told)?;
+        let loaded = server::load(place.dir(), &ran.manifest, into, &mut told)?;
         ran.steps.extend(steps_of(&loaded));
         ran.loaded = Some(loaded);
     }
@@ -154,6 +160,7 @@ fn read<S: SubsetSource>(
 ) -> Result<(Ran, Option<Unfinished>)> {
     let mut lap = move || std::mem::replace(&mut began, Instant::now()).elapsed().as_secs_f64();
     let settings = settings(args, &mut source)?;
+    source.prove()?;
     let mut steps = vec![("tables and keys read", lap())];
     let mut manifest = Manifest::new(engine, source.name().to_owned(), source.product());
     (manifest.percent, manifest.seed) = (settings.percent, settings.seed);
@@ -177,18 +184,16 @@ fn read<S: SubsetSource>(
         return Ok((Ran { expected, masks, ..ran(manifest, steps) }, None));
     }
     let place = Unfinished::beside(args.dir.as_deref())?;
-    source.dump_schema(place.path())?;
+    source.dump_schema(place.dir())?;
     steps.push(("schema written", lap()));
     manifest.sequences = source.sequences()?;
     let transform = mask.as_ref().map(|mask| mask as &dyn Transform);
-    let exported = source.export(&plan, place.path(), args.readers.into(), transform)?;
+    let exported = source.export(&plan, place.dir(), args.readers.into(), transform)?;
     (manifest.files, manifest.large_objects) = (exported.files, exported.large_objects);
     // The snapshot is not needed any more.
     drop(source);
-    server::write_script(place.path(), &manifest)?;
-    let path = place.path().join(manifest::FILE);
-    std::fs::write(&path, manifest.text()?)
-        .map_err(|error| anyhow::anyhow!("write {}: {error}\nhint: {FREE}", path.display()))?;
+    server::write_script(place.dir(), &manifest)?;
+    manifest::write_file(place.dir(), manifest::FILE, &manifest.text()?)?;
     steps.push(("rows written", lap()));
     let (dir, readers) = (args.dir.clone(), Some(exported.readers));
     let ran = Ran { masks, dir, readers, dry: false, ..ran(manifest, steps) };
@@ -296,50 +301,10 @@ fn describe(
 
 /// A directory is not mixed with what is there.
 fn refuse_used(dir: &Path) -> Result<()> {
-    let mut entries = match std::fs::read_dir(dir) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+    match path::names(dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => bail!("write {}: {error}\nhint: name a new directory", dir.display()),
-    };
-    if entries.next().is_some() {
-        bail!("write {}: it is not empty\nhint: name a new directory", dir.display());
-    }
-    Ok(())
-}
-
-/// A directory that is removed unless it is finished.
-struct Unfinished(tempfile::TempDir);
-
-impl Unfinished {
-    /// Beside the directory that it becomes, or where temporary files are.
-    fn beside(dir: Option<&Path>) -> Result<Self> {
-        let parent = match dir {
-            None => std::env::temp_dir(),
-            Some(dir) => match dir.parent() {
-                Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-                _ => PathBuf::from("."),
-            },
-        };
-        let made = tempfile::Builder::new().prefix(".blockstone-subset-").tempdir_in(&parent);
-        let made = made.map_err(|error| {
-            anyhow::anyhow!(
-                "write a directory in {}: {error}\nhint: name one where this user may write",
-                parent.display()
-            )
-        })?;
-        Ok(Self(made))
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn finish(self, dir: &Path) -> Result<()> {
-        std::fs::rename(self.0.path(), dir).map_err(|error| {
-            anyhow::anyhow!("write {}: {error}\nhint: name a new directory", dir.display())
-        })?;
-        // What lay there lies under another name now.
-        let _ = self.0.keep();
-        Ok(())
+        Ok(names) if names.is_empty() => Ok(()),
+        Ok(_) => bail!("write {}: it is not empty\nhint: name a new directory", dir.display()),
     }
 }

@@ -3,10 +3,13 @@
 
 mod copying;
 mod databases;
+mod hostile;
+mod hostile_schema;
 mod orphans;
 mod passwords;
 mod servers;
 mod sides;
+mod sqlite;
 mod swaps;
 mod tls;
 

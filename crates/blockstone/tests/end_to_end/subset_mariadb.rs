@@ -1,5 +1,6 @@
 //! `blockstone subset` on a server of MariaDB, started once for all.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -274,7 +275,10 @@ fn a_killed_load_leaves_nothing_that_is_seen(server: &MariadbServer, place: &Pla
     let mut child = loading(place, &into);
     std::thread::sleep(Duration::from_millis(30));
     signal(&child, "INT");
-    assert!(matches!(child.wait().unwrap().code(), Some(130 | 0)));
+    let ended = child.wait().unwrap();
+    // On a busy machine the signal may come before the program listens for it.
+    let has_not_begun = ended.signal().is_some();
+    assert!(matches!(ended.code(), Some(130 | 0)) || has_not_begun, "{ended:?}");
     assert_eq!(staged(server), "0");
     ask(server, "", "DROP DATABASE killed; CREATE DATABASE blockstone_subset_killed");
     make(server, "killed");

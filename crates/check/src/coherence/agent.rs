@@ -415,7 +415,9 @@ impl Agent {
         let mut made: Vec<OsString> = self.names.keys().map(|&name| self.name_of(name)).collect();
         made.extend(self.made.is_some().then(|| self.file_name()));
         if let Some((dir, _)) = self.dir() {
-            made.iter().for_each(|name| drop(dir.remove(Path::new(name))));
+            for name in &made {
+                let _ = dir.remove(Path::new(name));
+            }
         }
         (self.names, self.made) = (BTreeMap::new(), None);
         (self.held, self.direct, self.mapped) = (None, None, None);

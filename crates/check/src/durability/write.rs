@@ -186,18 +186,7 @@ fn run(
         has_controls: writers.iter().any(|(stream, _)| stream.method.is_control()),
         failures: Mutex::default(),
     });
-    for (number, (stream, writer)) in (0..).zip(writers) {
-        let theirs = Arc::clone(&shared);
-        // Not scoped: a writer whose device never answers must not keep this from ending.
-        let started = spawn(&format!("writer-{number}"), move || {
-            work(&theirs, (number, stream), writer);
-            theirs.working.fetch_sub(1, Ordering::Relaxed);
-        });
-        if let Err(source) = started {
-            shared.ended.store(true, Ordering::Relaxed);
-            return Err(CheckError::Thread { source });
-        }
-    }
+    start(&shared, writers)?;
     let until = Instant::now() + writing.duration;
     let is_working = || shared.working.load(Ordering::Relaxed) > 0;
     while is_working()
@@ -227,6 +216,23 @@ fn run(
     let pairs = description.streams.iter().zip(confirmed);
     findings.streams = pairs.map(|(&stream, count)| not_verified(stream, count)).collect();
     Ok(findings)
+}
+
+/// Fails when there are too few threads to have; those that were started end then.
+fn start(shared: &Arc<Shared>, writers: Vec<(Stream, StreamWriter)>) -> Result<(), CheckError> {
+    for (number, (stream, writer)) in (0..).zip(writers) {
+        let theirs = Arc::clone(shared);
+        // Not scoped: a writer whose device never answers must not keep this from ending.
+        let started = spawn(&format!("writer-{number}"), move || {
+            work(&theirs, (number, stream), writer);
+            theirs.working.fetch_sub(1, Ordering::Relaxed);
+        });
+        if let Err(source) = started {
+            shared.ended.store(true, Ordering::Relaxed);
+            return Err(CheckError::Thread { source });
+        }
+    }
+    Ok(())
 }
 
 fn not_verified(stream: Stream, acknowledged: u64) -> StreamFindings {

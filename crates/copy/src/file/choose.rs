@@ -246,3 +246,14 @@ pub(super) fn cached(file: &File, path: &Path) -> Result<End, CopyError> {
     let _ = fadvise(file, 0, None, Advice::DontNeed);
     Side { name: "target", file, path, writes: false }.cached(false)
 }
+
+/// A device for direct requests.
+pub(super) fn device(opened: io::Result<File>, path: &Path) -> Result<End, CopyError> {
+    let opened = opened.map_err(CopyError::io("open", path))?;
+    let align = match alignment_of(&opened) {
+        Alignment::Known { offset_bytes, .. } => u64::from(offset_bytes),
+        Alignment::Refused | Alignment::Unknown => ALIGN_BYTES,
+    };
+    let file = Arc::new(BlockFile::of(opened, path, true));
+    Ok(End { file, align, uncached: false, drops: false })
+}

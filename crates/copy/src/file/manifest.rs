@@ -223,11 +223,7 @@ pub(super) fn end_for(
 
 /// Chunks to read: those of the entry, and any data in the gaps between them, which should be
 /// zeros.
-pub(super) fn with_zeros(
-    entry: &Entry,
-    file: &File,
-    request: u64,
-) -> Result<Vec<Chunk>, Errno> {
+pub(super) fn with_zeros(entry: &Entry, file: &File, request: u64) -> Result<Vec<Chunk>, Errno> {
     let mut all = entry.chunks.clone();
     let mut spans = Spans::of(file, entry.size_bytes, request, PAGE_BYTES);
     let mut hashes = HashMap::new();
@@ -260,7 +256,7 @@ pub(super) fn with_zeros(
 }
 
 fn hash_of_zeros(len: usize) -> u128 {
-    const ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+    static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
     let mut hasher = XxHash3_128::new();
     let mut left = len;
     while left > 0 {

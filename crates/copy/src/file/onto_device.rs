@@ -4,12 +4,9 @@
 use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
 
 use blockstone_base::units::Bytes;
-use blockstone_sys::file::BlockFile;
 use blockstone_sys::held;
-use blockstone_sys::survey::{Alignment, alignment_of};
 
 use super::extents::Span;
 use super::io::End;
@@ -18,9 +15,6 @@ use super::pipe::{Piped, receive};
 use super::resume::Identity;
 use super::{Chunk, Copier, Options, Verified, Watch, choose, verify};
 use crate::{CopyError, device};
-
-/// What direct requests are aligned to where nothing says what they need.
-const ALIGN_BYTES: u64 = 4096;
 
 /// All of a source, in order.
 struct Whole<'a> {
@@ -79,11 +73,11 @@ pub fn write(
     }
     let before = Identity::of(&file).map_err(CopyError::io("look at", source))?;
     let (method, from, why) = if is_device {
-        (super::Method::Direct, end(file.try_clone(), source)?, String::new())
+        (super::Method::Direct, choose::device(file.try_clone(), source)?, String::new())
     } else {
         choose::source(&file, source, options)?
     };
-    let onto = end(Ok(device::open_to_overwrite(target, number)?), target)?;
+    let onto = choose::device(Ok(device::open_to_overwrite(target, number)?), target)?;
     let hash = options.hash || options.verify;
     let ends = [from, onto.clone()];
     let request = options.request.get();
@@ -112,7 +106,7 @@ pub fn write_pipe(
 ) -> Result<Piped, CopyError> {
     let Target { path: target, number } = *target;
     let mut copier = Copier::new(*options)?;
-    let onto = end(Ok(device::open_to_overwrite(target, number)?), target)?;
+    let onto = choose::device(Ok(device::open_to_overwrite(target, number)?), target)?;
     let room = onto.file.size_bytes()?;
     let mut reserve = |bytes| {
         if bytes <= room {
@@ -150,15 +144,4 @@ fn verified(
         let path = target.to_owned();
         CopyError::Differs { part: path.clone(), path, offset_bytes: offset, expected, found }
     })
-}
-
-/// A device for direct requests.
-pub(super) fn end(opened: std::io::Result<File>, path: &Path) -> Result<End, CopyError> {
-    let opened = opened.map_err(CopyError::io("open", path))?;
-    let align = match alignment_of(&opened) {
-        Alignment::Known { offset_bytes, .. } => u64::from(offset_bytes),
-        Alignment::Refused | Alignment::Unknown => ALIGN_BYTES,
-    };
-    let file = Arc::new(BlockFile::of(opened, path, true));
-    Ok(End { file, align, uncached: false, drops: false })
 }

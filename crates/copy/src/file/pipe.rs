@@ -15,7 +15,7 @@ use super::finish::Part;
 use super::io::{End, Io, SOURCE, TARGET};
 use super::moving::Moving;
 use super::resume::Identity;
-use super::{Carry, Chunk, Copier, Method, Options, Verified, Watch, onto_device};
+use super::{Carry, Chunk, Copier, Method, Options, Verified, Watch};
 use crate::{CopyError, device};
 
 /// The largest pipe that the kernel gives to any user by default (/proc/sys/fs/pipe-max-size).
@@ -103,7 +103,7 @@ pub fn read(
     };
     let before = Identity::of(&file).map_err(CopyError::io("look at", source))?;
     let (method, end, why) = if is_device {
-        (Method::Direct, onto_device::end(file.try_clone(), source)?, String::new())
+        (Method::Direct, choose::device(file.try_clone(), source)?, String::new())
     } else {
         choose::source(&file, source, options)?
     };

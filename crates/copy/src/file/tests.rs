@@ -11,6 +11,7 @@ use blockstone_base::rng::Rng;
 use blockstone_base::units::Bytes;
 use blockstone_sys::file::BlockFile;
 use blockstone_sys::held::HeldDir;
+use blockstone_sys::memory::Short;
 use blockstone_testkit::{ScratchDir, require};
 
 use rustix::io::Errno;
@@ -272,6 +273,55 @@ fn what_a_sidecar_claims_is_looked_at() {
     fs::write(place.dir.path().join(".target.blockstone-resume"), "nonsense").unwrap();
     assert_eq!(place.copy(resume).unwrap().resumed_bytes, 0);
     place.is_equal();
+}
+
+#[test]
+fn what_a_sidecar_asks_for_takes_no_more_memory() {
+    require!(Uring);
+    let place = Place::new();
+    place.make(40 * REQUEST, &[(0, 40 * REQUEST)]);
+    let large = Options { resume: true, request: Bytes(8 * REQUEST), ..options() };
+    let some = Until(Some(9 * REQUEST), AtomicU64::new(0));
+    place.copy_by(&mut Copier::new(large).unwrap(), &some).unwrap_err();
+    let mut copier = Copier::new(Options { request: Bytes(2 * REQUEST), ..large }).unwrap();
+    copier.open = |files, slots, bytes| {
+        assert_eq!(
+            (slots, bytes as u64),
+            (1, 8 * REQUEST),
+            "four of two requests are one of eight"
+        );
+        open_io(files, slots, bytes)
+    };
+    let resumed = place.copy_by(&mut copier, &Until::default()).unwrap();
+    assert!(resumed.resumed_bytes > 0);
+    place.is_equal();
+}
+
+#[test]
+fn where_memory_is_short_fewer_requests_are_in_flight() {
+    require!(Uring);
+    let place = Place::new();
+    place.make(20 * REQUEST, &[(0, 20 * REQUEST)]);
+    let mut copier = Copier::new(Options { in_flight: 8, verify: true, ..options() }).unwrap();
+    copier.open = |files, slots, bytes| {
+        if slots > 2 {
+            let short = Short { needed: Bytes(slots as u64 * REQUEST), left: Bytes(2 * REQUEST) };
+            return Err(CopyError::Memory(short.into()));
+        }
+        open_io(files, slots, bytes)
+    };
+    let outcome = place.copy_by(&mut copier, &Until::default()).unwrap();
+    assert!(outcome.why.contains("memory for 2 requests"), "{}", outcome.why);
+    place.is_equal();
+    fs::remove_file(place.target()).unwrap();
+    let mut copier = Copier::new(options()).unwrap();
+    copier.open =
+        |_, _, _| Err(CopyError::Memory(Short { needed: Bytes(2), left: Bytes(1) }.into()));
+    let refused = place.copy_by(&mut copier, &Until::default()).unwrap_err().to_string();
+    assert!(
+        refused.contains("2 B of memory are needed") && refused.contains("\nhint: "),
+        "{refused}"
+    );
 }
 
 /// Writes to the source.

@@ -1,6 +1,8 @@
 //! What is to be copied to where, before anything is written: the sources are walked through
 //! directories that are held open, and what would go wrong at the end is refused now.
 
+mod walk;
+
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -8,6 +10,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,10 +20,10 @@ use blockstone_sys::path;
 use rustix::fs::{AtFlags, FileType, Stat, fstat, fstatvfs, statat};
 
 use super::Failure;
-use super::walk::Walk;
 use crate::attributes::{Attributes, Notes};
 use crate::error::special;
 use crate::file::{Method, Options};
+use walk::Walk;
 
 /// Why a copy is refused before anything is written.
 #[derive(Debug, thiserror::Error)]
@@ -113,7 +116,7 @@ pub struct Entry {
     /// From which the source is reached, without links: the directory of what was named.
     pub base: Arc<HeldDir>,
     /// Length of the part of `source` that leads to `base`.
-    pub(super) base_len: usize,
+    base_len: usize,
     /// Names of this file in the plan.
     pub names: u64,
     /// Below the root.
@@ -136,7 +139,7 @@ impl Entry {
     }
 }
 
-pub(super) fn below(source: &Path, base_len: usize) -> &Path {
+fn below(source: &Path, base_len: usize) -> &Path {
     let bytes = source.as_os_str().as_bytes().get(base_len..).unwrap_or_default();
     let slashes = bytes.iter().take_while(|&&byte| byte == b'/').count();
     Path::new(OsStr::from_bytes(&bytes[slashes..]))
@@ -209,7 +212,7 @@ pub fn pipe_target(target: &Path, force: bool) -> Result<(HeldDir, PathBuf), Pla
         return Err(PlanError::Target { path, source: io::ErrorKind::IsADirectory.into(), hint });
     };
     if let Ok(there) = statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW) {
-        unless_special(&there, target)?;
+        unless_special(FileType::from_raw_mode(there.st_mode), target)?;
         if !force {
             return Err(PlanError::Exists { path: target.to_owned() });
         }
@@ -218,8 +221,8 @@ pub fn pipe_target(target: &Path, force: bool) -> Result<(HeldDir, PathBuf), Pla
 }
 
 /// Refuses a target that is a device, a pipe or a socket.
-pub(super) fn unless_special(there: &Stat, target: &Path) -> Result<(), PlanError> {
-    match special(FileType::from_raw_mode(there.st_mode)) {
+fn unless_special(there: FileType, target: &Path) -> Result<(), PlanError> {
+    match special(there) {
         Some((what, hint)) => Err(PlanError::Special { path: target.to_owned(), what, hint }),
         None => Ok(()),
     }
@@ -228,8 +231,14 @@ pub(super) fn unless_special(there: &Stat, target: &Path) -> Result<(), PlanErro
 /// The directory in which targets are made, and the name there if the target is no directory yet.
 fn root(sources: &[PathBuf], target: &Path) -> Result<(HeldDir, Option<OsString>), PlanError> {
     let refused = |source, hint| PlanError::Target { path: target.to_owned(), source, hint };
-    match path::directory(target) {
-        Ok(root) => return Ok((HeldDir::of(root, target), None)),
+    // Through a link too, as /dev/stdout is one.
+    if let Ok(found) = path::look(target) {
+        unless_special(FileType::from_raw_mode(found.mode()), target)?;
+    }
+    let held = path::directory(target).map(|root| HeldDir::of(root, target));
+    // Its names are made durable, for which it must be readable.
+    match held.and_then(|root| root.within(Path::new(""))) {
+        Ok(root) => return Ok((root, None)),
         Err(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
         Err(error) => {

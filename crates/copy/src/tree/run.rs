@@ -270,16 +270,17 @@ impl<'a> Run<'a> {
             && !self.ends()
         {
             let path = self.plan.entries[index].source.clone();
-            let (operation, source, hint) = match no_thread.take() {
-                Some(source) => {
-                    ("start a thread to copy", source, "raise the limit on processes (ulimit -u)")
-                }
-                None => {
-                    let why = io::ErrorKind::OutOfMemory.into();
-                    ("copy", why, "see the error of the first file")
-                }
+            let (operation, hint) = ("start a thread to copy", "raise ulimit -u");
+            let error = match no_thread.take() {
+                Some(source) => CopyError::Io { operation, path, source, hint },
+                None => CopyError::Io {
+                    operation: "copy",
+                    path,
+                    source: io::ErrorKind::OutOfMemory.into(),
+                    hint: "see the error of the first file",
+                },
             };
-            self.fails(index, CopyError::Io { operation, path, source, hint });
+            self.fails(index, error);
         }
     }
 
@@ -373,15 +374,18 @@ impl<'a> Run<'a> {
     ) -> Result<FilePlace<'a>, CopyError> {
         let entry = &self.plan.entries[index];
         let (above, parent) = (entry.below().parent(), entry.target.parent());
+        let above = above.unwrap_or(Path::new(""));
         let from = match last {
+            // It need not be readable.
+            _ if above.as_os_str().is_empty() => Arc::clone(&entry.base),
             Some(last)
                 if Arc::ptr_eq(&last.entry.base, &entry.base)
-                    && last.entry.below().parent() == above =>
+                    && last.entry.below().parent() == Some(above) =>
             {
                 Arc::clone(&last.from)
             }
             _ => {
-                let from = entry.base.within(above.unwrap_or(Path::new("")));
+                let from = entry.base.within(above);
                 Arc::new(from.map_err(CopyError::io("open the directory of", &entry.source))?)
             }
         };

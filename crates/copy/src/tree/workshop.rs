@@ -52,21 +52,21 @@ impl<'a> Workshop<'a> {
         loop {
             let is_beside = at == self.rooms.len() && at > 0;
             if at == self.rooms.len() {
-                let made = if is_beside { room_in(target.dir) } else { self.first(target.dir) };
-                let made = made.map_err(CopyError::io("make a directory in", target.dir.path()))?;
+                let new = if is_beside { room_in(target.dir) } else { self.first(target.dir) };
+                let new = new.map_err(CopyError::io("make a directory in", target.dir.path()))?;
                 self.rooms.truncate(ROOMS_MAX - 1);
-                self.rooms.push(Room(made));
+                self.rooms.push(Room(new));
                 at = self.rooms.len() - 1;
             }
             let Room(room) = &self.rooms[at];
-            let given = make(room, Path::new(NEW)).map(|made| (made, give(room, target)));
+            let given = make(room, Path::new(NEW)).map(|it| (it, give(room, target)));
             if !matches!(given, Ok((_, Ok(())))) {
                 remove(room);
             }
             match given? {
-                (made, Ok(())) => {
+                (it, Ok(())) => {
                     self.rooms.swap(0, at);
-                    return Ok(made);
+                    return Ok(it);
                 }
                 // Another file system, or another project of a quota.
                 (_, Err(error)) if is_other(&error) && !is_beside => at += 1,

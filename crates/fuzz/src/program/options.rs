@@ -224,6 +224,9 @@ fn value(arg: &Arg, is_odd: bool, rng: &mut Rng) -> String {
 }
 
 /// Makes what the values name, and removes what the program was allowed to write.
+///
+/// # Panics
+/// Where files cannot be made in `dir`.
 pub fn prepare(dir: &Path) {
     let all = "temporary files can be made";
     for name in [OUT, RUNS] {

@@ -58,6 +58,9 @@ pub fn campaign(
 }
 
 /// Plants a bug in this process and looks for it with up to `seeds` seeds.
+///
+/// # Panics
+/// Where the system has no thread to give.
 pub fn hunt(bug: Planted, seeds: u64, effort: Effort, threads: usize) -> Option<Found> {
     plant(Some(bug));
     let settings = bug.settings();

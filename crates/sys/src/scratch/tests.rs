@@ -180,20 +180,6 @@ fn what_a_run_made_goes_and_a_directory_in_its_place_stays() {
 }
 
 #[test]
-fn directories_nested_without_end_are_left() {
-    let dir = TempDir::new().unwrap();
-    let path = dir.path().join("deep");
-    let made = ScratchDir::create(&path, None).unwrap();
-    let mut deep = path.clone();
-    for _ in 0..=DEEPEST + 1 {
-        deep.push("d");
-    }
-    fs::create_dir_all(&deep).unwrap();
-    made.remove().unwrap_err();
-    assert!(path.join(RECORD).exists());
-}
-
-#[test]
 fn a_log_is_written_through_no_link() {
     let dir = TempDir::new().unwrap();
     let victim = dir.path().join("victim");

@@ -1,22 +1,53 @@
 //! Answers to single queries. What answers may be of a version that is not known, or no MariaDB: a
 //! row that is not as it was asked for is an error.
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::AsRawFd;
 
 use blockstone_base::units::Bytes;
-use blockstone_sys::peer;
+use blockstone_sys::{heap, peer};
 use mysql::prelude::{AsStatement, FromRow, Queryable};
 use mysql::{Conn, Error, Params, Row, Value};
 
-/// All rows that are kept of one answer.
+use crate::sql::border::caught;
+
+/// All rows that are kept of one answer, and what reading them may take of memory.
 const MOST: Bytes = Bytes::mib(256);
+const MEMORY_MOST: Bytes = Bytes::mib(512);
 /// What the driver keeps for a row, and for a value in it, beside the bytes.
 const ROW_BYTES: usize = 128;
 const VALUE_BYTES: usize = 32;
 
+/// Has the driver read an answer. Fails where it panics, or takes too much of memory: then the
+/// connection is ended.
+fn answered<T>(
+    link: &mut Conn,
+    read: impl FnOnce(&mut Conn) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let socket = link.as_raw_fd();
+    let exceeded = Cell::new(false);
+    let excess = || {
+        exceeded.set(true);
+        peer::hang_up_socket(socket);
+    };
+    match caught(true, || heap::bounded(MEMORY_MOST, &excess, || read(link))) {
+        _ if exceeded.get() => unfit(&format!("it takes more than {MEMORY_MOST} of memory")),
+        Err(place) => unfit(&format!("the driver cannot read it ({place})")),
+        Ok(answer) => answer,
+    }
+}
+
+fn unfit<T>(why: &str) -> Result<T, Error> {
+    Err(io::Error::new(io::ErrorKind::InvalidData, format!("the answer: {why}")).into())
+}
+
 /// All rows of an answer. Fails, and ends the connection, where they take more than [`MOST`].
 pub fn rows<T: FromRow>(link: &mut Conn, query: &str) -> Result<Vec<T>, Error> {
+    answered(link, |link| all_rows(link, query))
+}
+
+fn all_rows<T: FromRow>(link: &mut Conn, query: &str) -> Result<Vec<T>, Error> {
     let socket = link.as_raw_fd();
     let (mut rows, mut bytes) = (Vec::new(), 0);
     for row in link.query_iter(query)? {
@@ -25,8 +56,7 @@ pub fn rows<T: FromRow>(link: &mut Conn, query: &str) -> Result<Vec<T>, Error> {
         if bytes as u64 > MOST.get() {
             // The driver would read the rest before it uses the connection again.
             peer::hang_up_socket(socket);
-            let why = format!("the rows of an answer take more than {MOST}");
-            return Err(io::Error::new(io::ErrorKind::InvalidData, why).into());
+            return unfit(&format!("its rows take more than {MOST}"));
         }
         rows.push(T::from_row_opt(row)?);
     }
@@ -42,7 +72,7 @@ fn kept_bytes(row: &Row) -> usize {
 }
 
 pub fn first<T: FromRow>(link: &mut Conn, query: &str) -> Result<Option<T>, Error> {
-    Ok(link.query_first_opt(query)?.transpose()?)
+    answered(link, |link| Ok(link.query_first_opt(query)?.transpose()?))
 }
 
 /// The first row of a statement with parameters.
@@ -51,5 +81,5 @@ pub fn executed<T: FromRow>(
     statement: impl AsStatement,
     parameters: impl Into<Params>,
 ) -> Result<Option<T>, Error> {
-    Ok(link.exec_first_opt(statement, parameters)?.transpose()?)
+    answered(link, |link| Ok(link.exec_first_opt(statement, parameters)?.transpose()?))
 }

@@ -50,6 +50,7 @@ const MORE_CONNECTIONS: u32 = 20;
 const WAITS_SAMPLED: [&str; 2] =
     ["--performance-schema=ON", "--performance-schema-consumer-events-waits-current=ON"];
 const SOCKET: &str = "server.sock";
+const PASSWORD: &str = "password.sql";
 
 pub struct Programs {
     install: PathBuf,
@@ -72,7 +73,8 @@ impl Recipe for Programs {
     }
 
     fn start(&self, spec: &TargetSpec, home: &Home) -> Result<Server, SqlError> {
-        let data = format!("--datadir={}", home.path().join("data").display());
+        // Names in the working directory: that is held, and a path could come to lead elsewhere.
+        let data = "--datadir=./data".to_owned();
         let page = format!("--innodb-page-size={}", spec.block.get());
         let plain = [
             "--no-defaults",
@@ -85,14 +87,14 @@ impl Recipe for Programs {
         home.run(&self.install, &arguments, "make a MariaDB server")?;
         // Read before the first connection is accepted.
         let password = format!("ALTER USER root@localhost IDENTIFIED BY '{}';\n", home.password());
-        let init = home.secret("password.sql", &password)?;
+        home.secret(PASSWORD, &password)?;
         let mut arguments = ["--no-defaults", "--skip-networking"].map(str::to_owned).to_vec();
         arguments.extend([
             page,
             data,
             // Relative to the data directory: an address of a socket must be short.
             format!("--socket=../{SOCKET}"),
-            format!("--init-file={}", init.display()),
+            format!("--init-file=../{PASSWORD}"),
             format!("--innodb-buffer-pool-size={}", spec.cache.get()),
             format!("--max-connections={}", spec.sessions + MORE_CONNECTIONS),
         ]);

@@ -4,13 +4,15 @@ use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use blockstone_sys::peer::Peer;
+use postgres::Config;
 use postgres::config::{Host, SslMode, SslNegotiation};
 use postgres::error::SqlState;
-use postgres::{Client, Config};
 
+use super::client::Client;
 use super::tls::{Connector, Disagreed, Otherwise};
 use super::views::value;
 use crate::sql::error::{DriverError, During, SCHEMA, SqlError};
@@ -44,6 +46,8 @@ pub struct Address {
     pub config: Config,
     pub local: bool,
     pub tls: Connector,
+    /// What `tls` was made of, for other programs.
+    pub secured: Tls,
     /// Whether a connection without TLS will do where one with it cannot be made.
     pub plain_will_do: bool,
     /// Why there is a list of passwords that was not read.
@@ -228,7 +232,7 @@ impl ServerAddress for Address {
         })?;
         let plain_will_do = over_network && wanted.mode == Mode::Prefer;
         let otherwise = if plain_will_do { Otherwise::DoWithout } else { Otherwise::Refuse };
-        let tls = Connector(client, otherwise);
+        let tls = Connector { client, otherwise, closing: Arc::default() };
         // Over the network the connector sees every byte, with TLS or without.
         if over_network {
             config.ssl_mode(SslMode::Require).ssl_negotiation(SslNegotiation::Direct);
@@ -236,7 +240,9 @@ impl ServerAddress for Address {
             config.ssl_mode(SslMode::Disable);
         }
         config.connect_timeout(PATIENCE).tcp_user_timeout(SILENCE).application_name("blockstone");
-        Ok(Self { name: without_password(&text), config, local, tls, plain_will_do, unread })
+        let mode = if over_network { wanted.mode } else { Mode::Disable };
+        let (name, secured) = (without_password(&text), Tls { mode, ..wanted });
+        Ok(Self { name, config, local, tls, secured, plain_will_do, unread })
     }
 
     fn name(&self) -> &str {
@@ -282,9 +288,14 @@ impl ServerAddress for Address {
                 "the server starts, stops or recovers; wait until it is ready",
             ),
         ];
-        let mut connected = self.config.connect(self.tls.clone());
+        let connect = |connector: &Connector| {
+            let closing = Arc::default();
+            let connector = Connector { closing: Arc::clone(&closing), ..connector.clone() };
+            self.config.connect(connector).map(|driver| Client::new(driver, closing))
+        };
+        let mut connected = connect(&self.tls);
         if self.plain_will_do && connected.as_ref().is_err_and(is_about_tls) {
-            connected = self.config.connect(Connector(None, Otherwise::DoWithout));
+            connected = connect(&Connector::plain());
         }
         let connected = connected.and_then(|mut client| {
             client.batch_execute(OWN_NAMES_ONLY)?;
@@ -298,15 +309,13 @@ impl ServerAddress for Address {
                 None if error.said() == NO_PASSWORD => {
                     ("the server asks for a password".to_owned(), self.password_hint())
                 }
-                None if is_about_tls(&error) => match disagreed(&error) {
-                    Some(Disagreed::NotOffered) => {
-                        ("it does not offer TLS".to_owned(), tls::missing_hint("sslmode=disable"))
-                    }
-                    _ => {
-                        let why = format!("TLS failed: {}", error.said());
-                        (why, tls::refused_hint("sslrootcert"))
-                    }
-                },
+                None if matches!(disagreed(&error), Some(Disagreed::NotOffered)) => {
+                    ("it does not offer TLS".to_owned(), tls::missing_hint("sslmode=disable"))
+                }
+                None if is_about_tls(&error) => {
+                    let why = format!("TLS failed: {}", error.said());
+                    (why, tls::refused_hint("sslrootcert"))
+                }
                 None if is_no_answer(&error) => (
                     format!("what listens there does not answer as PostgreSQL ({})", error.said()),
                     "check host and port, and that they are those of a PostgreSQL server"

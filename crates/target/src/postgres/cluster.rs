@@ -9,19 +9,24 @@ use postgres::Config;
 use postgres::config::SslMode;
 
 use super::address::Address;
-use super::tls::{Connector, Otherwise};
+use super::tls::Connector;
 use crate::family::{IoRefused, Settings};
 use crate::spec::{Io, TargetSpec};
 use crate::sql::error::SqlError;
 use crate::sql::private::Recipe;
 use crate::sql::scratch::{self, Home, Server};
 use crate::sql::server::{self, SCRATCH};
+use crate::sql::tls::{Mode, Tls};
 
 /// Where distributions put the programs of each version.
 const PROGRAMS: [&str; 4] =
     ["/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin", "/usr/bin"];
 /// The cluster's superuser and database.
 const NAME: &str = "blockstone";
+/// What its programs work in, by names in their working directory: that is held, and a path could
+/// come to lead elsewhere.
+const DATA: &str = "data";
+const PASSWORD: &str = "password";
 /// Connections beside those of the sessions: owner, watcher, loaders, some to spare.
 const MORE_CONNECTIONS: u32 = 20;
 
@@ -88,14 +93,13 @@ impl Recipe for Cluster {
     }
 
     fn start(&self, spec: &TargetSpec, home: &Home) -> Result<Server, SqlError> {
-        let data = home.path().join("data").display().to_string();
-        let secret = home.secret("password", home.password())?.display().to_string();
+        home.secret(PASSWORD, home.password())?;
         let plain = ["--no-sync", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"];
         let mut arguments = plain.map(str::to_owned).to_vec();
         arguments.push(format!("--username={NAME}"));
-        arguments.extend([format!("--pgdata={data}"), format!("--pwfile={secret}")]);
+        arguments.extend([format!("--pgdata={DATA}"), format!("--pwfile={PASSWORD}")]);
         home.run(&self.initdb, &arguments, "make a cluster")?;
-        let mut arguments = vec!["-D".to_owned(), data];
+        let mut arguments = vec!["-D".to_owned(), DATA.to_owned()];
         let mut set = |name: &str, value: &str| {
             arguments.extend(["-c".to_owned(), format!("{name}={value}")]);
         };
@@ -120,7 +124,8 @@ impl Recipe for Cluster {
             config.port(port);
         }
         let name = format!("postgres:{SCRATCH}");
-        let tls = Connector(None, Otherwise::DoWithout);
-        Address { name, config, local: true, tls, plain_will_do: false, unread: None }
+        let tls = Connector::plain();
+        let secured = Tls { mode: Mode::Disable, roots: None, identity: None };
+        Address { name, config, local: true, tls, secured, plain_will_do: false, unread: None }
     }
 }

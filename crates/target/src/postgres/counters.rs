@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use blockstone_base::column::{Cell, Reading, Unmeasured};
 use blockstone_base::database::{INSTANCE, ROLE, SQL};
-use postgres::{Client, Row, Statement};
+use postgres::{Row, Statement};
 
+use super::Client;
 use super::views::{
     CHECKPOINTS, Forms, WAL, form, identity, old_transfers, postmaster, processes, statistics,
     value,

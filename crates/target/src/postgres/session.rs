@@ -1,9 +1,10 @@
 //! A session: statements that are prepared once and sent again and again.
 
+use postgres::Statement;
 use postgres::error::SqlState;
 use postgres::types::ToSql;
-use postgres::{Client, Statement};
 
+use super::Client;
 use super::tls::Connector;
 use super::views::value;
 use crate::sql::content::Change;

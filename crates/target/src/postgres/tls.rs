@@ -9,6 +9,7 @@ use std::fmt;
 use std::io::{self, Error, ErrorKind};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use postgres::Socket;
@@ -26,9 +27,22 @@ use super::frames::Frames;
 const REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 const AGREED: u8 = b'S';
 
-/// Makes connections by a configuration; without one they do without TLS.
+/// Makes connections.
 #[derive(Clone, Debug)]
-pub struct Connector(pub Option<Arc<ClientConfig>>, pub Otherwise);
+pub struct Connector {
+    /// Without it they do without TLS.
+    pub client: Option<Arc<ClientConfig>>,
+    pub otherwise: Otherwise,
+    /// Once it is set, the connections that were made with it have nothing more to read.
+    pub closing: Arc<AtomicBool>,
+}
+
+impl Connector {
+    /// Without TLS.
+    pub fn plain() -> Self {
+        Self { client: None, otherwise: Otherwise::DoWithout, closing: Arc::default() }
+    }
+}
 
 /// What is done where the server does not offer TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +80,9 @@ impl std::error::Error for Disagreed {}
 pub struct Guarded {
     stream: Stream,
     frames: Frames,
+    closing: Arc<AtomicBool>,
+    /// Whether the driver had a turn to take its leave since.
+    is_closing: bool,
 }
 
 enum Stream {
@@ -90,15 +107,16 @@ impl TlsConnect<Socket> for Handshake {
 
     fn connect(self, stream: Socket) -> Self::Future {
         Box::pin(async move {
+            let closing = Arc::clone(&self.connector.closing);
             let stream = self.agree(stream).await?;
-            Ok(Guarded { stream, frames: Frames::default() })
+            Ok(Guarded { stream, frames: Frames::default(), closing, is_closing: false })
         })
     }
 }
 
 impl Handshake {
     async fn agree(self, mut stream: Socket) -> Result<Stream, Disagreed> {
-        let Connector(client, otherwise) = self.connector;
+        let Connector { client, otherwise, .. } = self.connector;
         let Some(client) = client else { return Ok(Stream::Plain(stream)) };
         let mut answer = [0];
         stream.write_all(&REQUEST).await.map_err(Disagreed::NoAnswer)?;
@@ -169,8 +187,16 @@ impl AsyncRead for Guarded {
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.closing.load(Ordering::Relaxed) {
+            if self.is_closing {
+                return Poll::Ready(Ok(()));
+            }
+            self.is_closing = true;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         let before = into.filled().len();
-        let Self { stream, frames } = &mut *self;
+        let Self { stream, frames, .. } = &mut *self;
         ready!(match stream {
             Stream::Plain(stream) => Pin::new(stream).poll_read(context, into),
             Stream::Secured(stream) => Pin::new(stream).poll_read(context, into),

@@ -7,10 +7,11 @@ use std::path::Path;
 use blockstone_base::column::{Cell, Reading};
 use blockstone_base::database::{DATABASE, INSTANCE, ROLE, SQL};
 use blockstone_sys::account;
+use postgres::Row;
 use postgres::row::RowIndex;
 use postgres::types::FromSql;
-use postgres::{Client, Row};
 
+use super::Client;
 use crate::sql::Member;
 use crate::sql::error::{During, SqlError};
 use crate::sql::processes::SESSION;

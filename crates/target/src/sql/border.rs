@@ -87,16 +87,15 @@ const DRIVERS: [&str; 6] = [
 /// Does `work`; where a driver panics, on this thread or on one that is joined, the error is the
 /// place in its source. A panic of this program's own is reported and goes on. Where `crossing`,
 /// what panics in no package of this workspace is taken for a driver.
-fn caught<T>(crossing: bool, work: impl FnOnce() -> T) -> Result<T, String> {
+pub fn caught<T>(crossing: bool, work: impl FnOnce() -> T) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let report = panic::take_hook();
-        panic::set_hook(Box::new(move |info| match foreign(info) {
-            Some(place) => {
+        panic::set_hook(Box::new(move |info| {
+            if let Some(place) = foreign(info) {
                 *LAST.lock() = Some(place.clone());
                 PANIC.set(Some(Panic::Foreign(place)));
-            }
-            None => {
+            } else {
                 PANIC.set(Some(Panic::Own));
                 report(info);
             }

@@ -57,14 +57,15 @@ pub fn within<T>(
         done
     });
     match done {
-        Err(_) if HUNG_UP.load(Ordering::Relaxed) && REMOVING.lock().is_none() => {
+        // What was ended may have answered in part.
+        _ if HUNG_UP.load(Ordering::Relaxed) && REMOVING.lock().is_none() => {
             Err(SqlError::unsuitable(
                 name,
                 "it was waited for when this program was asked to end",
                 "start it again if that was not meant",
             ))
         }
-        Err(_) if late.load(Ordering::Relaxed) => {
+        _ if late.load(Ordering::Relaxed) => {
             Err(SqlError::Silent { server: name.to_owned(), seconds: limit.as_secs() })
         }
         done => done,

@@ -78,20 +78,14 @@ impl Home {
     }
 
     /// A new file in it that only the server may read.
-    pub fn secret(&self, name: &str, text: &str) -> Result<PathBuf, SqlError> {
-        let path = self.path.join(name);
+    pub fn secret(&self, name: &str, text: &str) -> Result<(), SqlError> {
         let made = self.directory.secret(name, text, self.user.as_ref());
         made.map_err(|source| SqlError::File {
             what: "create",
-            path: path.clone(),
+            path: self.path.join(name),
             source,
             hint: "check the free space of the file system",
-        })?;
-        Ok(path)
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.path
+        })
     }
 
     /// The same place under a name that is short enough for a socket's address, in this process.
@@ -362,7 +356,7 @@ mod tests {
         let home = Home::make(&dir.path().join("home"), Path::new("/bin/sh"), &[]).unwrap();
         let arguments = ["-c", "echo \"ERROR $TMPDIR\"; exit 1"].map(str::to_owned);
         let error = home.run(Path::new("/bin/sh"), &arguments, "look").unwrap_err().to_string();
-        assert!(error.contains(&format!("ERROR {}", home.path().display())), "{error}");
+        assert!(error.contains(&format!("ERROR {}", home.path.display())), "{error}");
     }
 
     #[test]

@@ -27,6 +27,17 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// As libpq names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Disable => "disable",
+            Self::Prefer => "prefer",
+            Self::Require => "require",
+            Self::VerifyCa => "verify-ca",
+            Self::VerifyFull => "verify-full",
+        }
+    }
+
     /// What is done where `asked` was asked for: a server on another machine is not spoken to
     /// without TLS unless that was asked for by name.
     pub fn settled(asked: Option<Self>, is_local: bool) -> Self {

@@ -1,12 +1,16 @@
 //! What a directory with a subset holds: `subset.json`, from which it is loaded.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
-use blockstone_base::units::thousands;
+use blockstone_base::units::{Bytes, thousands};
+use blockstone_sys::held::{HeldDir, read_whole};
 use serde::{Deserialize, Serialize};
 
 use super::engine::Engine;
+use super::source::file_error;
 use crate::sql::error::SqlError;
 
 pub const FILE: &str = "subset.json";
@@ -19,7 +23,7 @@ pub const DATA: &str = "data";
 const VERSION: u32 = 1;
 /// Largest manifest and largest schema that are read: the directory may come from elsewhere.
 const BYTES_MAX: u64 = 64 << 20;
-const SCHEMA_MAX: u64 = 1 << 30;
+pub const SCHEMA_MAX: u64 = 1 << 30;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -115,25 +119,43 @@ pub struct LargeObjects {
     pub bytes: u64,
 }
 
-/// The statements in a file of the directory `dir`, as `parse` finds them in its text.
+const WRONG: &str = "name a directory that `blockstone subset --from … DIR` wrote";
+
+/// Opens a file of the directory, whoever wrote that: through no link, and not where it is a
+/// second name of another user's file.
+pub fn open_file(dir: &HeldDir, path: &Path) -> io::Result<File> {
+    let file = dir.read(path)?;
+    let (found, above) = (file.metadata()?, dir.file()?.metadata()?);
+    if found.nlink() > 1 && found.uid() != above.uid() {
+        let why = format!("it has several names and belongs to user {}", found.uid());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    Ok(file)
+}
+
+/// The statements in a file of the directory, as `parse` finds them in its text.
 pub fn read_schema<T>(
-    dir: &Path,
+    dir: &HeldDir,
     file: &str,
     parse: impl FnOnce(String) -> io::Result<T>,
 ) -> Result<T, SqlError> {
-    let path = dir.join(file);
     let read = || {
-        if std::fs::metadata(&path)?.len() > SCHEMA_MAX {
-            return Err(io::Error::other("it is larger than 1 GiB"));
-        }
-        parse(std::fs::read_to_string(&path)?)
+        let bytes = read_whole(open_file(dir, Path::new(file))?, Bytes(SCHEMA_MAX))?;
+        parse(String::from_utf8(bytes).map_err(io::Error::other)?)
     };
     read().map_err(|source| SqlError::File {
         what: "read",
-        path: path.clone(),
+        path: dir.path().join(file),
         source,
-        hint: "name a directory that `blockstone subset --from … DIR` wrote",
+        hint: WRONG,
     })
+}
+
+/// A new file in the directory.
+pub fn write_file(dir: &HeldDir, file: &str, text: &str) -> Result<(), SqlError> {
+    let made = dir.create_new(Path::new(file));
+    made.and_then(|mut made| made.write_all(text.as_bytes()))
+        .map_err(|error| file_error(&dir.path().join(file), error))
 }
 
 impl Manifest {
@@ -171,23 +193,23 @@ impl Manifest {
     }
 
     /// Reads that of `dir`, and checks that what it names is there.
-    pub fn read(dir: &Path) -> Result<Self, SqlError> {
-        let path = dir.join(FILE);
+    pub fn read(dir: &HeldDir) -> Result<Self, SqlError> {
         let refuse = |why: String| SqlError::Program {
-            what: format!("read {}", path.display()),
+            what: format!("read {}", dir.path().join(FILE).display()),
             why,
-            hint: "name a directory that `blockstone subset --from … DIR` wrote".to_owned(),
+            hint: WRONG.to_owned(),
         };
-        let found = std::fs::metadata(&path).map_err(|error| refuse(error.to_string()))?;
-        if !found.is_file() || found.len() > BYTES_MAX {
-            return Err(refuse("it is no file, or too large".to_owned()));
-        }
-        let text = std::fs::read(&path).map_err(|error| refuse(error.to_string()))?;
-        let read = Self::parse(&text).map_err(refuse)?;
+        let text = open_file(dir, Path::new(FILE));
+        let text = text.and_then(|file| read_whole(file, Bytes(BYTES_MAX)));
+        let read =
+            Self::parse(&text.map_err(|error| refuse(error.to_string()))?).map_err(refuse)?;
         let large = read.large_objects.iter().map(|objects| &objects.file);
         for file in read.files.iter().map(|file| &file.file).chain(large) {
-            if !dir.join(DATA).join(file).is_file() {
-                return Err(refuse(format!("the file {DATA}/{file} is missing")));
+            if let Err(error) = open_file(dir, &Path::new(DATA).join(file)) {
+                return Err(refuse(match error.kind() {
+                    io::ErrorKind::NotFound => format!("the file {DATA}/{file} is missing"),
+                    _ => format!("the file {DATA}/{file} is refused: {error}"),
+                }));
             }
         }
         Ok(read)
@@ -216,10 +238,6 @@ impl Manifest {
         Ok(read)
     }
 
-    pub fn path(&self, dir: &Path, file: &DataFile) -> PathBuf {
-        dir.join(DATA).join(&file.file)
-    }
-
     /// The text of its file.
     pub fn text(&self) -> Result<String, SqlError> {
         let text = serde_json::to_string_pretty(self);
@@ -238,7 +256,27 @@ mod tests {
     fn refused(text: &str) -> String {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(FILE), text).unwrap();
-        Manifest::read(dir.path()).unwrap_err().to_string()
+        Manifest::read(&HeldDir::hold(dir.path()).unwrap()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn files_are_read_through_no_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let victim = tempfile::NamedTempFile::new().unwrap();
+        std::fs::create_dir(dir.path().join(DATA)).unwrap();
+        std::os::unix::fs::symlink(victim.path(), dir.path().join("data/a")).unwrap();
+        std::os::unix::fs::symlink(dir.path().join(DATA), dir.path().join("other")).unwrap();
+        std::fs::write(dir.path().join("data/b"), "rows").unwrap();
+        let held = HeldDir::hold(dir.path()).unwrap();
+        for (path, opens) in [("data/a", false), ("other/b", false), ("data/b", true)] {
+            assert_eq!(open_file(&held, Path::new(path)).is_ok(), opens, "{path}");
+        }
+        blockstone_testkit::require!(Root);
+        std::fs::hard_link(dir.path().join("data/b"), dir.path().join("data/c")).unwrap();
+        open_file(&held, Path::new("data/c")).unwrap();
+        std::os::unix::fs::chown(dir.path(), Some(12_345), None).unwrap();
+        let refused = open_file(&held, Path::new("data/c")).unwrap_err();
+        assert!(refused.to_string().contains("several names"), "{refused}");
     }
 
     #[test]

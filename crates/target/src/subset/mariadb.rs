@@ -8,15 +8,15 @@ mod draw;
 mod export;
 mod load;
 mod packed;
+mod rights;
 mod rows;
 mod schema;
 mod staging;
 mod statements;
 mod values;
 
-use std::path::Path;
-
 use blockstone_subset::{Catalogue, CatalogueError, Plan, Row, Scan, Source, Transform};
+use blockstone_sys::held::HeldDir;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
@@ -64,6 +64,13 @@ impl Server {
                 hint: "mysql://user@host/database",
             });
         };
+        let (link, version, is_mariadb) =
+            address.within_limit(|| Self::admitted(&address, &database))?;
+        Ok(Self { address, link, database, version, is_mariadb })
+    }
+
+    /// A connection that is set up, with the server's version, and whether that is MariaDB's.
+    fn admitted(address: &Address, database: &str) -> Result<(Conn, String, bool), SqlError> {
         let mut link = address.connect()?;
         let version: Option<String> =
             answer::first(&mut link, "SELECT @@version").during("query its version")?;
@@ -78,12 +85,12 @@ impl Server {
         for settings in [SETTINGS, own] {
             link.query_drop(settings).during("set up the session")?;
         }
-        let used = link.query_drop(format!("USE {}", quoted(&database)));
+        let used = link.query_drop(format!("USE {}", quoted(database)));
         used.map_err(|error| {
             let hint = "name a database that is there, and that this user may use";
             SqlError::unsuitable(&address.name, error.said(), hint)
         })?;
-        Ok(Self { address, link, database, version, is_mariadb })
+        Ok((link, version, is_mariadb))
     }
 
     /// With its version: `MariaDB 10.11.6`.
@@ -183,6 +190,11 @@ impl SubsetSource for MariadbSource<'_> {
         }
     }
 
+    fn prove(&self) -> Result<(), SqlError> {
+        // Columns have no types of users, and what columns compute calls no routine.
+        Ok(())
+    }
+
     fn notes(&self) -> Vec<String> {
         self.notes.clone()
     }
@@ -191,7 +203,7 @@ impl SubsetSource for MariadbSource<'_> {
         schema::read(self).map(|_| ())
     }
 
-    fn dump_schema(&mut self, dir: &Path) -> Result<(), SqlError> {
+    fn dump_schema(&mut self, dir: &HeldDir) -> Result<(), SqlError> {
         self.told("schema", 0)?;
         schema::read(self)?.write(dir)
     }
@@ -207,7 +219,7 @@ impl SubsetSource for MariadbSource<'_> {
     fn export(
         &mut self,
         plan: &Plan,
-        dir: &Path,
+        dir: &HeldDir,
         _readers: usize,
         transform: Option<&dyn Transform>,
     ) -> Result<Exported, SqlError> {

@@ -8,16 +8,19 @@ mod expected;
 mod export;
 mod large;
 mod load;
+mod rights;
 mod rows;
-
-use std::path::Path;
+mod script;
+mod trust;
+mod types;
 
 use std::panic::resume_unwind;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::postgres::Client;
 use blockstone_subset::{Catalogue, CatalogueError, Plan, Row, Scan, Source, Transform};
-use postgres::Client;
+use blockstone_sys::held::HeldDir;
 
 use crate::postgres::VERSION_MIN;
 use crate::postgres::address::Address;
@@ -25,16 +28,19 @@ use crate::postgres::views::value;
 use crate::sql::error::{During, SqlError};
 use crate::sql::host::ServerAddress;
 use crate::subset::manifest::Sequence;
-use crate::subset::source::{Expected, Exported, SubsetSource, Tell};
+use crate::subset::source::{Expected, Exported, SubsetSource, Tell, no_thread};
 use catalogue::Known;
 pub use load::{load, write_script};
+use trust::Relations;
 
-/// Values are compared by their text: it must not depend on the server's settings.
+/// Values are compared by their text: it must not depend on the server's settings. The planner
+/// evaluates no expressions of CHECK constraints.
 const SETTINGS: &str = "
     SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0;
     SET row_security = off; SET DateStyle = 'ISO, YMD'; SET IntervalStyle = 'postgres';
     SET TimeZone = 'UTC'; SET extra_float_digits = 3; SET bytea_output = 'hex'; SET jit = off;
     SET synchronize_seqscans = off; SET max_parallel_workers_per_gather = 0;
+    SET constraint_exclusion = off;
     SET parallel_tuple_cost = 0.001";
 /// Rows come in any order then.
 const PARALLEL: &str = "RESET max_parallel_workers_per_gather";
@@ -66,6 +72,11 @@ fn parse(address: &str) -> Result<Address, SqlError> {
 }
 
 fn connect(address: &Address) -> Result<(Client, u32, String), SqlError> {
+    address.within_limit(|| admitted(address))
+}
+
+/// A connection that is set up, with the major version of the server and its release.
+fn admitted(address: &Address) -> Result<(Client, u32, String), SqlError> {
     let mut link = address.connect()?;
     link.batch_execute(SETTINGS).during("set up the session")?;
     let ask = "SELECT current_setting('server_version_num')::int, \
@@ -86,18 +97,21 @@ impl<'a> PostgresSource<'a> {
     pub fn open(address: &str, tell: &'a mut Tell<'a>) -> Result<Self, SqlError> {
         let address = parse(address)?;
         let (mut link, version, release) = connect(&address)?;
-        link.batch_execute(BEGIN).during("begin a snapshot")?;
+        trust::read_tables_only(&mut link)?;
+        let relations = Relations::list(&mut link, &address.name)?;
+        relations.begin(&mut link)?;
         let exported = link.query_one("SELECT pg_export_snapshot()", &[]);
         let snapshot = match exported {
             Ok(row) => Some(value::<String>(&row, 0)?),
             Err(error) if error.as_db_error().is_some() => {
-                let again = format!("ROLLBACK; {BEGIN}");
-                link.batch_execute(&again).during("begin a snapshot")?;
+                link.batch_execute("ROLLBACK").during("begin a snapshot")?;
+                relations.begin(&mut link)?;
                 None
             }
             Err(error) => Err(SqlError::statement("export a snapshot", &error))?,
         };
         let (known, catalogue) = catalogue::read(&mut link, &address.name)?;
+        relations.check(&mut link, &known.relations)?;
         let conditions = vec![None; catalogue.tables.len()];
         Ok(Self {
             address,
@@ -121,8 +135,8 @@ impl<'a> PostgresSource<'a> {
 
     /// Has another connection count the rows while they are read: both then find the same pages
     /// in the server's cache.
-    fn start_counting(&mut self, table: usize) {
-        let Some(snapshot) = self.snapshot.clone() else { return };
+    fn start_counting(&mut self, table: usize) -> Result<(), SqlError> {
+        let Some(snapshot) = self.snapshot.clone() else { return Ok(()) };
         let (address, text, spare) =
             (self.address.clone(), self.count_text(table), self.spare.take());
         let count = move || {
@@ -134,7 +148,31 @@ impl<'a> PostgresSource<'a> {
             let rows = counted(&mut link, &text)?;
             Ok((link, rows))
         };
-        self.counting = Some((table, thread::spawn(count)));
+        let thread =
+            blockstone_sys::thread::spawn("count", count).map_err(|error| no_thread(&error))?;
+        self.counting = Some((table, thread));
+        Ok(())
+    }
+
+    /// Whether values of these columns of a table can be compared without code of users.
+    fn check_text(&self, table: usize, columns: &[usize]) -> Result<(), SqlError> {
+        let types = &self.known.tables[table].types;
+        match columns.iter().find(|&&column| !types[column].has_text()) {
+            None => Ok(()),
+            Some(&column) => Err(self.refused(table, column, "has a type with code of users")),
+        }
+    }
+
+    fn refused(&self, table: usize, column: usize, why: &str) -> SqlError {
+        let of = &self.catalogue.tables[table];
+        SqlError::unsuitable(
+            &self.address.name,
+            format!(
+                "the column {} of {}, by which rows are found, {why} ({})",
+                of.columns[column].name, of.name, self.known.tables[table].types[column].name
+            ),
+            "a superuser's extension may have such a type; or drop the key",
+        )
     }
 
     fn count_text(&self, table: usize) -> String {
@@ -175,6 +213,32 @@ impl SubsetSource for PostgresSource<'_> {
         }
     }
 
+    fn prove(&self) -> Result<(), SqlError> {
+        for (table, known) in self.catalogue.tables.iter().enumerate() {
+            self.check_text(table, &known.identity)?;
+            if self.conditions[table].is_some() {
+                let types = self.known.tables[table].types.iter().enumerate();
+                let others = types.filter(|(_, its)| !its.is_trusted()).map(|(at, _)| at);
+                self.check_text(table, &others.collect::<Vec<_>>())?;
+            }
+        }
+        for key in &self.catalogue.keys {
+            self.check_text(key.table, &key.columns)?;
+            self.check_text(key.references, &key.referenced)?;
+            if let Some(when) = &key.when {
+                self.check_text(key.table, &[when.column])?;
+            }
+            for (&own, &other) in key.columns.iter().zip(&key.referenced) {
+                let like = &self.known.tables[key.references].types[other];
+                if !like.takes(&self.known.tables[key.table].types[own]) {
+                    let why = format!("would be cast to {} by code of users", like.name);
+                    return Err(self.refused(key.table, own, &why));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn notes(&self) -> Vec<String> {
         let left_out = "Owners, privileges, publications and subscriptions are not taken.";
         vec![left_out.to_owned()]
@@ -184,7 +248,7 @@ impl SubsetSource for PostgresSource<'_> {
         Self::check_dump(self)
     }
 
-    fn dump_schema(&mut self, dir: &Path) -> Result<(), SqlError> {
+    fn dump_schema(&mut self, dir: &HeldDir) -> Result<(), SqlError> {
         Self::dump_schema(self, dir)
     }
 
@@ -199,7 +263,7 @@ impl SubsetSource for PostgresSource<'_> {
     fn export(
         &mut self,
         plan: &Plan,
-        dir: &Path,
+        dir: &HeldDir,
         readers: usize,
         transform: Option<&dyn Transform>,
     ) -> Result<Exported, SqlError> {
@@ -252,7 +316,7 @@ impl Source for PostgresSource<'_> {
         let text = format!("keys of {name}");
         self.told(&text, 0)?;
         if scan.seeds_only {
-            self.start_counting(scan.table);
+            self.start_counting(scan.table)?;
             self.link.batch_execute(PARALLEL).during("set up the session")?;
         }
         let mut rows = 0;

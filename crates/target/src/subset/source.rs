@@ -4,8 +4,9 @@ use std::io;
 use std::path::Path;
 
 use blockstone_subset::{CatalogueError, Plan, Source, Transform};
+use blockstone_sys::held::HeldDir;
 
-use super::manifest::{DataFile, KeyEntry, LargeObjects, Sequence};
+use super::manifest::{DATA, DataFile, KeyEntry, LargeObjects, Sequence};
 use crate::sql::error::SqlError;
 
 /// What is going on: words, rows of that so far, and how many there are, as far as is known.
@@ -20,6 +21,32 @@ pub fn file_error(path: &Path, source: io::Error) -> SqlError {
         source,
         hint: "free some space, or name a directory on another file system",
     }
+}
+
+/// The new directory of data in `dir`.
+pub fn make_data(dir: &HeldDir) -> Result<HeldDir, SqlError> {
+    let made = dir.make_dir(Path::new(DATA)).and_then(|()| dir.within(Path::new(DATA)));
+    made.map_err(|error| file_error(&dir.path().join(DATA), error))
+}
+
+/// No thread is to be had for a connection.
+pub fn no_thread(error: &io::Error) -> SqlError {
+    SqlError::Program {
+        what: "start a thread for a connection".to_owned(),
+        why: error.to_string(),
+        hint: "raise the limit of processes, or read with --readers 1".to_owned(),
+    }
+}
+
+/// Names in a note.
+const NAMED: usize = 20;
+
+/// A note of how many there are and their names; none where there are none.
+pub fn named(what: &str, names: &[String]) -> Option<String> {
+    let more = names.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let shown = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    (!names.is_empty()).then(|| format!("{what} ({}): {shown}{more}.", names.len()))
 }
 
 /// What was written.
@@ -55,6 +82,10 @@ pub trait SubsetSource: Source<Error = SqlError> {
     /// Rows of `table` are asked whether they match this condition.
     fn set_condition(&mut self, table: usize, condition: &str);
 
+    /// Fails when rows of a table cannot be told apart, or keys cannot be compared, without code
+    /// that users of the server made. To be asked before anything is read of the tables.
+    fn prove(&self) -> Result<(), SqlError>;
+
     /// What the reader of a report should know of this source.
     fn notes(&self) -> Vec<String>;
 
@@ -62,7 +93,7 @@ pub trait SubsetSource: Source<Error = SqlError> {
     fn check_dump(&mut self) -> Result<(), SqlError>;
 
     /// Writes the schema into `dir`.
-    fn dump_schema(&mut self, dir: &Path) -> Result<(), SqlError>;
+    fn dump_schema(&mut self, dir: &HeldDir) -> Result<(), SqlError>;
 
     /// Where the sequences stand.
     fn sequences(&mut self) -> Result<Vec<Sequence>, SqlError>;
@@ -75,7 +106,7 @@ pub trait SubsetSource: Source<Error = SqlError> {
     fn export(
         &mut self,
         plan: &Plan,
-        dir: &Path,
+        dir: &HeldDir,
         readers: usize,
         transform: Option<&dyn Transform>,
     ) -> Result<Exported, SqlError>;
@@ -91,6 +122,8 @@ pub struct Loaded {
     pub rows: Vec<u64>,
     /// Seconds of each step.
     pub steps: Vec<(Step, f64)>,
+    /// What the reader of a report should know of the load.
+    pub notes: Vec<String>,
 }
 
 /// What counting found of one key.

@@ -1,9 +1,14 @@
 //! TLS with real servers, and certificates made for the test.
 
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use blockstone_sys::child;
+use blockstone_sys::held::HeldDir;
+use blockstone_target::subset::postgres::PostgresSource;
 use blockstone_target::{SqlError, monitor};
 use blockstone_testkit::require;
 
@@ -234,5 +239,70 @@ fn a_server_without_tls_is_used_on_this_machine_only_or_if_asked_for() {
         refused(made.watch(&server, user, "0.0.0.0", ""), "it does not offer TLS");
         let disabled = if is_postgres { "sslmode=disable" } else { "ssl-mode=DISABLED" };
         made.watch(&server, user, "0.0.0.0", disabled).unwrap();
+    }
+}
+
+/// Who sits between a client and servers, and connects it with the one of this port.
+fn between(port: &Arc<AtomicU16>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let own = listener.local_addr().unwrap().port();
+    let port = Arc::clone(port);
+    std::thread::spawn(move || {
+        for near in listener.incoming().flatten() {
+            let far = TcpStream::connect(("127.0.0.1", port.load(Ordering::Relaxed))).unwrap();
+            for (from, to) in [(&near, &far), (&far, &near)] {
+                let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                std::thread::spawn(move || {
+                    let _ = std::io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(std::net::Shutdown::Both);
+                });
+            }
+        }
+    });
+    own
+}
+
+fn port(server: &Server) -> u16 {
+    let address = server.admin();
+    address.rsplit(':').next().unwrap().split('/').next().unwrap().parse().unwrap()
+}
+
+/// Whoever answers only the second connection shows a certificate as well.
+#[test]
+fn pg_dump_believes_whom_this_program_believes() {
+    require!(Root, Postgres, Openssl);
+    let (made, other) =
+        (Certificates::make(Product::Postgres(15)), Certificates::make(Product::Postgres(15)));
+    let settings = ["ssl=on", "ssl_cert_file=@server.pem", "ssl_key_file=@server.key"];
+    let server = made.serve(Product::Postgres(15), &settings);
+    let stranger = other.serve(Product::Postgres(15), &settings);
+    server.session().run("CREATE TABLE public.t (a int PRIMARY KEY)");
+    let answers = Arc::new(AtomicU16::new(port(&server)));
+    let here = between(&answers);
+    for (parameters, is_refused) in [
+        ("sslmode=verify-full&sslrootcert=@ca.pem", true),
+        ("sslmode=verify-ca&sslrootcert=@ca.pem", true),
+        ("sslmode=require&sslrootcert=@ca.pem", true),
+        // Whoever answers is believed; a snapshot of another server is not found there.
+        ("sslmode=require", false),
+    ] {
+        let parameters = made.filled(parameters);
+        let address = format!("postgres://admin@localhost:{here}/postgres?{parameters}");
+        answers.store(port(&server), Ordering::Relaxed);
+        let mut tell = |_: &str, _: u64, _: Option<u64>| true;
+        let mut source = PostgresSource::open(&address, &mut tell).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        answers.store(port(&stranger), Ordering::Relaxed);
+        let held = HeldDir::hold(dir.path()).unwrap();
+        let error = source.dump_schema(&held).unwrap_err().to_string();
+        let is_about_certificate = error.contains("certificate verify failed");
+        assert_eq!(is_about_certificate, is_refused, "{parameters}: {error}");
+        answers.store(port(&server), Ordering::Relaxed);
+        source.dump_schema(&held).unwrap();
+        let text = std::fs::read_to_string(dir.path().join("schema-before.sql")).unwrap();
+        assert!(
+            text.starts_with("\\restrict ") && text.contains("CREATE TABLE public.t"),
+            "{text}"
+        );
     }
 }

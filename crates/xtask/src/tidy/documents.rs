@@ -100,7 +100,7 @@ pub fn tests(tree: &Tree) -> Vec<Finding> {
         let cell = line.trim_end_matches('|').rsplit_once(" | ").map_or("", |(_, last)| last);
         let mut file: Option<&SourceFile> = None;
         for name in cell.split('`').skip(1).step_by(2).filter(|name| !name.contains(' ')) {
-            let is_file = name.ends_with(".rs");
+            let is_file = Path::new(name).extension().is_some_and(|found| found == "rs");
             if is_file {
                 file = tree.file(name);
             }
@@ -158,13 +158,13 @@ mod tests {
 
     #[test]
     fn a_promise_whose_test_is_gone_is_found() {
-        let text = "| promise | test |\n|---|---|\n| a | `crates/a.rs`: `holds`, `gone` |\n\
+        let promises = "| promise | test |\n|---|---|\n| a | `crates/a.rs`: `holds`, `gone` |\n\
             | b | `holds` |\n| c | `cargo xtask lab x` |\n| `gone` is no test | `crates/b.rs` |\n";
-        let page = SourceFile::new(PROMISES, text);
-        let test = SourceFile::new("crates/a.rs", "#[test]\n    fn holds() {\n");
-        let tree = Tree { files: vec![page, test], packages: Vec::new() };
-        let found = super::tests(&tree);
-        let found: Vec<_> = found.iter().map(|it| (it.line, it.what.as_str())).collect();
+        let page = SourceFile::new(PROMISES, promises);
+        let source = SourceFile::new("crates/a.rs", "#[test]\n    fn holds() {\n");
+        let documents = Tree { files: vec![page, source], packages: Vec::new() };
+        let all = tests(&documents);
+        let found: Vec<_> = all.iter().map(|it| (it.line, it.what.as_str())).collect();
         assert_eq!(found, [(3, "there is no test gone"), (6, "there is no test crates/b.rs")]);
     }
 }

@@ -145,10 +145,12 @@ pub struct PreconditionArgs {
         requires = "precondition",
         help_heading = "Preconditioning"
     )]
+    #[arg(conflicts_with_all = ["read_only", "buffered", "file"])]
     pub precondition_limit: Nanos,
     /// Length of each round of --precondition, of which there are 25 at most
     #[arg(long, value_name = "TIME", default_value = "60s", requires = "precondition",
           value_parser = round, help_heading = "Preconditioning")]
+    #[arg(conflicts_with_all = ["read_only", "buffered", "file"])]
     pub precondition_round: Nanos,
 }
 

@@ -90,9 +90,24 @@ pub struct CalibrateDocument<'a> {
 
 /// Names of its own tables.
 pub const TABLES: &[&str] = &[
-    "precondition-rounds", "mixes", "random-reads", "streams", "given-rate", "commits",
-    "committers", "flushes", "buffered-writes", "cached-visits", "mixed-reads", "evidence", "rates",
-    "latencies", "processor-cost", "targets", "target-evidence", "target-shares",
+    "precondition-rounds",
+    "mixes",
+    "random-reads",
+    "streams",
+    "given-rate",
+    "commits",
+    "committers",
+    "flushes",
+    "buffered-writes",
+    "cached-visits",
+    "mixed-reads",
+    "evidence",
+    "rates",
+    "latencies",
+    "processor-cost",
+    "targets",
+    "target-evidence",
+    "target-shares",
 ];
 
 /// The report of a calibration and its findings.

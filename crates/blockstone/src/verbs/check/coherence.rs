@@ -83,10 +83,12 @@ struct CoherenceArgs {
     witness: Option<String>,
     /// Rank of this process, from 0 on [default: from the launcher: Slurm, Open MPI, PMI]
     #[arg(long, value_name = "N", requires = "witness")]
+    #[arg(conflicts_with = "prepare")]
     rank: Option<u32>,
     /// Number of ranks [default: from the launcher]
     #[arg(long, value_name = "N", requires = "witness",
           value_parser = clap::value_parser!(u32).range(2..=i64::from(SIDES_MAX)))]
+    #[arg(conflicts_with = "prepare")]
     ranks: Option<u32>,
     /// How long a reader waits for a write [default: 5s]
     #[arg(long, value_name = "TIME", conflicts_with = "prepare")]

@@ -68,6 +68,7 @@ struct DurabilityArgs {
     witness: Option<String>,
     /// After the cut: compare what is there with what the witness knows
     #[arg(long, requires = "witness")]
+    #[arg(conflicts_with = "serve")]
     verify: bool,
     /// Be the witness of other machines, at this address, until Ctrl-C
     #[arg(long, value_name = "HOST:PORT", help_heading = "Witness")]

@@ -30,7 +30,7 @@ pub fn run(args: &CopyArgs, sources: &[PathBuf], target: &Path, context: &Contex
     };
     let (base, name) = (Arc::clone(&first.base), first.below().to_owned());
     let source = Top { dir: &base, name: &name };
-    let (root, made) = (plan.root.within(Path::new(""))?, first.target.clone());
+    let (target_dir, made) = (plan.root.within(Path::new(""))?, first.target.clone());
     let address = args.db.as_deref().map(|db| recordings::database(db, &context.global));
     let mut beside = address.transpose()?.as_deref().map(Beside::start).transpose()?;
     let mut compared = Against::default();
@@ -43,15 +43,15 @@ pub fn run(args: &CopyArgs, sources: &[PathBuf], target: &Path, context: &Contex
     for tool in ROUNDS {
         // The first target stays; the others are removed.
         let plan = first.take();
-        let room = if plan.is_some() { None } else { Some(Room::beside(&root)?) };
+        let room = if plan.is_some() { None } else { Some(Room::beside(&target_dir)?) };
         let plan = match (tool, plan, &room) {
             (Tool::Ours, None, Some(room)) => {
-                let root = room.dir().within(Path::new(""))?;
-                Some(tree::plan_into(sources, (root, Some(COPY.into())), &options(args))?)
+                let into = room.dir().within(Path::new(""))?;
+                Some(tree::plan_into(sources, (into, Some(COPY.into())), &options(args))?)
             }
             (_, plan, _) => plan,
         };
-        let own = room.as_ref().map_or(Top { dir: &root, name: &made }, Room::top);
+        let own = room.as_ref().map_or(Top { dir: &target_dir, name: &made }, Room::top);
         let mut ran = None;
         beside.as_mut().map(Beside::begin).transpose()?;
         let round = against::round(tool, (source, own), || match (plan, &room) {

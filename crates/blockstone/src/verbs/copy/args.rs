@@ -10,8 +10,7 @@ use crate::password::PasswordFile;
 use crate::purpose::Purpose;
 
 /// Options that need a copy to a target.
-const COPYING: [&str; 7] =
-    ["force", "resume", "manifest", "against", "method", "request", "jobs"];
+const COPYING: [&str; 7] = ["force", "resume", "manifest", "against", "method", "request", "jobs"];
 
 /// Arguments of `copy`.
 #[derive(Args, Debug)]
@@ -79,6 +78,7 @@ pub struct CopyArgs {
     /// With --against: also read the counters of this database before and after each round:
     /// `postgres://user@host/db`, `mysql://user@host` or `run:RUN`
     #[arg(long, value_name = "ADDRESS", requires = "against")]
+    #[arg(conflicts_with_all = ["resume", "force", "manifest"])]
     pub db: Option<String>,
     #[command(flatten)]
     pub password: PasswordFile,

@@ -73,9 +73,8 @@ pub fn run(args: &CopyArgs, list: &Path, context: &Context) -> Result<Exit> {
     let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty());
     let is_dir = path::look(path).is_ok_and(|found| found.is_dir());
     let root = if is_dir { path } else { parent.unwrap_or(Path::new(".")) };
-    let held = HeldDir::hold(root).with_context(|| {
-        format!("check {}\nhint: name the target of the copy", shown(path))
-    })?;
+    let held = HeldDir::hold(root)
+        .with_context(|| format!("check {}\nhint: name the target of the copy", shown(path)))?;
     let from = input::open(list).with_context(|| {
         format!("read {}\nhint: name a file that --manifest wrote", list.display())
     })?;
@@ -105,7 +104,6 @@ pub fn run(args: &CopyArgs, list: &Path, context: &Context) -> Result<Exit> {
             compared => add(&mut sums, &mut changed, &entry, &compared?),
         }
     }
-    drop(watch);
     bar.finish();
     if sums.files == 0 && bar.signal().is_none() {
         bail!(

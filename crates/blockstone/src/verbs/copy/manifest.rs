@@ -30,7 +30,8 @@ impl List {
             let Copied { bytes, chunks, .. } = &file.copied;
             (&file.target, *bytes, chunks)
         });
-        let kept = outcome.kept.iter().map(|file| (&file.target, file.kept.bytes, &file.kept.chunks));
+        let kept =
+            outcome.kept.iter().map(|file| (&file.target, file.kept.bytes, &file.kept.chunks));
         for (file, size_bytes, chunks) in copied.chain(kept) {
             let path = match file.strip_prefix(target) {
                 Ok(below) if !below.as_os_str().is_empty() => below,

@@ -207,11 +207,15 @@ fn reasons(outcome: &Outcome) -> Vec<String> {
 fn evidence(ran: &Ran) -> Table {
     let data: u64 = ran.outcome.files.iter().map(|file| file.copied.data_bytes).sum();
     let cost = &ran.cost;
-    let again = |file: &CopiedFile| match file.copied.verified {
-        Verified::Equal { read_bytes, .. } => read_bytes,
+    let again = |verified: &Verified| match verified {
+        Verified::Equal { read_bytes, .. } => *read_bytes,
         _ => 0,
     };
-    let again: u64 = ran.outcome.files.iter().map(again).sum();
+    let copied = ran.outcome.files.iter().map(|file| again(&file.copied.verified));
+    let kept = || ran.outcome.kept.iter().map(|file| &file.kept);
+    let again: u64 = copied.chain(kept().map(|kept| again(&kept.verified))).sum();
+    let hashed = kept().flat_map(|kept| &kept.chunks).map(|chunk| u64::from(chunk.len_bytes));
+    let hashed: u64 = hashed.sum();
     let mut table = Table::new("evidence", "Bytes copied, charged and moved", EVIDENCE).with([
         row!["read", data, cost.charged_read_bytes, cost.device_read_bytes],
         row!["written", data, cost.charged_write_bytes, cost.device_write_bytes],
@@ -220,6 +224,12 @@ fn evidence(ran: &Ran) -> Table {
         table.notes.push(format!(
             "What was charged and moved by reads includes {} of the target, to verify it.",
             Bytes(again)
+        ));
+    }
+    if hashed > 0 {
+        table.notes.push(format!(
+            "What was charged and moved by reads includes {} of sources whose targets were kept.",
+            Bytes(hashed)
         ));
     }
     table

@@ -180,6 +180,7 @@ pub struct SimArgs {
     pub trace: Option<PathBuf>,
     /// Format of the trace: msr, blkparse, fio or disksim [default: detected]
     #[arg(long, requires = "trace", help_heading = "Workload")]
+    #[arg(conflicts_with_all = ["workload", "reads", "io_size", "rate", "phase"])]
     pub trace_format: Option<Format>,
     /// How much to write, in visible capacities [default: 4]
     #[arg(long, value_name = "FILLS", value_parser = positive,

@@ -46,9 +46,8 @@ struct Account {
 }
 
 /// Names of its tables.
-pub const TABLES: &[&str] = &[
-    "ledger", "runs", "usual", "compared", "links", "cpu", "refusals", "digits", "assignments",
-];
+pub const TABLES: &[&str] =
+    &["ledger", "runs", "usual", "compared", "links", "cpu", "refusals", "digits", "assignments"];
 
 pub fn run(args: &AccountArgs, context: &Context) -> Result<Exit> {
     memory::hold_to(Some(memory::READING));

@@ -121,6 +121,7 @@ pub struct ReduceArgs {
     /// Number of files
     #[arg(long, value_name = "N", default_value_t = 4, requires = "generate",
           value_parser = clap::value_parser!(u32).range(1..=65536), help_heading = "Data sets")]
+    #[arg(conflicts_with_all = ["save", "resume", "merge", "html"])]
     pub files: u32,
     /// Size of each file
     #[arg(
@@ -130,13 +131,16 @@ pub struct ReduceArgs {
         requires = "generate",
         help_heading = "Data sets"
     )]
+    #[arg(conflicts_with_all = ["save", "resume", "merge", "html"])]
     pub size: Bytes,
     /// Blocks of 8K at the beginning of each file that no other file has, for oracle-like and
     /// oracle-loaded: 8692 as in files of 32 GiB [default: in proportion to the size]
     #[arg(long, value_name = "BLOCKS", requires = "generate", help_heading = "Data sets")]
+    #[arg(conflicts_with_all = ["save", "resume", "merge", "html"])]
     pub head: Option<u64>,
     /// Seed of the content
     #[arg(long, default_value_t = 1, requires = "generate", help_heading = "Data sets")]
+    #[arg(conflicts_with_all = ["save", "resume", "merge", "html"])]
     pub seed: u64,
 }
 

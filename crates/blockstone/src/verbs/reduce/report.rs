@@ -31,7 +31,15 @@ const NAME_WIDTH: usize = 36;
 
 /// Names of its tables.
 pub const TABLES: &[&str] = &[
-    "dedup", "steps", "grids", "compression", "fields", "runs", "shifts", "occurrences", "files",
+    "dedup",
+    "steps",
+    "grids",
+    "compression",
+    "fields",
+    "runs",
+    "shifts",
+    "occurrences",
+    "files",
     "skipped",
 ];
 

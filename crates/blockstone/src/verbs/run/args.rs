@@ -65,6 +65,7 @@ pub struct RunArgs {
     pub matrix: Vec<String>,
     /// Repetitions of each combination of --matrix, interleaved
     #[arg(long, value_name = "N", default_value_t = 2, requires = "matrix")]
+    #[arg(conflicts_with_all = ["awr_info", "keep", "require"])]
     pub repeat: u32,
     /// Write the recording to this directory (new or empty)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]

@@ -168,10 +168,29 @@ pub use layers::VIEWS;
 
 /// Names of its own tables.
 pub const TABLES: &[&str] = &[
-    "transactions", "transaction-cost", "scan", "scan-waits", "scan-counts", "scan-effects",
-    "scan-spreads", "noise", "noise-writers", "load-profile", "database-time", "background-events",
-    "classes", "io-roles", "io-disks", "ledger", "latencies", "littles-law", "efficiency",
-    "bulk-write", "bulk-steps", "bulk-cost", "awr-info",
+    "transactions",
+    "transaction-cost",
+    "scan",
+    "scan-waits",
+    "scan-counts",
+    "scan-effects",
+    "scan-spreads",
+    "noise",
+    "noise-writers",
+    "load-profile",
+    "database-time",
+    "background-events",
+    "classes",
+    "io-roles",
+    "io-disks",
+    "ledger",
+    "latencies",
+    "littles-law",
+    "efficiency",
+    "bulk-write",
+    "bulk-steps",
+    "bulk-cost",
+    "awr-info",
 ];
 
 /// The report of a run and its findings.

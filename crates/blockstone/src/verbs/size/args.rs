@@ -15,7 +15,14 @@ use crate::purpose::Purpose;
 pub const PERCENTILES: [&str; 4] = ["p50", "p95", "p99", "max"];
 /// Options of a need that was observed.
 const OBSERVED: [&str; 9] = [
-    "paths", "import", "merge", "keep_names", "save", "percentile", "hours", "weekdays",
+    "paths",
+    "import",
+    "merge",
+    "keep_names",
+    "save",
+    "percentile",
+    "hours",
+    "weekdays",
     "month_end",
 ];
 
@@ -79,6 +86,7 @@ pub struct StatedArgs {
     pub reads: f64,
     /// Writes a second of the log writer, of those of --iops
     #[arg(long, value_name = "IOPS", value_parser = positive, requires = "iops")]
+    #[arg(conflicts_with_all = OBSERVED)]
     pub redo_writes: Option<f64>,
     /// Rows a second that are found by an index, nothing of which is cached
     #[arg(long, value_name = "ROWS/S", value_parser = positive, requires = "rows",
@@ -86,6 +94,7 @@ pub struct StatedArgs {
     pub lookups: Option<f64>,
     /// Rows of the table of --lookups
     #[arg(long, value_name = "N", value_parser = positive, requires = "lookups")]
+    #[arg(conflicts_with_all = ["iops", "reads"], conflicts_with_all = OBSERVED)]
     pub rows: Option<f64>,
     /// Decimal megabytes a second, of reads and writes
     #[arg(long, value_name = "MB/S", value_parser = positive, conflicts_with_all = OBSERVED)]

@@ -1,19 +1,19 @@
 //! The options of masking.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
+use blockstone_base::units::Bytes;
 use blockstone_subset::mask::{self, Given, Mask, Rule};
 use blockstone_subset::{Catalogue, personal};
+use blockstone_sys::{input, secret};
 use clap::{Args, ValueHint};
 
 use crate::purpose::Purpose;
 
 /// Of a file with rules or a key.
-const FILE_MAX: u64 = 1 << 20;
+const FILE_MAX: Bytes = Bytes::mib(1);
 /// Bytes of a key: fewer can be guessed.
 const KEY_MIN: usize = 16;
 const KEY_BYTES: usize = 32;
@@ -56,10 +56,8 @@ impl MaskArgs {
 
     fn key(&self) -> Result<Vec<u8>> {
         let Some(path) = &self.mask_key else {
-            let mut key = vec![0; KEY_BYTES];
-            let random = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut key));
-            random.context("read a key from /dev/urandom")?;
-            return Ok(key);
+            let random = secret::random::<KEY_BYTES>();
+            return Ok(random.context("read a key from /dev/urandom")?.to_vec());
         };
         let key = bytes(path)?;
         if key.len() < KEY_MIN {
@@ -107,14 +105,8 @@ fn text(name: &str) -> Result<String> {
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(FILE_MAX + 1).read_to_end(&mut bytes));
-    read.with_context(|| format!("read {}", path.display()))?;
-    if bytes.len() as u64 > FILE_MAX {
-        bail!(
-            "{}: it has more than 1 MiB\nhint: name a file of masks or their key",
-            path.display()
-        );
-    }
-    Ok(bytes)
+    input::read(path, FILE_MAX).map_err(|error| {
+        let hint = "name a file of masks or their key";
+        anyhow!("read {}: {error}\nhint: {hint}", path.display())
+    })
 }

@@ -1,13 +1,15 @@
 //! `blockstone subset oracle`: files for Data Pump.
 
-use std::fs::File;
-use std::io::Read;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, anyhow, bail};
+use blockstone_base::units::Bytes;
 use blockstone_subset::oracle::{Catalogue, FILE_MAX, Wanted, catalogue_query, files};
+use blockstone_sys::input;
 use clap::{Args, ValueHint};
 
+use super::unfinished::hold_parent;
 use crate::exit::Exit;
 use crate::purpose::Purpose;
 use crate::verb::Context;
@@ -63,20 +65,32 @@ pub fn run(args: &OracleArgs, context: &Context) -> Result<Exit> {
         None => Wanted::Percent { percent: args.percent, seed: args.seed },
     };
     let files = files(&catalogue, &wanted, &args.lister)?;
-    let refused = || format!("write the directory {}", dir.display());
-    std::fs::create_dir(dir).with_context(refused)?;
     let all = [("lists.sql", files.lists), ("export.par", files.export), ("drop.sql", files.drop)];
-    for (name, text) in all {
-        std::fs::write(dir.join(name), text).with_context(refused)?;
-    }
+    write(dir, &all).map_err(|error| {
+        let hint = "name a new directory, where this user may write";
+        anyhow!("write the directory {}: {error}\nhint: {hint}", dir.display())
+    })?;
     context.printer.note("lists.sql, export.par and drop.sql are not tested with Oracle");
     Ok(Exit::Done)
 }
 
+/// Writes files into a new directory.
+fn write(dir: &Path, files: &[(&str, String)]) -> io::Result<()> {
+    let (above, name) = hold_parent(dir)?;
+    if above.look(&name)?.is_some() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    above.make_dir(&name)?;
+    let made = above.within(&name)?;
+    for (name, text) in files {
+        made.create_new(Path::new(name))?.write_all(text.as_bytes())?;
+    }
+    Ok(())
+}
+
 fn text(path: &Path) -> Result<String> {
-    let mut text = String::new();
-    let limit = FILE_MAX as u64 + 1;
-    let read = File::open(path).and_then(|file| file.take(limit).read_to_string(&mut text));
-    read.with_context(|| format!("read {}", path.display()))?;
-    Ok(text)
+    input::read_text(path, Bytes(FILE_MAX as u64)).map_err(|error| {
+        let hint = "name a file that the query of --query wrote, in UTF-8";
+        anyhow!("read {}: {error}\nhint: {hint}", path.display())
+    })
 }

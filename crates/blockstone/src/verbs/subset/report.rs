@@ -250,6 +250,7 @@ fn notes(ran: &Ran) -> Vec<String> {
         notes.push("Rows were read by one connection.".to_owned());
     }
     notes.extend(ran.masks.notes());
+    notes.extend(ran.loaded.iter().flat_map(|loaded| loaded.notes.iter().cloned()));
     notes
 }
 

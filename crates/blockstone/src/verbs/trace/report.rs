@@ -47,9 +47,25 @@ pub fn subject(paths: &[PathBuf]) -> String {
 
 /// Names of its tables: those of a statement end in its id.
 pub const TABLES: &[&str] = &[
-    "profile", "statements", "calls", "calls-*", "row-sources", "row-sources-*", "components",
-    "components-*", "overall", "histogram", "times", "histograms", "sessions", "files", "blocks",
-    "objects", "disk-time", "what-if", "device",
+    "profile",
+    "statements",
+    "calls",
+    "calls-*",
+    "row-sources",
+    "row-sources-*",
+    "components",
+    "components-*",
+    "overall",
+    "histogram",
+    "times",
+    "histograms",
+    "sessions",
+    "files",
+    "blocks",
+    "objects",
+    "disk-time",
+    "what-if",
+    "device",
 ];
 
 pub fn report(input: &Input, asked: &Asked) -> Report {

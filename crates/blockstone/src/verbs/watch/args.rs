@@ -14,6 +14,26 @@ use regex::Regex;
 
 use crate::purpose::Purpose;
 
+/// Options of a watch, which an import of files is not.
+const IMPORTING: [&str; 16] = [
+    "replay",
+    "interval",
+    "duration",
+    "db",
+    "sample",
+    "no_bpf",
+    "pid",
+    "group",
+    "listen",
+    "once",
+    "lines",
+    "csv",
+    "view",
+    "profile",
+    "keep",
+    "active_set",
+];
+
 /// Arguments of `watch`.
 #[derive(Args, Debug)]
 #[command(group(ArgGroup::new("printed").args(["once", "lines", "csv"]).multiple(true)),
@@ -57,6 +77,7 @@ pub struct WatchArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "db",
           help_heading = "Sources")]
     #[arg(add = Purpose::Input)]
+    #[arg(conflicts_with = "replay")]
     pub password_file: Option<PathBuf>,
     /// Time between two samples of the sessions of a database
     #[arg(long, default_value = "100ms", value_name = "TIME", value_parser = interval,
@@ -72,6 +93,7 @@ pub struct WatchArgs {
     #[arg(long, value_name = "HZ", default_value_t = ProfileSpec::PER_SECOND,
           value_parser = clap::value_parser!(u32).range(1..=5000), requires = "profile",
           help_heading = "Sources")]
+    #[arg(conflicts_with = "replay")]
     pub profile_hz: u32,
     /// Count which parts of devices and files are read and written, from one tick to the next, on
     /// all devices or on those that are or hold these paths (views active-set and cache-curve)
@@ -101,19 +123,19 @@ pub struct WatchArgs {
     /// at most 5 minutes
     #[arg(long, value_name = "TIME", value_parser = keep, requires = "record",
           help_heading = "Output")]
+    #[arg(conflicts_with = "replay")]
     pub keep: Option<Nanos>,
     /// Instead of watching, convert these files of collectl (raw), sar (sadf -j) or iostat, or
     /// reports of AWR, Statspack and AWR-Miner and CSV (see docs/import.md), to a recording
     #[arg(long, value_name = "FILE", num_args = 1.., value_hint = ValueHint::FilePath,
           requires = "record", help_heading = "Output",
-          conflicts_with_all = ["replay", "interval", "duration", "db", "sample", "no_bpf", "pid",
-                                "group", "listen", "once", "lines", "csv", "view", "profile",
-                                "keep", "active_set"])]
+          conflicts_with_all = IMPORTING)]
     #[arg(add = Purpose::Input)]
     pub import: Vec<PathBuf>,
     /// With --import of a database's reports: keep names of hosts, of which otherwise only a hash
     /// is kept
     #[arg(long, requires = "import", help_heading = "Output")]
+    #[arg(conflicts_with_all = IMPORTING)]
     pub keep_names: bool,
     /// Show a recording: its directory, its id, or `last`
     #[arg(long, value_name = "RUN", help_heading = "Output")]
@@ -146,6 +168,7 @@ pub struct WatchArgs {
     /// names of view, row and figure
     #[arg(long, value_enum, value_name = "SHAPE", default_value_t = CsvShape::Wide,
           requires = "csv", conflicts_with = "once", help_heading = "Output")]
+    #[arg(conflicts_with = "json")]
     pub csv_shape: CsvShape,
     /// Replay from this time after the start of the recording
     #[arg(long, value_name = "TIME", requires = "replay", help_heading = "Output")]
@@ -170,19 +193,23 @@ pub struct WatchArgs {
     pub listen: Option<SocketAddr>,
     /// Allow --listen on an address that other hosts can reach; they need the token
     #[arg(long, requires = "listen_token_file", help_heading = "Output")]
+    #[arg(conflicts_with = "replay")]
     pub allow_remote: bool,
     /// Serve only requests with the token in this file, which other users must not be able to read
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "listen",
           help_heading = "Output")]
     #[arg(add = Purpose::Input)]
+    #[arg(conflicts_with = "replay")]
     pub listen_token_file: Option<PathBuf>,
     /// Also serve requests to this name or address of the host, besides `localhost` and the address
     /// that is connected to
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = host_name,
           requires = "listen", help_heading = "Output")]
+    #[arg(conflicts_with = "replay")]
     pub listen_host: Vec<String>,
     /// Serve the paths of files too; without it, metrics of files are sums
     #[arg(long, requires = "listen", help_heading = "Output")]
+    #[arg(conflicts_with = "replay")]
     pub listen_paths: bool,
 }
 

@@ -18,6 +18,8 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, RenameFlags, mknodat, renameat_wi
 use super::{Place, names};
 
 const OWNER: u32 = 65_534;
+/// A user of whom nothing else runs.
+const OWNER_ALONE: u32 = 64_321;
 const SECRET: &str = "the administrator's";
 
 fn copy(arguments: &[&str], paths: &[&Path]) -> Ran {
@@ -91,14 +93,15 @@ fn cp_is_not_led_out_of_the_target() {
     let mut moved = 0;
     while child.try_wait().unwrap().is_none() {
         for name in names(&to).into_iter().filter(|name| name.starts_with("blockstone-test-")) {
-            let (at, away) = (to.join(&name), to.join(format!("moved-{moved}")));
-            if fs::rename(&at, &away).is_ok() && fs::create_dir(&at).is_ok() {
-                moved += 1;
-                for planted in ["copy", "from", "to"] {
-                    let _ = symlink(&victim, at.join(planted));
-                }
-                let _ = chown(&at, Some(OWNER), Some(OWNER));
+            let planted = theirs(&place, &format!("planted-{moved}"));
+            for name in ["copy", "from", "to"] {
+                symlink(&victim, planted.join(name)).unwrap();
             }
+            let (at, away) = (to.join(&name), to.join(format!("moved-{moved}")));
+            if fs::rename(&at, &away).is_ok() {
+                let _ = fs::rename(&planted, &at);
+            }
+            moved += 1;
         }
     }
     is_untouched(&victim);
@@ -146,7 +149,7 @@ fn devices_and_pipes_are_never_replaced() {
     let number = fs::metadata(device.device()).unwrap().rdev();
     for (name, kind, number, says) in [
         ("null", FileType::CharacterDevice, 0x103, "a character device, which a copy never"),
-        ("pipe", FileType::Fifo, 0, "a named pipe, which a copy never"),
+        ("pipe", FileType::Fifo, 0, "a pipe, which a copy never"),
         ("block", FileType::BlockDevice, number, "--destroy"),
     ] {
         let node = place.file(name);
@@ -172,6 +175,12 @@ fn devices_and_pipes_are_never_replaced() {
         fs::remove_dir_all(&tree).unwrap();
         fs::remove_dir_all(&other).unwrap();
     }
+    // Nor what leads to one, as /dev/stdout does.
+    let link = place.file("link");
+    symlink("null", &link).unwrap();
+    refused(&copy_bytes(b"x", &["--force"], &link), "a character device, which a copy never");
+    refused(&copy(&["--force"], &[&from, &link]), "a character device, which a copy never");
+    assert_eq!(fs::read_link(&link).unwrap(), Path::new("null"));
     assert!(fs::read(device.device()).unwrap().iter().all(|&byte| byte == 0));
     assert!(fs::metadata(place.file("pipe")).unwrap().file_type().is_fifo());
 }
@@ -273,8 +282,8 @@ fn swap(to: &Path, secrets: &Path, kind: &str, end: &AtomicBool) {
 
 #[test]
 fn nothing_that_takes_the_place_of_a_new_name_is_given_away() {
-    require!(Root);
     const COUNT: usize = 2000;
+    require!(Root);
     let place = Place::beside();
     for kind in ["pipe", "directory"] {
         let from = place.file("from");
@@ -394,4 +403,28 @@ fn a_tree_deeper_than_the_limit_of_open_files_is_copied() {
     file.write_all_at(b"y", 0).unwrap();
     let ran = limited(&[Path::new("--check"), &list, &to]);
     assert_eq!(ran.code, Some(1), "{ran:#?}");
+}
+
+#[test]
+fn threads_that_cannot_be_had_are_no_panic() {
+    require!(Root);
+    let place = Place::beside();
+    let (from, to) = (place.file("from"), place.file("to"));
+    fs::create_dir(&from).unwrap();
+    for number in 0..200 {
+        fs::write(from.join(number.to_string()), "x").unwrap();
+    }
+    let open = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(place.scratch.path(), open).unwrap();
+    chown(place.data(), Some(OWNER_ALONE), Some(OWNER_ALONE)).unwrap();
+    for most in 1..8 {
+        let limit = format!("--nproc={most}");
+        let user = format!("--reuid={OWNER_ALONE}");
+        let mut command = Command::new("setpriv");
+        command.args([&user, "--clear-groups", "prlimit", &limit]).arg(blockstone_binary());
+        let ran = run(command.arg("copy").args([&from, &to]).current_dir(place.data()));
+        let is_clear = ran.code == Some(0) || ran.stderr.contains("\nhint: ");
+        assert!(matches!(ran.code, Some(0 | 2)) && is_clear, "{most}: {ran:#?}");
+        let _ = fs::remove_dir_all(&to);
+    }
 }

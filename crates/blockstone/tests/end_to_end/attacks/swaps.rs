@@ -77,8 +77,9 @@ fn swap_all(dir: &Path, victim: &Path, swaps: &mut u64) {
     }
 }
 
-/// Runs the command on a directory that is attacked meanwhile, beside a file of the superuser's.
-fn attacked(place: &Place, arguments: &[&str]) {
+/// Runs the command on a directory that is attacked meanwhile, beside a file of the superuser's;
+/// how often something was swapped.
+fn attacked(place: &Place, arguments: &[&str]) -> u64 {
     let shown = arguments.join(" ");
     let (dir, victim) = (place.file(&shown), place.scratch.path().join("victim"));
     fs::write(&victim, CONTENT).unwrap();
@@ -91,46 +92,48 @@ fn attacked(place: &Place, arguments: &[&str]) {
     let ran = within(Duration::from_mins(5), &mut command);
     let swaps = owner.end();
     assert!(ran.code.is_some_and(|code| code < 5), "{shown}: {ran:#?}");
-    assert!(swaps > 0, "{shown}: nothing was swapped: {ran:#?}");
     let found = fs::metadata(&victim).unwrap();
     let content = fs::read(&victim).unwrap();
     assert_eq!(String::from_utf8_lossy(&content[..content.len().min(64)]), CONTENT, "{shown}");
     assert_eq!((found.uid(), found.mode() & 0o7777), (0, 0o600), "{shown}");
+    swaps
 }
 
 #[test]
 fn ranks_write_to_no_file_that_takes_the_name_of_theirs() {
     require!(Root);
-    attacked(&Place::new(), &["check", "coherence"]);
+    assert!(attacked(&Place::new(), &["check", "coherence"]) > 0);
 }
 
 #[test]
 fn writers_of_a_witness_write_to_no_directory_that_takes_the_name_of_theirs() {
     require!(Root);
     let (place, witness) = (Place::new(), Witness::start());
-    attacked(&place, &["check", "durability", "--for", "2s", "--witness", &witness.address]);
+    let arguments = ["check", "durability", "--for", "2s", "--witness", &witness.address];
+    assert!(attacked(&place, &arguments) > 0);
 }
 
 #[test]
 fn files_of_checks_are_reached_by_no_name() {
     require!(Root);
     let place = Place::new();
-    attacked(&place, &["check", "write-order"]);
-    attacked(&place, &["check", "direct"]);
-    attacked(&place, &["check", "durability"]);
-    attacked(&place, &["check", "iosize"]);
+    // Their files lose their names at once: it is a matter of luck whether one is swapped.
+    for check in ["write-order", "direct", "durability", "iosize"] {
+        attacked(&place, &["check", check]);
+    }
 }
 
 #[test]
 fn tools_that_are_counted_run_in_no_directory_that_takes_the_name_of_theirs() {
     require!(Root);
-    attacked(&Place::new(), &["check", "iosize", "--tools"]);
+    assert!(attacked(&Place::new(), &["check", "iosize", "--tools"]) > 0);
 }
 
 #[test]
 fn files_of_measurements_are_reached_by_no_name() {
     require!(Root);
     let place = Place::new();
-    attacked(&place, &["calibrate", "--quick", "--size", "64M", "--runs-dir", "runs"]);
-    attacked(&place, &["noise", "--for", "1s", "--area", "1M"]);
+    let calibrate = ["calibrate", "--quick", "--size", "64M", "--runs-dir", "runs"];
+    assert!(attacked(&place, &calibrate) > 0);
+    assert!(attacked(&place, &["noise", "--for", "1s", "--area", "1M"]) > 0);
 }

@@ -1,7 +1,7 @@
 //! Directories, links, pipes and devices of a plan: made in private, then given their names.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
+use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -221,7 +221,7 @@ impl<'a> Run<'a> {
     /// stays without --resume too.
     fn is_kept(&self, entry: &Entry, place: &Place<'_>, there: &Stat) -> bool {
         let is_special = matches!(entry.kind, Kind::Special(..));
-        if !self.settings.file.resume && !(is_special && self.settings.file.force) {
+        if !(self.settings.file.resume || is_special && self.settings.file.force) {
             return false;
         }
         if let Kind::Same(first) = entry.kind {
@@ -229,7 +229,7 @@ impl<'a> Run<'a> {
             return linked == Some(Node::of(there));
         }
         let link = readlinkat(&place.dir, place.name, Vec::new());
-        is_as_wanted(entry, there, link.as_deref().ok().map(|it| it.to_bytes()))
+        is_as_wanted(entry, there, link.as_deref().ok().map(CStr::to_bytes))
     }
 
     /// The deepest first: what is made in a directory changes its times.

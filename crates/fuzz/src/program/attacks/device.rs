@@ -23,10 +23,12 @@ pub struct Device {
 
 impl Device {
     pub fn make() -> Self {
-        let file_system = Some(FileSystem::Ext4);
-        let spec =
-            DeviceSpec { size: Bytes::mib(DEVICE_MIB), file_system, ..DeviceSpec::default() };
+        let spec = DeviceSpec { size: Bytes::mib(DEVICE_MIB), ..DeviceSpec::default() };
         let device = LoopDevice::create(spec).expect("a loop device can be made");
+        // It is not mounted: the kernel would write to it by itself.
+        let file = fs::OpenOptions::new().write(true).open(device.device());
+        let signed = file.and_then(|file| file.write_all_at(&EXT4_MAGIC, EXT4_MAGIC_AT));
+        signed.expect("the device can be written");
         let content = read(device.device());
         Self { device, content }
     }

@@ -215,7 +215,8 @@ impl Scene<'_> {
             Attack::FilesReplaced | Attack::DirectoriesReplaced => {
                 let dir = self.race_in(&path);
                 planted.play = Some(if attack == Attack::FilesReplaced {
-                    let victim = if self.tried % 2 == 0 { file } else { self.victims.empty() };
+                    let victim =
+                        if self.tried.is_multiple_of(2) { file } else { self.victims.empty() };
                     Play::ReplaceFiles { dir, victim }
                 } else {
                     let after = Duration::from_millis([0, 20, 100, 300][self.tried as usize % 4]);
@@ -226,9 +227,9 @@ impl Scene<'_> {
                 let other = self.theirs.join("other");
                 let is_dir = self.fixture.is_some() || matches!(honest, Honest::NewDirectory(_));
                 if is_dir {
-                    self.honest(&path)
+                    self.honest(&path);
                 } else {
-                    fs::write(&path, "theirs").expect(CAN)
+                    fs::write(&path, "theirs").expect(CAN);
                 }
                 link(if is_dir { &dir } else { &file }, &other);
                 planted.play = Some(Play::Exchange(path, other));
@@ -258,7 +259,8 @@ impl Scene<'_> {
         let mut names: Vec<OsString> = self.made.iter().filter_map(last).collect();
         names.sort();
         names.dedup();
-        let is_link = |place: usize| self.tried < 4 || (place + self.tried as usize / 4) % 2 == 0;
+        let is_link =
+            |place: usize| self.tried < 4 || (place + self.tried as usize / 4).is_multiple_of(2);
         let bait = |(place, name)| Bait { name, is_link: is_link(place) };
         names.into_iter().enumerate().map(bait).collect()
     }

@@ -52,8 +52,11 @@ impl Honest {
     /// What the path is called.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Read(name) | Self::Tree(name) | Self::Within(name) | Self::NewFile(name) => name,
-            Self::NewDirectory(name) => name,
+            Self::Read(name)
+            | Self::Tree(name)
+            | Self::Within(name)
+            | Self::NewFile(name)
+            | Self::NewDirectory(name) => name,
             Self::Device => "device",
         }
     }

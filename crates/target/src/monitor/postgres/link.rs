@@ -5,9 +5,10 @@ use std::time::Instant;
 use blockstone_base::column::Unmeasured;
 use postgres::error::SqlState;
 use postgres::types::ToSql;
-use postgres::{Client, Row, Statement};
+use postgres::{Row, Statement};
 
 use crate::monitor::own::Own;
+use crate::postgres::Client;
 use crate::postgres::address::Address;
 use crate::postgres::views::{Forms, form, identity, postmaster, value};
 use crate::postgres::{VERSION_MIN, member};

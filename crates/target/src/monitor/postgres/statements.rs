@@ -21,8 +21,16 @@ const STATEMENTS: &Forms = &[
     (17, include_str!("../../../sql/monitor/postgres/statements_17.sql")),
 ];
 const TEXTS: &str = include_str!("../../../sql/monitor/postgres/texts.sql");
-const SCHEMA: &str = "SELECT quote_ident(nspname)::text
+/// Where the extension is, who owns that schema, and whether the owner could not have code of their
+/// own run by a superuser who takes it for the extension's.
+const SCHEMA: &str = "SELECT quote_ident(n.nspname)::text, o.rolname::text,
+        o.rolsuper OR o.rolname = current_user OR NOT u.rolsuper
     FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
+        JOIN pg_database AS d ON d.datname = current_database()
+        JOIN pg_roles AS u ON u.rolname = current_user
+        JOIN pg_roles AS o ON o.oid = CASE
+            WHEN n.nspowner::regrole::text = 'pg_database_owner' THEN d.datdba
+            ELSE n.nspowner END
     WHERE extname = 'pg_stat_statements'";
 pub const TIMED: [&str; 2] = ["read_ns", "write_ns"];
 
@@ -32,20 +40,29 @@ pub struct Statements {
     /// Those that monitors send.
     ours: BTreeSet<i64>,
     pace: Pace,
+    /// The role that owns their schema, where that keeps a superuser from reading it.
+    owner: Option<String>,
 }
 
 impl Statements {
     /// Where the server keeps them, if it does.
     pub fn find(link: &mut Link) -> Result<Self, SqlError> {
         let rows = link.ask(&mut Query::from_text(Some(SCHEMA.to_owned())), &[])?;
-        let schema: Option<String> = rows.first().map(|row| value(row, 0)).transpose()?;
+        let (mut schema, mut owner) = (None, None);
+        if let Some(row) = rows.first() {
+            if value::<bool>(row, 2)? {
+                schema = Some(value::<String>(row, 0)?);
+            } else {
+                owner = Some(value(row, 1)?);
+            }
+        }
         let query = |text: &str| {
             let text = schema.as_ref().map(|schema| with(text, &[("schema", schema)]));
             Query::from_text(text)
         };
         let counts = query(form(STATEMENTS, link.version).unwrap_or_default());
         let texts = query(TEXTS);
-        Ok(Self { counts, texts, ours: BTreeSet::new(), pace: Pace::default() })
+        Ok(Self { counts, texts, ours: BTreeSet::new(), pace: Pace::default(), owner })
     }
 
     pub fn has_texts(&self) -> bool {
@@ -117,6 +134,14 @@ impl Statements {
     pub fn missing(&self, link: &Link, timed: bool) -> Missing {
         if let Some(why) = &self.counts.unanswered {
             return all(&STATEMENT, why);
+        }
+        if let Some(owner) = &self.owner {
+            let why = format!(
+                "the schema of pg_stat_statements belongs to {owner}, and {} is a superuser, who \
+                 would run what {owner} puts there: name a member of pg_monitor",
+                link.user
+            );
+            return all(&STATEMENT, &Unmeasured::NotPermitted(why));
         }
         if !self.counts.is_answered() {
             let why = format!(

@@ -80,15 +80,31 @@ impl Reader<'_> {
     }
 
     fn name(&mut self) -> Option<String> {
+        self.quoted('`')
+    }
+
+    /// A name as `ANSI_QUOTES` has it, or as usual.
+    fn any_name(&mut self) -> Option<String> {
+        self.name().or_else(|| self.quoted('"'))
+    }
+
+    fn quoted(&mut self, quote: char) -> Option<String> {
         self.space();
-        if !self.0.starts_with('`') {
+        if !self.0.starts_with(quote) {
             return None;
         }
-        let end = quoted_end(self.0, '`');
+        let end = quoted_end(self.0, quote);
         let (name, rest) = self.0.split_at(end);
         self.0 = rest;
-        let name = name.strip_prefix('`')?.strip_suffix('`')?;
-        Some(name.replace("``", "`"))
+        let name = name.strip_prefix(quote)?.strip_suffix(quote)?;
+        Some(name.replace(&format!("{quote}{quote}"), &quote.to_string()))
+    }
+
+    /// A user after `DEFINER=`: the name, and the host unless it is a role.
+    fn definer(&mut self) -> Option<Account> {
+        let name = self.any_name()?;
+        let host = if self.has("@") { Some(self.any_name()?) } else { None };
+        Some((name, host))
     }
 
     /// Names in parentheses; the lengths of prefixes are skipped.
@@ -202,22 +218,87 @@ pub fn without_database(text: &str, database: &str) -> String {
     kept
 }
 
+/// A user with its host, or a role.
+pub type Account = (String, Option<String>);
+
 /// Without who defined it.
 pub fn without_definer(text: &str) -> String {
     const WORD: &str = "DEFINER=";
-    // It stands before the name of what is created, which is the next that is quoted.
-    let first = pieces(text).find(|(_, piece)| piece.len() > 1 && piece.starts_with('`'));
-    let Some((quote, _)) = first else { return text.to_owned() };
-    if !text[..quote].ends_with(WORD) {
+    let head = head(text);
+    if !head.ends_with(WORD) {
         return text.to_owned();
     }
-    let mut reader = Reader(&text[quote..]);
-    let _ = reader.name();
-    if reader.0.starts_with('@') {
-        reader.0 = &reader.0[1..];
-        let _ = reader.name();
+    let mut reader = Reader(&text[head.len()..]);
+    let _ = reader.definer();
+    format!("{}{}", &head[..head.len() - WORD.len()], reader.0.trim_start())
+}
+
+/// What stands before the first name, which is that of who defines it or of what is created.
+fn head(text: &str) -> &str {
+    let is_name = |piece: &str| piece.len() > 1 && piece.starts_with(['`', '"']);
+    let first = pieces(text).find(|(_, piece)| is_name(piece));
+    first.map_or(text, |(quote, _)| &text[..quote])
+}
+
+/// A trigger and who defined it, of whom it has the rights; none where `text` creates no trigger.
+pub fn trigger(text: &str) -> Option<(String, Option<Account>)> {
+    let mut reader = Reader(text);
+    if !reader.has("CREATE") {
+        return None;
     }
-    format!("{}{}", &text[..quote - WORD.len()], reader.0.trim_start())
+    let _ = reader.has("OR") && reader.has("REPLACE");
+    let definer = if reader.has("DEFINER") && reader.has("=") { reader.definer() } else { None };
+    if !reader.has("TRIGGER") {
+        return None;
+    }
+    let _ = reader.has("IF") && reader.has("NOT") && reader.has("EXISTS");
+    let name = reader
+        .any_name()
+        .unwrap_or_else(|| reader.0.split_whitespace().next().unwrap_or_default().to_owned());
+    Some((name, definer))
+}
+
+/// A statement that creates a routine or a view, changed so that what it creates has the rights of
+/// those who call it, whoever creates it; any other as it is. None where it is not understood.
+pub fn as_invoker(text: &str) -> Option<String> {
+    const INVOKER: &str = "    SQL SECURITY INVOKER\n";
+    const DEFINER: &str = "SQL SECURITY DEFINER VIEW ";
+    let head = head(text);
+    let words: Vec<String> = head.split_whitespace().map(str::to_ascii_uppercase).collect();
+    let has = |word: &str| words.iter().any(|it| it == word);
+    if !has("CREATE") || has("TABLE") || has("TRIGGER") || has("SEQUENCE") {
+        return Some(text.to_owned());
+    }
+    if has("VIEW") {
+        let is_invoker = head.contains("SQL SECURITY INVOKER VIEW ");
+        let changed = match head.strip_suffix(DEFINER) {
+            Some(before) => format!("{before}SQL SECURITY INVOKER VIEW "),
+            None => head.replacen("VIEW ", "SQL SECURITY INVOKER VIEW ", 1),
+        };
+        let rest = &text[head.len()..];
+        return Some(if is_invoker { text.to_owned() } else { format!("{changed}{rest}") });
+    }
+    if !has("FUNCTION") && !has("PROCEDURE") {
+        return Some(text.to_owned());
+    }
+    // After the parameters and the type, each property has a line of its own.
+    let (mut depth, mut has_parameters) = (0_usize, false);
+    for (at, piece) in pieces(text) {
+        match piece {
+            "(" => depth += 1,
+            ")" => {
+                depth = depth.checked_sub(1)?;
+                has_parameters |= depth == 0;
+            }
+            "\n" if depth == 0 && has_parameters => {
+                let (before, after) = text.split_at(at + 1);
+                let own = if after.starts_with(INVOKER) { "" } else { INVOKER };
+                return Some(format!("{before}{own}{after}"));
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -274,8 +355,51 @@ mod tests {
             ("CREATE DEFINER=`a`@`%` TRIGGER `t`", "CREATE TRIGGER `t`"),
             ("CREATE DEFINER=`role` FUNCTION `t`()", "CREATE FUNCTION `t`()"),
             ("CREATE TRIGGER `t` SET @DEFINER=`a`", "CREATE TRIGGER `t` SET @DEFINER=`a`"),
+            ("CREATE DEFINER=\"a\"@\"b\" FUNCTION \"t\"()", "CREATE FUNCTION \"t\"()"),
         ] {
             assert_eq!(without_definer(text), plain);
         }
+    }
+
+    #[test]
+    fn what_is_created_has_the_rights_of_its_callers() {
+        for (text, changed) in [
+            (
+                "CREATE PROCEDURE `p)`(a enum('x\n', ')'))\n    COMMENT 'c'\nBEGIN (\n) END",
+                "CREATE PROCEDURE `p)`(a enum('x\n', ')'))\n    SQL SECURITY INVOKER\n    \
+                 COMMENT 'c'\nBEGIN (\n) END",
+            ),
+            (
+                "CREATE FUNCTION \"f\"() RETURNS enum('a\nb')\nreturn 1",
+                "CREATE FUNCTION \"f\"() RETURNS enum('a\nb')\n    SQL SECURITY INVOKER\nreturn 1",
+            ),
+            (
+                "CREATE ALGORITHM=MERGE SQL SECURITY DEFINER VIEW `v` AS select 'VIEW '",
+                "CREATE ALGORITHM=MERGE SQL SECURITY INVOKER VIEW `v` AS select 'VIEW '",
+            ),
+            ("CREATE VIEW `v` AS select 1", "CREATE SQL SECURITY INVOKER VIEW `v` AS select 1"),
+            ("ALTER TABLE `procedure` ADD a int", "ALTER TABLE `procedure` ADD a int"),
+            ("SET sql_mode = ''", "SET sql_mode = ''"),
+        ] {
+            assert_eq!(as_invoker(text).as_deref(), Some(changed));
+            assert_eq!(as_invoker(changed).as_deref(), Some(changed), "once is enough");
+        }
+        for odd in ["CREATE PROCEDURE `p`", "CREATE FUNCTION `f`() return 1"] {
+            assert_eq!(as_invoker(odd), None);
+        }
+    }
+
+    #[test]
+    fn a_trigger_is_known_with_its_definer() {
+        let account = |name: &str, host: &str| Some((name.to_owned(), Some(host.to_owned())));
+        for (text, name, definer) in [
+            ("CREATE DEFINER=`a`@`%` trigger tr before", "tr", account("a", "%")),
+            ("CREATE DEFINER=\"a\"@\"%\" TRIGGER \"t\"", "t", account("a", "%")),
+            ("CREATE DEFINER=`r` TRIGGER IF NOT EXISTS `t`", "t", Some(("r".to_owned(), None))),
+            ("CREATE TRIGGER `t` BEFORE", "t", None),
+        ] {
+            assert_eq!(trigger(text), Some((name.to_owned(), definer)), "{text}");
+        }
+        assert_eq!(trigger("CREATE DEFINER=`a`@`b` FUNCTION `trigger`()"), None);
     }
 }

@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use blockstone_subset::{Locators, Plan, Rows, Transform};
+use blockstone_sys::held::HeldDir;
 
 use super::draw::wins;
 use super::rows::{IN_ORDER, Layout, Locator, any_of, each_row, field};
 use super::values::{Form, Kind, characters};
 use super::{MariadbSource, quoted};
 use crate::sql::error::SqlError;
-use crate::subset::manifest::{DATA, DataFile};
-use crate::subset::source::{Expected, Exported, file_error};
+use crate::subset::manifest::DataFile;
+use crate::subset::source::{Expected, Exported, file_error, make_data};
 
 /// Rows that are asked for at once.
 const BATCH: usize = 5000;
@@ -28,16 +29,14 @@ const SHARE_BY_KEY: f64 = 0.2;
 pub fn export(
     source: &mut MariadbSource<'_>,
     plan: &Plan,
-    dir: &Path,
+    dir: &HeldDir,
     transform: Option<&dyn Transform>,
 ) -> Result<Exported, SqlError> {
-    let data = dir.join(DATA);
-    std::fs::create_dir(&data).map_err(|error| file_error(&data, error))?;
+    let data = make_data(dir)?;
     let mut files = Vec::new();
     for (table, planned) in plan.tables.iter().enumerate() {
-        let path = data.join(&entry(source, table).file);
         let transform = transform.filter(|it| it.applies(table));
-        let mut written = Written::new(source, table, path, transform)?;
+        let mut written = Written::new(source, table, Some(&data), transform)?;
         match &planned.rows {
             Rows::All => written.whole(source, None, "")?,
             Rows::Winning(_, lot) => {
@@ -63,7 +62,7 @@ pub fn expect(source: &mut MariadbSource<'_>, plan: &Plan) -> Result<Option<Expe
     for (table, planned) in plan.tables.iter().enumerate().filter(|(_, it)| it.rows() > 0) {
         let name = source.catalogue.tables[table].name.clone();
         source.told(&format!("a few rows of {name}"), 0)?;
-        let mut tried = Written::new(source, table, PathBuf::from("/dev/null"), None)?;
+        let mut tried = Written::new(source, table, None, None)?;
         let began = Instant::now();
         let by_key = match &planned.rows {
             Rows::At(rows) if planned.share() <= SHARE_BY_KEY => {
@@ -128,7 +127,8 @@ struct Written<'a> {
     name: String,
     entry: DataFile,
     path: PathBuf,
-    output: BufWriter<File>,
+    /// None where nothing is kept.
+    output: Option<BufWriter<File>>,
     transform: Option<&'a dyn Transform>,
     forms: Vec<Form>,
     fields: Vec<u8>,
@@ -139,18 +139,20 @@ impl<'a> Written<'a> {
     fn new(
         source: &MariadbSource<'_>,
         table: usize,
-        path: PathBuf,
+        data: Option<&HeldDir>,
         transform: Option<&'a dyn Transform>,
     ) -> Result<Self, SqlError> {
-        // It is new, or a device that keeps nothing.
-        let file = File::options().write(true).create(true).truncate(true).open(&path);
+        let entry = entry(source, table);
+        let name = Path::new(&entry.file);
+        let path = data.map_or_else(PathBuf::new, |data| data.path().join(name));
+        let file = data.map(|data| data.create_new(name)).transpose();
         let file = file.map_err(|error| file_error(&path, error))?;
         Ok(Self {
             table,
             name: source.catalogue.tables[table].name.clone(),
-            entry: entry(source, table),
+            entry,
             path,
-            output: BufWriter::with_capacity(BUFFER_BYTES, file),
+            output: file.map(|file| BufWriter::with_capacity(BUFFER_BYTES, file)),
             transform,
             forms: forms(source, table),
             fields: Vec::new(),
@@ -319,7 +321,9 @@ impl<'a> Written<'a> {
             }
         };
         line.push(b'\n');
-        self.output.write_all(line).map_err(|error| file_error(&self.path, error))?;
+        if let Some(output) = &mut self.output {
+            output.write_all(line).map_err(|error| file_error(&self.path, error))?;
+        }
         self.entry.rows += 1;
         self.entry.bytes += line.len() as u64;
         Ok(())
@@ -335,8 +339,10 @@ impl<'a> Written<'a> {
             });
         }
         let failed = |error| file_error(&self.path, error);
-        let file = self.output.into_inner().map_err(|error| failed(error.into_error()))?;
-        file.sync_data().map_err(failed)?;
+        if let Some(output) = self.output {
+            let file = output.into_inner().map_err(|error| failed(error.into_error()))?;
+            file.sync_data().map_err(failed)?;
+        }
         Ok(self.entry)
     }
 }

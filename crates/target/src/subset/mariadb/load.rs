@@ -3,24 +3,30 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use blockstone_sys::held::HeldDir;
+use blockstone_sys::thread::scoped;
 use mysql::prelude::Queryable;
 use mysql::{Conn, LocalInfile, LocalInfileHandler};
 
+use parking_lot::Mutex;
+
+use super::rights::Rights;
 use super::{Server, failed, quoted, staging, statements, values};
 use crate::mariadb::{answer, comment};
 use crate::sql::error::{During, SqlError};
 use crate::sql::{SAMPLE, with};
 use crate::subset::manifest::{
-    AFTER, BEFORE, CODE, DATA, DataFile, KeyEntry, Manifest, SCRIPT, read_schema,
+    AFTER, BEFORE, CODE, DATA, DataFile, KeyEntry, Manifest, SCRIPT, open_file, read_schema,
+    write_file,
 };
-use crate::subset::source::{KeyProof, Loaded, Step, Tell};
+use crate::subset::source::{KeyProof, Loaded, Step, Tell, no_thread};
 
 /// As long as a comment on a database may be.
 const COMMENT_CHARS: usize = 1024;
@@ -47,14 +53,15 @@ const DROPS: &str = "SELECT concat('DROP TRIGGER `', replace(TRIGGER_NAME, '`', 
 
 /// Loads the subset in `dir` into the database at `address`.
 pub fn load(
-    dir: &Path,
+    dir: &HeldDir,
     manifest: &Manifest,
     address: &str,
     tell: &mut Tell<'_>,
 ) -> Result<Loaded, SqlError> {
     let mut server = Server::open(address)?;
     staging::make(&mut server)?;
-    let mut loading = Loading { server, dir, manifest, tell };
+    let rights = Rights::default();
+    let mut loading = Loading { server, dir, manifest, tell, rights };
     match loading.load() {
         Ok(loaded) => Ok(loaded),
         Err(error) => {
@@ -93,9 +100,10 @@ fn left_over(error: &SqlError, left: &SqlError) -> SqlError {
 
 struct Loading<'a, 'b> {
     server: Server,
-    dir: &'a Path,
+    dir: &'a HeldDir,
     manifest: &'a Manifest,
     tell: &'a mut Tell<'b>,
+    rights: Rights,
 }
 
 impl Loading<'_, '_> {
@@ -128,12 +136,14 @@ impl Loading<'_, '_> {
         self.publish()?;
         staging::remove(&mut self.server)?;
         ended(Step::Commit);
+        let notes = self.rights.notes(&mut self.server)?;
         Ok(Loaded {
             destination: self.server.address.name.clone(),
             product: self.server.product(),
             keys,
             rows,
             steps,
+            notes,
         })
     }
 
@@ -174,29 +184,36 @@ impl Loading<'_, '_> {
         const OFF: [u16; 3] = [1148, 3948, 4166];
         let what = format!("load {DATA}/{}", file.file);
         let reading = Arc::new(Reading::default());
-        let path = self.manifest.path(self.dir, file);
+        let path = Path::new(DATA).join(&file.file);
+        let input = open_file(self.dir, &path).map_err(|source| SqlError::File {
+            what: "read",
+            path: self.dir.path().join(&path),
+            source,
+            hint: "write the subset again",
+        })?;
+        *reading.file.lock() = Some(input);
         let handler = Arc::clone(&reading);
-        let handler =
-            LocalInfileHandler::new(move |_: &[u8], out: &mut _| handler.send(&path, out));
+        let handler = LocalInfileHandler::new(move |_: &[u8], out: &mut _| handler.send(out));
         let link = &mut self.server.link;
         link.set_local_infile_handler(Some(handler));
         let of = self.manifest.rows();
         let (text, tell) = (load_text(file, "LOAD DATA LOCAL INFILE 'rows'"), &mut self.tell);
         let sent = thread::scope(|scope| {
             let (over, ends) = mpsc::channel::<()>();
-            let sent = scope.spawn(move || {
+            let sent = scoped(scope, "load", move || {
                 // Dropped at the end, whatever that is.
                 let _over = over;
                 send(link, &text)
-            });
+            })?;
             while ends.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
                 let rows = before + reading.lines.load(Ordering::Relaxed);
                 if !tell("rows", rows, Some(of)) {
                     reading.ended.store(true, Ordering::Relaxed);
                 }
             }
-            sent.join()
+            Ok(sent.join())
         });
+        let sent = sent.map_err(|error| no_thread(&error))?;
         if reading.ended.load(Ordering::Relaxed) {
             return Err(SqlError::Interrupted);
         }
@@ -260,7 +277,8 @@ impl Loading<'_, '_> {
         if !moved.is_empty() {
             all.push(format!("RENAME TABLE {moved}"));
         }
-        all.extend(self.statements(CODE)?);
+        let code = self.statements(CODE)?;
+        all.extend(self.rights.allowed(&mut self.server, code)?);
         all.extend(self.mark(&to)?);
         let done = staging::run(&mut self.server, &all.join(";\n"), "make the tables visible");
         done.inspect_err(|_| {
@@ -296,14 +314,17 @@ impl Loading<'_, '_> {
 /// What the reader of a file and those who look at it share.
 #[derive(Default)]
 struct Reading {
+    /// Until it is sent.
+    file: Mutex<Option<File>>,
     ended: AtomicBool,
     lines: AtomicU64,
 }
 
 impl Reading {
     /// Sends the file, whatever file the server asks for.
-    fn send(&self, path: &PathBuf, out: &mut LocalInfile<'_>) -> io::Result<()> {
-        let mut file = File::open(path)?;
+    fn send(&self, out: &mut LocalInfile<'_>) -> io::Result<()> {
+        let sent = || io::Error::other("the server asks for it twice");
+        let mut file = self.file.lock().take().ok_or_else(sent)?;
         let mut bytes = vec![0; BUFFER_BYTES];
         loop {
             if self.ended.load(Ordering::Relaxed) {
@@ -372,11 +393,19 @@ fn orphans_text(manifest: &Manifest, key: &KeyEntry) -> String {
     )
 }
 
-/// The same load as a script for the client, to be run in the directory.
-pub fn write_script(dir: &Path, manifest: &Manifest) -> Result<(), SqlError> {
+/// By which the client refuses commands that reach files and programs, from there on to its end, if
+/// it was not told `--binary-mode`, under which it knows none. An old one ends with an error.
+const SANDBOX: &str = "/*!999999\\- enable the sandbox mode */";
+
+/// The same load as a script for the client, to be run in the directory. A server could have
+/// ended a literal early, for a command of the client to follow it.
+pub fn write_script(dir: &HeldDir, manifest: &Manifest) -> Result<(), SqlError> {
+    let [before, after, code] = [BEFORE, AFTER, CODE].map(|file| read_schema(dir, file, Ok));
     let mut text = format!(
-        "-- mariadb --local-infile=1 DATABASE < {SCRIPT}, here, into an empty database\n\
-         SET NAMES utf8mb4;\nSET SESSION time_zone = '+00:00';\n{SETTINGS};\nsource {BEFORE}\n"
+        "{SANDBOX}\n-- mariadb --binary-mode --local-infile=1 DATABASE < {SCRIPT}, here, into an \
+         empty database\n\
+         SET NAMES utf8mb4;\nSET SESSION time_zone = '+00:00';\n{SETTINGS};\n{}",
+        before?
     );
     for file in &manifest.files {
         let load = load_text(file, &format!("LOAD DATA LOCAL INFILE '{DATA}/{}'", file.file));
@@ -386,12 +415,6 @@ pub fn write_script(dir: &Path, manifest: &Manifest) -> Result<(), SqlError> {
         let (name, called) = (quoted(&sequence.name), u8::from(sequence.is_called));
         text.extend([format!("DO SETVAL({name}, {}, {called});\n", sequence.last_value)]);
     }
-    text.extend([format!("source {AFTER}\nsource {CODE}\n")]);
-    let path = dir.join(SCRIPT);
-    std::fs::write(&path, text).map_err(|source| SqlError::File {
-        what: "write",
-        path,
-        source,
-        hint: "free some space, or name a directory on another file system",
-    })
+    text.extend([after?, code?]);
+    write_file(dir, SCRIPT, &text)
 }

@@ -1,15 +1,15 @@
 //! The schema as statements: tables with all but foreign keys, these keys, and what runs: views,
 //! routines and triggers.
 
-use std::path::Path;
-
+use blockstone_sys::held::HeldDir;
 use mysql::Row;
 
-use super::ddl::{without_database, without_definer};
+use super::ddl::{as_invoker, without_database, without_definer};
+use super::rows::IN_ORDER;
 use super::{MariadbSource, Server, failed, quoted, statements};
 use crate::mariadb::answer;
 use crate::sql::error::{During, SqlError};
-use crate::subset::manifest::{AFTER, BEFORE, CODE, Sequence};
+use crate::subset::manifest::{AFTER, BEFORE, CODE, Sequence, write_file};
 
 const SEQUENCES: &str = "SELECT TABLE_NAME FROM information_schema.TABLES
     WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'SEQUENCE' ORDER BY TABLE_NAME";
@@ -32,15 +32,9 @@ pub struct Schema {
 }
 
 impl Schema {
-    pub fn write(&self, dir: &Path) -> Result<(), SqlError> {
+    pub fn write(&self, dir: &HeldDir) -> Result<(), SqlError> {
         for (file, all) in [(BEFORE, &self.before), (AFTER, &self.keys), (CODE, &self.code)] {
-            let path = dir.join(file);
-            std::fs::write(&path, statements::text(all)).map_err(|source| SqlError::File {
-                what: "write",
-                path,
-                source,
-                hint: "name a directory with space, where this user may write",
-            })?;
+            write_file(dir, file, &statements::text(all))?;
         }
         Ok(())
     }
@@ -101,22 +95,34 @@ pub fn read(source: &mut MariadbSource<'_>) -> Result<Schema, SqlError> {
     let routines: Vec<(String, String)> =
         answer::rows(&mut server.link, ROUTINES).during("list the routines")?;
     for (kind, name) in routines {
-        schema.code.extend(with_mode(shown(server, &kind, &name, &[1, 2])?, plain));
+        let [mode, text] = with_mode(shown(server, &kind, &name, &[1, 2])?, plain);
+        let text = as_invoker(&text).ok_or_else(|| not_understood(&kind, &name))?;
+        schema.code.extend([mode, text]);
     }
     views(server, &mut schema.code, plain)?;
     let triggers: Vec<String> =
         answer::rows(&mut server.link, TRIGGERS).during("list the triggers")?;
     for name in triggers {
-        schema.code.extend(with_mode(shown(server, "TRIGGER", &name, &[1, 2])?, plain));
+        // It has no rights but those of its definer, who is kept.
+        let shown = shown(server, "TRIGGER", &name, &[1, 2])?;
+        schema.code.extend(with_mode(shown, |text| without_database(text, &database)));
     }
     Ok(schema)
 }
 
 /// A statement after the modes in which it is to be read.
-fn with_mode(shown: Vec<String>, plain: impl Fn(&str) -> String) -> Vec<String> {
+fn with_mode(shown: Vec<String>, plain: impl Fn(&str) -> String) -> [String; 2] {
     let mut shown = shown.into_iter();
     let (mode, text) = (shown.next().unwrap_or_default(), shown.next().unwrap_or_default());
-    vec![format!("SET sql_mode = '{}'", mode.replace(['\'', '\\'], "")), plain(&text)]
+    [format!("SET sql_mode = '{}'", mode.replace(['\'', '\\'], "")), plain(&text)]
+}
+
+fn not_understood(kind: &str, name: &str) -> SqlError {
+    SqlError::Statement {
+        what: format!("read the definition of {} {}", kind.to_lowercase(), quoted(name)),
+        why: "it is not understood".to_owned(),
+        hint: "please report it, with the version of the server".to_owned(),
+    }
 }
 
 /// Views may show each other: first all are made with their columns only.
@@ -135,12 +141,14 @@ fn views(
         let own = columns.iter().filter(|(of, _)| of == view);
         let own = own.map(|(_, column)| format!("1 AS {}", quoted(column)));
         let own = own.collect::<Vec<_>>().join(", ");
-        code.push(format!("CREATE VIEW {} AS SELECT {own}", quoted(view)));
+        let view = quoted(view);
+        code.push(format!("CREATE SQL SECURITY INVOKER VIEW {view} AS SELECT {own}"));
     }
     code.push("SET sql_mode = ''".to_owned());
     for view in &views {
         for text in shown(server, "VIEW", view, &[1])? {
-            code.push(plain(&text).replacen("CREATE ", "CREATE OR REPLACE ", 1));
+            let text = plain(&text).replacen("CREATE ", "CREATE OR REPLACE ", 1);
+            code.push(as_invoker(&text).ok_or_else(|| not_understood("VIEW", view))?);
         }
     }
     Ok(())
@@ -153,7 +161,7 @@ pub fn sequences(server: &mut Server) -> Result<Vec<Sequence>, SqlError> {
     let mut all = Vec::new();
     for name in names {
         let what = format!("read the sequence {}", quoted(&name));
-        let ask = format!("SELECT next_not_cached_value FROM {}", quoted(&name));
+        let ask = format!("SELECT next_not_cached_value FROM {}{IN_ORDER}", quoted(&name));
         let next: Option<i64> = answer::first(&mut server.link, &ask)
             .map_err(failed(&what, "GRANT SELECT ON the sequence TO this user"))?;
         let (schema, last_value) = (server.database.clone(), next.unwrap_or_default());

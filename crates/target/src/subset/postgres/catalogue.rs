@@ -2,16 +2,18 @@
 
 use std::collections::HashMap;
 
+use crate::postgres::Client;
 use blockstone_subset::{Catalogue, Column, ForeignKey, Table};
-use postgres::Client;
 
 use super::qualified;
+use super::types::ColumnType;
 use crate::postgres::views::value;
 use crate::sql::error::{During, SqlError};
 
 const TABLES: &str = include_str!("../../../sql/subset/postgres/tables.sql");
 const PARTS: &str = include_str!("../../../sql/subset/postgres/parts.sql");
-const COLUMNS: &str = include_str!("../../../sql/subset/postgres/columns.sql");
+/// With their types, of tables by their numbers.
+pub const COLUMNS: &str = include_str!("../../../sql/subset/postgres/columns.sql");
 const UNIQUE: &str = include_str!("../../../sql/subset/postgres/unique.sql");
 const KEYS: &str = include_str!("../../../sql/subset/postgres/keys.sql");
 /// Of a table, as a locator has room for.
@@ -20,6 +22,8 @@ const PARTS_MAX: usize = 1 << 15;
 /// What only PostgreSQL's statements need of the tables, by their position in the catalogue.
 pub struct Known {
     pub tables: Vec<KnownTable>,
+    /// Tables and their partitions.
+    pub relations: Vec<u32>,
 }
 
 pub struct KnownTable {
@@ -28,8 +32,8 @@ pub struct KnownTable {
     pub name: String,
     pub partitioned: bool,
     pub parts: Vec<Part>,
-    /// Types without length, by column, domains resolved.
-    pub types: Vec<String>,
+    /// By column.
+    pub types: Vec<ColumnType>,
     numbers: Vec<i16>,
 }
 
@@ -43,7 +47,7 @@ pub struct Part {
 type Places = HashMap<u32, usize>;
 
 pub fn read(link: &mut Client, server: &str) -> Result<(Known, Catalogue), SqlError> {
-    let mut known = Known { tables: Vec::new() };
+    let mut known = Known { tables: Vec::new(), relations: Vec::new() };
     let mut catalogue = Catalogue::default();
     let mut refused = Vec::new();
     for row in link.query(TABLES, &[]).during("list the tables")? {
@@ -78,24 +82,13 @@ pub fn read(link: &mut Client, server: &str) -> Result<(Known, Catalogue), SqlEr
             format!("GRANT SELECT ON {} TO this user", refused.join(", ")),
         ));
     }
-    lock(link, &known)?;
     let mut places: Places = known.tables.iter().enumerate().map(|(at, it)| (it.oid, at)).collect();
     let numbers = read_parts(link, server, &mut known, &mut catalogue, &mut places)?;
+    known.relations = places.keys().copied().collect();
     read_columns(link, &mut known, &mut catalogue)?;
     read_unique(link, &known, &places, &mut catalogue)?;
     read_keys(link, &known, (&places, &numbers), &mut catalogue)?;
     Ok((known, catalogue))
-}
-
-/// Nobody changes the tables until all is read.
-fn lock(link: &mut Client, known: &Known) -> Result<(), SqlError> {
-    let names = known.tables.iter().map(|table| qualified(&table.schema, &table.name));
-    let names: Vec<String> = names.collect();
-    for names in names.chunks(500) {
-        let text = format!("LOCK TABLE {} IN ACCESS SHARE MODE", names.join(", "));
-        link.batch_execute(&text).during("lock the tables against changes of their columns")?;
-    }
-    Ok(())
 }
 
 fn oids(known: &Known) -> Vec<u32> {
@@ -171,7 +164,7 @@ fn read_columns(
     for row in link.query(COLUMNS, &[&oids(known)]).during("list the columns")? {
         let Some(&at) = own.get(&value::<u32>(&row, 0)?) else { continue };
         known.tables[at].numbers.push(value(&row, 1)?);
-        known.tables[at].types.push(value(&row, 6)?);
+        known.tables[at].types.push(ColumnType::of(&row)?);
         catalogue.tables[at].columns.push(Column {
             name: value(&row, 2)?,
             type_name: value(&row, 3)?,

@@ -1,18 +1,38 @@
 //! The schema, as `pg_dump` writes it: what comes before the rows, and what comes after them.
 
+use std::ffi::OsStr;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use postgres::Config;
-use postgres::config::Host;
+use blockstone_base::units::Bytes;
+use blockstone_sys::child::Program;
+use blockstone_sys::held::HeldDir;
+use blockstone_sys::path::names;
+use postgres::config::{ChannelBinding, Host};
 
-use super::PostgresSource;
+use super::{PostgresSource, script};
+use crate::postgres::address::Address;
 use crate::sql::error::SqlError;
-use crate::subset::manifest::{AFTER, BEFORE};
+use crate::sql::tls::{Mode, system_roots};
+use crate::subset::manifest::{AFTER, BEFORE, SCHEMA_MAX, write_file};
 
-const HOMES: [&str; 3] = ["/usr/lib/postgresql", "/usr/pgsql", "/opt/postgresql"];
+const NAME: &str = "pg_dump";
+/// Directories, and how those in them begin that have the programs of one version.
+const HOMES: [(&str, &str); 5] = [
+    ("/usr/lib/postgresql", ""),
+    ("/usr", "pgsql-"),
+    ("/usr/local", "pgsql"),
+    ("/opt", "pgsql-"),
+    ("/opt/postgresql", ""),
+];
 /// Of what a program says on its standard error.
 const SAID_BYTES: usize = 500;
+const ANSWERS_WITHIN: Duration = Duration::from_secs(20);
+const ANSWER_MAX: Bytes = Bytes::kib(64);
+const DUMPS_WITHIN: Duration = Duration::from_hours(1);
+/// Lists of certificates that are no longer believed, which only libpq looks at.
+const REVOKED: [&str; 2] = ["PGSSLCRL", "PGSSLCRLDIR"];
 
 fn failed(why: String, version: u32) -> SqlError {
     SqlError::Program {
@@ -23,32 +43,30 @@ fn failed(why: String, version: u32) -> SqlError {
 }
 
 /// Its major version, as it says itself: `pg_dump (PostgreSQL) 17.6 (Debian …)`.
-fn version_of(program: &Path) -> Option<u32> {
-    let output = Command::new(program).arg("--version").stdin(Stdio::null()).output().ok()?;
+fn version_of(path: &Path) -> Option<u32> {
+    let mut program = Program::at(path).ok()?;
+    program.arg("--version");
+    let output = program.output(ANSWERS_WITHIN, ANSWER_MAX, &mut || true).ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let number =
         text.split_whitespace().find(|word| word.starts_with(|it: char| it.is_ascii_digit()))?;
     number.split(|it: char| !it.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// The oldest `pg_dump` that knows servers of this version.
+/// The oldest `pg_dump` that knows servers of this version, where packages have it.
 fn program(version: u32) -> Result<PathBuf, SqlError> {
     let mut found: Vec<PathBuf> = Vec::new();
-    for home in HOMES.map(Path::new) {
-        let (dir, prefix) =
-            if home.is_dir() { (home, "") } else { (home.parent().unwrap_or(home), "pgsql-") };
-        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-            if entry.file_name().to_string_lossy().starts_with(prefix) {
-                found.push(entry.path().join("bin/pg_dump"));
-            }
-        }
+    for (dir, prefix) in HOMES {
+        let homes = names(Path::new(dir)).unwrap_or_default();
+        let homes = homes.into_iter().filter(|name| name.to_string_lossy().starts_with(prefix));
+        found.extend(homes.map(|home| Path::new(dir).join(home).join("bin").join(NAME)));
     }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    found.extend(std::env::split_paths(&path).map(|dir| dir.join("pg_dump")));
     found.retain(|program| program.is_file());
+    // The system's own may only choose between those.
+    found.extend(Program::find(NAME).map(|program| PathBuf::from(program.name())));
     let known = found.into_iter().filter_map(|program| Some((version_of(&program)?, program)));
     let mut known: Vec<(u32, PathBuf)> = known.collect();
-    known.sort();
+    known.sort_by_key(|(version, _)| *version);
     let newest = known.last().map(|(newest, _)| *newest);
     match (known.into_iter().find(|(its, _)| *its >= version), newest) {
         (Some((_, program)), _) => Ok(program),
@@ -60,21 +78,42 @@ fn program(version: u32) -> Result<PathBuf, SqlError> {
     }
 }
 
-/// Where to connect, in variables that no other user sees.
-fn environment(command: &mut Command, config: &Config, secured: Option<&str>) {
+/// Where to connect, and whom to believe there, in variables that no other user sees: the same as
+/// this program's own connections do.
+fn environment(program: &mut Program, address: &Address) {
+    let config = &address.config;
     match config.get_hosts().first() {
-        Some(Host::Tcp(host)) => command.env("PGHOST", host),
-        Some(Host::Unix(dir)) => command.env("PGHOST", dir),
-        None => command.env("PGHOST", "localhost"),
+        Some(Host::Tcp(host)) => program.env("PGHOST", host),
+        Some(Host::Unix(dir)) => program.env("PGHOST", dir),
+        None => program.env("PGHOST", "localhost"),
     };
-    command.env("PGPORT", config.get_ports().first().copied().unwrap_or(5432).to_string());
-    let user = config.get_user().unwrap_or_default();
-    command.env("PGUSER", user).env("PGDATABASE", config.get_dbname().unwrap_or(user));
-    if let Some(password) = config.get_password() {
-        command.env("PGPASSWORD", String::from_utf8_lossy(password).into_owned());
+    if let Some(known) = config.get_hostaddrs().first() {
+        program.env("PGHOSTADDR", known.to_string());
     }
-    if let Some(mode) = secured {
-        command.env("PGSSLMODE", mode);
+    program.env("PGPORT", config.get_ports().first().copied().unwrap_or(5432).to_string());
+    let user = config.get_user().unwrap_or_default();
+    program.env("PGUSER", user).env("PGDATABASE", config.get_dbname().unwrap_or(user));
+    program.env("PGPASSFILE", "/dev/null").env("PGGSSENCMODE", "disable");
+    if let Some(password) = config.get_password() {
+        program.env("PGPASSWORD", String::from_utf8_lossy(password).into_owned());
+    }
+    if config.get_channel_binding() == ChannelBinding::Require {
+        program.env("PGCHANNELBINDING", "require");
+    }
+    let tls = &address.secured;
+    program.env("PGSSLMODE", tls.mode.name());
+    if tls.mode >= Mode::VerifyCa
+        && let Some(roots) = tls.roots.clone().or_else(system_roots)
+    {
+        program.env("PGSSLROOTCERT", roots);
+    }
+    if let Some((certificate, key)) = &tls.identity {
+        program.env("PGSSLCERT", certificate).env("PGSSLKEY", key);
+    }
+    for name in REVOKED {
+        if let Some(given) = std::env::var_os(name) {
+            program.env(name, given);
+        }
     }
 }
 
@@ -85,60 +124,88 @@ impl PostgresSource<'_> {
     }
 
     /// Writes the schema into `dir`, in two files.
-    pub fn dump_schema(&mut self, dir: &Path) -> Result<(), SqlError> {
-        let program = program(self.version)?;
-        self.told("schema", 0)?;
+    pub fn dump_schema(&mut self, dir: &HeldDir) -> Result<(), SqlError> {
+        let path = program(self.version)?;
         for (section, file) in [("pre-data", BEFORE), ("post-data", AFTER)] {
-            let mut command = Command::new(&program);
-            command.args(["--schema-only", "--no-owner", "--no-privileges", "--no-tablespaces"]);
-            command.args(["--no-publications", "--no-subscriptions", "--encoding=UTF8"]);
-            command.arg(format!("--section={section}")).arg("--no-password");
-            if let Some(snapshot) = &self.snapshot {
-                command.arg(format!("--snapshot={snapshot}"));
-            }
-            let secured = match &self.address.tls.0 {
-                None => Some("disable"),
-                Some(_) if self.address.plain_will_do => Some("prefer"),
-                Some(_) => std::env::var_os("PGSSLMODE").is_none().then_some("require"),
-            };
-            environment(&mut command, &self.address.config, secured);
-            let output = command.stdin(Stdio::null()).output();
-            let output = output.map_err(|error| failed(error.to_string(), self.version))?;
-            if !output.status.success() {
-                let said = String::from_utf8_lossy(&output.stderr);
-                let said: String =
-                    said.lines().last().unwrap_or_default().chars().take(SAID_BYTES).collect();
-                return Err(failed(said, self.version));
-            }
-            let text = plain(&String::from_utf8_lossy(&output.stdout));
-            let path = dir.join(file);
-            std::fs::write(&path, text).map_err(|source| SqlError::File {
-                what: "write",
-                path,
-                source,
-                hint: "name a directory with space, where this user may write",
-            })?;
+            let text = self.dumped(&path, section)?;
+            let text = script::for_psql(&text);
+            let text = text.map_err(|error| failed(error.to_string(), self.version))?;
+            write_file(dir, file, &text)?;
         }
         Ok(())
     }
-}
 
-/// Without what only psql understands, and what servers before 17 refuse.
-fn plain(text: &str) -> String {
-    let is_meta = |line: &str| line.starts_with("\\restrict") || line.starts_with("\\unrestrict");
-    let is_new = |line: &str| line.starts_with("SET transaction_timeout");
-    let lines = text.lines().filter(|line| !is_meta(line) && !is_new(line));
-    lines.flat_map(|line| [line, "\n"]).collect()
+    fn dumped(&mut self, path: &Path, section: &str) -> Result<String, SqlError> {
+        let version = self.version;
+        let refused = |error: io::Error| match error.kind() {
+            io::ErrorKind::Interrupted => SqlError::Interrupted,
+            _ => failed(error.to_string(), version),
+        };
+        let mut program = Program::at(path).map_err(refused)?;
+        program.args(["--schema-only", "--no-owner", "--no-privileges", "--no-tablespaces"]);
+        program.args(["--no-publications", "--no-subscriptions", "--encoding=UTF8"]);
+        program.arg(format!("--section={section}")).arg("--no-password");
+        if let Some(snapshot) = &self.snapshot {
+            program.arg(OsStr::new(&format!("--snapshot={snapshot}")));
+        }
+        environment(&mut program, &self.address);
+        let mut go_on = || (self.tell)("schema", 0, None);
+        let output = program.output(DUMPS_WITHIN, Bytes(SCHEMA_MAX), &mut go_on);
+        let output = output.map_err(refused)?;
+        if !output.status().success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let said: String =
+                said.lines().last().unwrap_or_default().chars().take(SAID_BYTES).collect();
+            return Err(failed(said, version));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sql::host::ServerAddress;
+
+    fn variables(address: &str) -> String {
+        let mut program = Program::at(Path::new("/usr/bin/env")).unwrap();
+        environment(&mut program, &Address::parse(address).unwrap());
+        let output = program.output(ANSWERS_WITHIN, ANSWER_MAX, &mut || true).unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    }
 
     #[test]
-    fn what_only_psql_understands_is_left_out() {
-        let text =
-            "\\restrict x\nSET transaction_timeout = 0;\nCREATE TABLE t ();\n\\unrestrict x\n";
-        assert_eq!(plain(text), "CREATE TABLE t ();\n");
+    fn settings_of_tls_are_those_of_the_address() {
+        // None is read before a connection is made over the network.
+        let roots = system_roots().unwrap();
+        let roots = roots.display();
+        for (parameters, all) in [
+            (
+                format!("sslmode=verify-full&sslrootcert={roots}&channel_binding=require"),
+                vec![
+                    "PGSSLMODE=verify-full".to_owned(),
+                    format!("PGSSLROOTCERT={roots}"),
+                    "PGCHANNELBINDING=require".to_owned(),
+                ],
+            ),
+            (
+                "sslmode=verify-full&sslrootcert=system".to_owned(),
+                vec!["PGSSLMODE=verify-full".to_owned(), format!("PGSSLROOTCERT={roots}")],
+            ),
+            (
+                format!("sslmode=require&sslrootcert={roots}"),
+                vec!["PGSSLMODE=verify-ca".to_owned(), format!("PGSSLROOTCERT={roots}")],
+            ),
+            ("sslmode=disable".to_owned(), vec!["PGSSLMODE=disable".to_owned()]),
+            (String::new(), vec!["PGSSLMODE=prefer".to_owned()]),
+        ] {
+            let found = variables(&format!("//u:p@localhost:1/d?{parameters}"));
+            let common = ["PGHOST=localhost", "PGPORT=1", "PGUSER=u", "PGPASSWORD=p"];
+            for wanted in common.into_iter().chain(all.iter().map(String::as_str)) {
+                assert!(found.lines().any(|line| line == wanted), "{wanted}: {found}");
+            }
+            assert!(found.contains("PGHOSTADDR="), "{found}");
+        }
+        assert!(variables("//u@%2Frun/d").contains("PGSSLMODE=disable"));
     }
 }

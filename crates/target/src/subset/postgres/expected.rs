@@ -3,8 +3,8 @@
 use std::io::Read;
 use std::time::Instant;
 
+use crate::postgres::Client;
 use blockstone_subset::Plan;
-use postgres::Client;
 
 use super::PostgresSource;
 use super::export::{Job, Wanted, copy, is_at, places};

@@ -8,18 +8,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::postgres::Client;
 use blockstone_subset::{Locators, Plan, Rows, Transform};
+use blockstone_sys::held::HeldDir;
+use blockstone_sys::thread::scoped;
 use parking_lot::Mutex;
-use postgres::Client;
 
 use super::rows::{self, PART_BITS, ctid, io_error, wins};
-use super::{BEGIN, PostgresSource, SETTINGS, qualified, quoted};
+use super::{BEGIN, PostgresSource, SETTINGS, qualified, quoted, trust};
 use crate::postgres::address::Address;
 use crate::postgres::views::value;
 use crate::sql::error::{During, SqlError};
 use crate::sql::host::ServerAddress;
-use crate::subset::manifest::{DATA, DataFile, Sequence};
-use crate::subset::source::{Exported, file_error};
+use crate::subset::manifest::{DataFile, Sequence};
+use crate::subset::source::{Exported, file_error, make_data, no_thread};
 
 const SEQUENCES: &str = include_str!("../../../sql/subset/postgres/sequences.sql");
 /// Rows that are asked for at once.
@@ -68,7 +70,8 @@ pub enum Wanted<'a> {
 
 /// What the readers share.
 struct Shared<'a> {
-    dir: &'a Path,
+    /// Of the data.
+    dir: &'a HeldDir,
     transform: Option<&'a dyn Transform>,
     jobs: &'a [Job<'a>],
     next: AtomicUsize,
@@ -149,12 +152,11 @@ impl PostgresSource<'_> {
     pub fn export(
         &mut self,
         plan: &Plan,
-        dir: &Path,
+        dir: &HeldDir,
         readers: usize,
         transform: Option<&dyn Transform>,
     ) -> Result<Exported, SqlError> {
-        let data = dir.join(DATA);
-        std::fs::create_dir(&data).map_err(|error| file_error(&data, error))?;
+        let data = make_data(dir)?;
         let jobs = self.jobs(plan);
         let readers = if self.is_parallel() { readers.clamp(1, jobs.len().max(1)) } else { 1 };
         let shared = Shared {
@@ -172,9 +174,16 @@ impl PostgresSource<'_> {
         thread::scope(|scope| {
             let other =
                 || shared.keep(open(address, snapshot).and_then(|mut it| shared.work(&mut it)));
-            let others: Vec<_> = (1..readers).map(|_| scope.spawn(other)).collect();
-            let own = scope.spawn(|| shared.keep(shared.work(link)));
-            while !own.is_finished() || others.iter().any(|other| !other.is_finished()) {
+            let own = scoped(scope, "reader", || shared.keep(shared.work(link)));
+            let others = (1..readers).map(|_| scoped(scope, "reader", other));
+            let mut threads = Vec::with_capacity(readers);
+            for thread in [own].into_iter().chain(others) {
+                match thread {
+                    Ok(thread) => threads.push(thread),
+                    Err(error) => shared.keep(Err(no_thread(&error))),
+                }
+            }
+            while threads.iter().any(|thread| !thread.is_finished()) {
                 thread::sleep(LOOK);
                 if !tell("rows", shared.rows.load(Ordering::Relaxed), Some(plan.rows())) {
                     shared.keep(Err(SqlError::Interrupted));
@@ -189,7 +198,7 @@ impl PostgresSource<'_> {
         self.check(plan, &jobs, &files)?;
         let files: Vec<(usize, DataFile)> =
             files.into_iter().map(|(at, file)| (jobs[at].table, file)).collect();
-        let large_objects = self.large_objects(dir, &files)?;
+        let large_objects = self.large_objects(&data, &files)?;
         let files = files.into_iter().map(|(_, file)| file).collect();
         Ok(Exported { files, large_objects, readers })
     }
@@ -228,6 +237,7 @@ impl PostgresSource<'_> {
                     format!("GRANT SELECT ON SEQUENCE {relation} TO this user"),
                 ));
             }
+            self.hold_sequence(value(&row, 3)?, &relation)?;
             let ask = format!("SELECT last_value, is_called FROM {relation}");
             let row = self.link.query_one(&ask, &[]).during("read a sequence")?;
             let (last_value, is_called) = (value(&row, 0)?, value(&row, 1)?);
@@ -237,10 +247,26 @@ impl PostgresSource<'_> {
     }
 }
 
+impl PostgresSource<'_> {
+    /// Has the name lead to this sequence until the end of the transaction.
+    fn hold_sequence(&mut self, oid: u32, relation: &str) -> Result<(), SqlError> {
+        const LOCK: &str = "SELECT pg_sequence_last_value($1::oid) WHERE NOT pg_is_in_recovery()";
+        const LOOK: &str = "SELECT to_regclass($1)::oid = $2";
+        self.link.query_opt(LOCK, &[&oid]).during("lock a sequence")?;
+        let row = self.link.query_one(LOOK, &[&relation, &oid]).during("look for a sequence")?;
+        if value::<Option<bool>>(&row, 0)? == Some(true) {
+            return Ok(());
+        }
+        let why = format!("{relation} was changed meanwhile");
+        Err(SqlError::unsuitable(&self.address.name, why, "take the subset again"))
+    }
+}
+
 /// Another reader of the same snapshot.
 pub fn open(address: &Address, snapshot: Option<&str>) -> Result<Client, SqlError> {
     let mut link = address.connect()?;
     link.batch_execute(SETTINGS).during("set up the session")?;
+    trust::read_tables_only(&mut link)?;
     let snapshot = snapshot.unwrap_or_default().replace('\'', "''");
     let begin = format!("{BEGIN}; SET TRANSACTION SNAPSHOT '{snapshot}'");
     link.batch_execute(&begin).during("read the same snapshot")?;
@@ -248,8 +274,9 @@ pub fn open(address: &Address, snapshot: Option<&str>) -> Result<Client, SqlErro
 }
 
 fn write(link: &mut Client, job: &Job<'_>, shared: &Shared<'_>) -> Result<DataFile, SqlError> {
-    let path = shared.dir.join(&job.entry.file);
-    let file = File::create_new(&path).map_err(|error| file_error(&path, error))?;
+    let path = shared.dir.path().join(&job.entry.file);
+    let file = shared.dir.create_new(Path::new(&job.entry.file));
+    let file = file.map_err(|error| file_error(&path, error))?;
     let output = BufWriter::with_capacity(BUFFER_BYTES, file);
     let mut written = Written { job, shared, path, output, rows: 0, bytes: 0 };
     match &job.rows {

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
+use blockstone_sys::held::HeldDir;
 use postgres::error::SqlState;
 
 use super::PostgresSource;
@@ -12,7 +13,7 @@ use super::rows::io_error;
 use crate::postgres::views::value;
 use crate::sql::error::{During, SqlError};
 use crate::sql::with;
-use crate::subset::manifest::{DATA, DataFile, LargeObjects};
+use crate::subset::manifest::{DataFile, LargeObjects};
 use crate::subset::source::file_error;
 
 const PIECES: &str = include_str!("../../../sql/subset/postgres/large_objects.sql");
@@ -29,8 +30,8 @@ pub const MAKE: &str = "SELECT pg_catalog.lo_from_bytea(oid, data) \
     SELECT pg_catalog.lo_put(oid, at, data) FROM pg_temp.blockstone_large_object WHERE at > 0";
 
 /// Numbers in these columns of lines of COPY.
-fn numbers(path: &Path, columns: &[usize], found: &mut BTreeSet<u32>) -> io::Result<()> {
-    let mut input = BufReader::new(File::open(path)?);
+fn numbers(file: File, columns: &[usize], found: &mut BTreeSet<u32>) -> io::Result<()> {
+    let mut input = BufReader::new(file);
     let mut line = Vec::new();
     while input.read_until(b'\n', &mut line)? > 0 {
         let fields: Vec<&[u8]> =
@@ -43,10 +44,10 @@ fn numbers(path: &Path, columns: &[usize], found: &mut BTreeSet<u32>) -> io::Res
 }
 
 impl PostgresSource<'_> {
-    /// Writes those that the rows in `files` name, each with its table, beside them.
+    /// Writes those that the rows in `files` name, each with its table, beside them in `data`.
     pub fn large_objects(
         &mut self,
-        dir: &Path,
+        data: &HeldDir,
         files: &[(usize, DataFile)],
     ) -> Result<Option<LargeObjects>, SqlError> {
         let any = "SELECT EXISTS (SELECT FROM pg_largeobject_metadata)";
@@ -59,17 +60,19 @@ impl PostgresSource<'_> {
             let types = self.catalogue.tables[*table].columns.iter();
             let types = types.zip(&self.known.tables[*table].types);
             let is_one = |name: &String| {
-                types.clone().any(|(column, kind)| column.name == *name && kind == "oid")
+                types.clone().any(|(column, kind)| column.name == *name && kind.name == "oid")
             };
             let columns: Vec<usize> =
                 (0..file.columns.len()).filter(|&at| is_one(&file.columns[at])).collect();
             if !columns.is_empty() {
-                let path = dir.join(DATA).join(&file.file);
-                numbers(&path, &columns, &mut named).map_err(|error| file_error(&path, error))?;
+                let read = data.read(Path::new(&file.file));
+                let read = read.and_then(|file| numbers(file, &columns, &mut named));
+                read.map_err(|error| file_error(&data.path().join(&file.file), error))?;
             }
         }
-        let (path, named) = (dir.join(DATA).join(FILE), named.into_iter().collect::<Vec<_>>());
-        let mut output = File::create_new(&path).map_err(|error| file_error(&path, error))?;
+        let (path, named) = (data.path().join(FILE), named.into_iter().collect::<Vec<_>>());
+        let mut output =
+            data.create_new(Path::new(FILE)).map_err(|error| file_error(&path, error))?;
         let mut objects = LargeObjects { file: FILE.to_owned(), objects: 0, bytes: 0 };
         for batch in named.chunks(BATCH) {
             self.told("large objects", objects.objects)?;
@@ -113,7 +116,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "a\t17\t5\n\\N\t\\N\t6\nb\t4294967296\t7\nc\n").unwrap();
         let mut found = BTreeSet::new();
-        numbers(file.path(), &[1, 2], &mut found).unwrap();
+        numbers(file.reopen().unwrap(), &[1, 2], &mut found).unwrap();
         assert_eq!(found.into_iter().collect::<Vec<_>>(), [5, 6, 7, 17]);
     }
 }

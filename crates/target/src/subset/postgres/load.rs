@@ -1,43 +1,49 @@
 //! A subset into a database: bare tables, rows that are frozen at once, then keys, which the server
 //! checks row by row. All is one transaction: whatever ends it early leaves nothing behind.
 
-use std::fs::File;
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use postgres::Client;
+use blockstone_sys::held::HeldDir;
 use postgres::error::SqlState;
 
+use super::catalogue::COLUMNS;
+use super::rights::{self, Rights};
 use super::rows::{condition, io_error, literal};
-use super::{connect, large, parse, qualified, quoted};
+use super::types::{ColumnType, Kind};
+use super::{connect, large, parse, qualified, quoted, script};
+use crate::postgres::Client;
 use crate::postgres::views::value;
 use crate::sql::error::{During, SqlError};
 use crate::sql::{SAMPLE, with};
 use crate::subset::manifest::{
-    AFTER, BEFORE, DATA, DataFile, KeyEntry, Manifest, SCRIPT, TableEntry, read_schema,
+    AFTER, BEFORE, DATA, DataFile, KeyEntry, Manifest, SCRIPT, TableEntry, open_file, read_schema,
+    write_file,
 };
 use crate::subset::source::{KeyProof, Loaded, Step, Tell};
 
 const ORPHANS: &str = include_str!("../../../sql/subset/postgres/orphans.sql");
-/// The schema was made with an empty search path. Types of extensions have operators of their own.
-const FIND_OPERATORS: &str = "SELECT pg_catalog.set_config('search_path', \
-    (SELECT string_agg(quote_ident(nspname), ', ') FROM pg_catalog.pg_namespace \
-     WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'), true)";
+/// The files set the search path to nothing, and may set it to anything.
+const OWN_NAMES_ONLY: &str = "SET search_path = pg_catalog, pg_temp";
+const VALIDATED: &str = "SELECT convalidated FROM pg_constraint \
+    WHERE contype = 'f' AND conparentid = 0 AND conname = $1 AND conrelid = to_regclass($2)";
 /// What is told while rows are loaded.
 const ROWS: &str = "rows";
 const BUFFER_BYTES: usize = 1 << 18;
 
 /// Loads the subset in `dir` into the database at `address`.
 pub fn load(
-    dir: &Path,
+    dir: &HeldDir,
     manifest: &Manifest,
     address: &str,
     tell: &mut Tell<'_>,
 ) -> Result<Loaded, SqlError> {
     let address = parse(address)?;
-    let (link, _, release) = connect(&address)?;
-    let mut loading = Loading { link, dir, manifest, tell };
+    let (mut link, _, release) = connect(&address)?;
+    let rights = Rights::look(&mut link)?;
+    let mut loading = Loading { link, dir, manifest, tell, rights };
     let mut steps = Vec::new();
     let mut began = Instant::now();
     let mut ended = |step: Step| {
@@ -63,14 +69,16 @@ pub fn load(
         keys,
         rows,
         steps,
+        notes: loading.rights.notes(),
     })
 }
 
 struct Loading<'a, 'b> {
     link: Client,
-    dir: &'a Path,
+    dir: &'a HeldDir,
     manifest: &'a Manifest,
     tell: &'a mut Tell<'b>,
+    rights: Rights,
 }
 
 impl Loading<'_, '_> {
@@ -99,8 +107,11 @@ impl Loading<'_, '_> {
 
     /// Has the statements of a file done.
     fn run(&mut self, file: &str) -> Result<(), SqlError> {
-        let text = read_schema(self.dir, file, Ok)?;
-        self.link.batch_execute(&text).map_err(|error| statement(&format!("run {file}"), &error))
+        let text = read_schema(self.dir, file, |text| Ok(script::for_server(&text)))?;
+        let done = self.link.batch_execute(&text);
+        done.map_err(|error| statement(&format!("run {file}"), &error))?;
+        self.link.batch_execute(OWN_NAMES_ONLY).during("set up the session")?;
+        self.rights.take(&mut self.link)
     }
 
     /// Marks the database as a sample in its comment. An existing comment is kept, and a database
@@ -155,11 +166,11 @@ impl Loading<'_, '_> {
 
     /// Sends a file of data to the server; rows of it.
     fn copy(&mut self, file: &str, query: &str, before: u64) -> Result<u64, SqlError> {
-        let path = self.dir.join(DATA).join(file);
+        let path = Path::new(DATA).join(file);
         let what = format!("load {DATA}/{file}");
-        let input = File::open(&path).map_err(|source| SqlError::File {
+        let input = open_file(self.dir, &path).map_err(|source| SqlError::File {
             what: "read",
-            path: path.clone(),
+            path: self.dir.path().join(&path),
             source,
             hint: "write the subset again",
         })?;
@@ -189,13 +200,11 @@ impl Loading<'_, '_> {
     /// Counts what the server has checked: orphans of each key, and the rows of each table.
     fn prove(&mut self) -> Result<(Vec<KeyProof>, Vec<u64>), SqlError> {
         let manifest = self.manifest;
-        self.link.batch_execute(FIND_OPERATORS).during("find the operators of types")?;
+        let types = self.types()?;
         let mut keys = Vec::new();
         for key in &manifest.keys {
             self.told(&format!("orphans of {}", key.name), 0)?;
-            let row = self.link.query_one(&orphans_text(manifest, key), &[]);
-            let row = row.during(&format!("count orphans of {}", key.name))?;
-            let orphans = value::<i64>(&row, 0)? as u64;
+            let orphans = self.orphans(key, &types)?;
             keys.push(KeyProof::new(key, orphans)?);
         }
         let mut rows = Vec::new();
@@ -213,6 +222,76 @@ impl Loading<'_, '_> {
             rows.push(counted);
         }
         Ok((keys, rows))
+    }
+}
+
+/// Types of columns, by the position of their table in the manifest and their name.
+type Types = HashMap<(usize, String), ColumnType>;
+
+impl Loading<'_, '_> {
+    fn types(&mut self) -> Result<Types, SqlError> {
+        let mut places: HashMap<u32, usize> = HashMap::new();
+        for (at, table) in self.manifest.tables.iter().enumerate() {
+            let name = qualified(&table.schema, &table.name);
+            let row = self.link.query_one("SELECT to_regclass($1)::oid", &[&name]);
+            let row = row.during("look for tables")?;
+            places.extend(value::<Option<u32>>(&row, 0)?.map(|oid| (oid, at)));
+        }
+        let oids: Vec<u32> = places.keys().copied().collect();
+        let mut types = Types::new();
+        for row in self.link.query(COLUMNS, &[&oids]).during("list the columns")? {
+            if let Some(&at) = places.get(&value(&row, 0)?) {
+                types.insert((at, value(&row, 2)?), ColumnType::of(&row)?);
+            }
+        }
+        Ok(types)
+    }
+
+    /// Counts the orphans of a key with the operators of the server. Of types of users, whose code
+    /// that would run, the server's own check of the key is believed.
+    fn orphans(&mut self, key: &KeyEntry, types: &Types) -> Result<u64, SqlError> {
+        let manifest = self.manifest;
+        let what = format!("count orphans of {}", key.name);
+        let refused = |why: &str| SqlError::Statement {
+            what: what.clone(),
+            why: why.to_owned(),
+            hint: "nothing was loaded; drop the key, or its type, in the source".to_owned(),
+        };
+        let (mut equal, mut is_simple) = (Vec::new(), true);
+        for (own, other) in key.columns.iter().zip(&key.referenced) {
+            let found = types.get(&(key.table, own.clone()));
+            let found = found.zip(types.get(&(key.references, other.clone())));
+            let (its, like) = found.ok_or_else(|| refused("it has columns that are not there"))?;
+            let (c, p) = (format!("c.{}", quoted(own)), format!("p.{}", quoted(other)));
+            equal.push(if its.is_own() && like.is_own() {
+                Some(format!("{p} = {c}"))
+            } else {
+                is_simple &= like.kind() != Kind::Other;
+                let same = || format!("{} = {}", like.compared(&p, like), like.compared(&c, its));
+                like.takes(its).then(same)
+            });
+        }
+        if !is_simple {
+            let table = &manifest.tables[key.table];
+            let table = qualified(&table.schema, &table.name);
+            let row = self.link.query_opt(VALIDATED, &[&key.name, &table]).during(&what)?;
+            if row.map(|row| value::<bool>(&row, 0)).transpose()? == Some(true) {
+                return Ok(0);
+            }
+        }
+        let equal: Option<Vec<String>> = equal.into_iter().collect();
+        let equal = equal.ok_or_else(|| refused("its columns have types with code of users"))?;
+        let when = match &key.when {
+            None => None,
+            Some((name, is)) => {
+                let its = types.get(&(key.table, name.clone())).filter(|its| its.has_text());
+                let its = its.ok_or_else(|| refused("its condition has a type of users"))?;
+                Some(condition(&format!("c.{}", quoted(name)), its, is))
+            }
+        };
+        let text = orphans_text(manifest, key, &equal.join(" AND "), when);
+        let row = self.link.query_one(&text, &[]).during(&what)?;
+        Ok(value::<i64>(&row, 0)? as u64)
     }
 }
 
@@ -240,20 +319,15 @@ fn relation(table: &TableEntry) -> String {
     format!("{only}{}", qualified(&table.schema, &table.name))
 }
 
-fn orphans_text(manifest: &Manifest, key: &KeyEntry) -> String {
+fn orphans_text(manifest: &Manifest, key: &KeyEntry, equal: &str, when: Option<String>) -> String {
     let child = relation(&manifest.tables[key.table]);
     let parent = relation(&manifest.tables[key.references]);
     let present = key.columns.iter().map(|name| format!("c.{} IS NOT NULL", quoted(name)));
-    let equal = key.columns.iter().zip(&key.referenced);
-    let equal = equal.map(|(own, other)| format!("p.{} = c.{}", quoted(other), quoted(own)));
-    let when = key.when.as_ref();
-    let when = when.map(|(name, is)| condition(&format!("c.{}", quoted(name)), is));
     let present = present.chain(when).collect::<Vec<_>>().join(" AND ");
-    let equal = equal.collect::<Vec<_>>().join(" AND ");
     // Names may contain what stands for others.
     with(
         ORPHANS,
-        &[("present", &present), ("equal", &equal), ("parent", &parent), ("child", &child)],
+        &[("present", &present), ("equal", equal), ("parent", &parent), ("child", &child)],
     )
 }
 
@@ -265,10 +339,11 @@ fn copy_text(word: &str, file: &DataFile, from: &str) -> String {
 }
 
 /// The same load as a script for psql, to be run in the directory.
-pub fn write_script(dir: &Path, manifest: &Manifest) -> Result<(), SqlError> {
+pub fn write_script(dir: &HeldDir, manifest: &Manifest) -> Result<(), SqlError> {
+    let invokers = rights::SCRIPT;
     let mut text = format!(
         "-- psql --no-psqlrc --file={SCRIPT} postgres://…, here, into an empty database\n\
-         \\set ON_ERROR_STOP on\nBEGIN;\n\\i {BEFORE}\n"
+         \\set ON_ERROR_STOP on\nBEGIN;\n\\i {BEFORE}\n{invokers}"
     );
     for file in &manifest.files {
         let copy = copy_text("\\copy", file, &format!("'{DATA}/{}'", file.file));
@@ -281,16 +356,11 @@ pub fn write_script(dir: &Path, manifest: &Manifest) -> Result<(), SqlError> {
         text.extend([format!("{table};\n{copy}\n{make};\n")]);
     }
     for sequence in &manifest.sequences {
-        let name = qualified(&sequence.schema, &sequence.name).replace('\'', "''");
+        // Whatever the files before have set, no character of the name ends the literal.
+        let name = literal(&qualified(&sequence.schema, &sequence.name));
         let (last, is_called) = (sequence.last_value, sequence.is_called);
-        text.extend([format!("SELECT pg_catalog.setval('{name}', {last}, {is_called});\n")]);
+        text.extend([format!("SELECT pg_catalog.setval({name}, {last}, {is_called});\n")]);
     }
-    text.extend([format!("\\i {AFTER}\nCOMMIT;\n")]);
-    let path = dir.join(SCRIPT);
-    std::fs::write(&path, text).map_err(|source| SqlError::File {
-        what: "write",
-        path,
-        source,
-        hint: "free some space, or name a directory on another file system",
-    })
+    text.extend([format!("\\i {AFTER}\n{invokers}COMMIT;\n")]);
+    write_file(dir, SCRIPT, &text)
 }

@@ -8,6 +8,7 @@ use postgres::types::{FromSql, ToSql, Type};
 use postgres::{Client, Row as Answer};
 
 use super::copied::Tuples;
+use super::types::{ColumnType, Kind};
 use super::{PostgresSource, qualified, quoted};
 use crate::sql::error::{During, SqlError};
 use crate::subset::key_values::{KeyValues, fields};
@@ -20,59 +21,26 @@ const AS_BEFORE: &str = "RESET enable_hashjoin; RESET enable_mergejoin";
 const TELL_ROWS: u64 = 1 << 16;
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// How the values of a type are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Integer,
-    Uuid,
-    Numeric,
-    Float,
-    /// Equal whatever the case of its letters.
-    Caseless,
-    Text,
-    /// By what the type writes.
-    Other,
-}
-
-fn kind(type_name: &str) -> Kind {
-    match type_name {
-        "smallint" | "integer" | "bigint" | "oid" => Kind::Integer,
-        "uuid" => Kind::Uuid,
-        "numeric" => Kind::Numeric,
-        "real" | "double precision" => Kind::Float,
-        "text" | "character varying" | "character" | "bpchar" | "name" => Kind::Text,
-        other if other.ends_with("citext") => Kind::Caseless,
-        _ => Kind::Other,
-    }
-}
-
-/// A column as it is compared: equal values have the same bytes.
-fn compared(column: &str, like: &str) -> String {
-    match kind(like) {
-        Kind::Integer => format!("({column})::bigint"),
-        Kind::Uuid => format!("({column})::uuid"),
-        Kind::Numeric => format!("trim_scale(({column})::numeric)::text"),
-        Kind::Float => format!("(({column})::{like} + 0.0)::text"),
-        Kind::Caseless => format!("lower(({column})::text)"),
-        Kind::Text => format!("({column})::text"),
-        Kind::Other => format!("({column})::{like}::text"),
-    }
-}
-
-/// The condition that the column equals a value of the list, by an index where that is possible.
-fn matches(column: &str, like: &str, given: &str) -> String {
-    match kind(like) {
+/// The condition that the column, of type `own`, equals a value of the list, by an index where that
+/// is possible.
+fn matches(column: &str, own: &ColumnType, like: &ColumnType, given: &str) -> String {
+    match like.kind() {
         Kind::Integer => format!("{column} = {given}::bigint"),
-        Kind::Uuid | Kind::Numeric => format!("{column} = {given}::{like}"),
-        Kind::Text if like != "character" => format!("{column} = {given}::{like}"),
-        _ => format!("{} = {given}", compared(column, like)),
+        Kind::Uuid | Kind::Numeric => format!("{column} = {given}::{}", like.name),
+        Kind::Text if like.name != "character" && own.is_own() => {
+            format!("{column} = {given}::{}", like.name)
+        }
+        _ => format!("{} = {given}", like.compared(column, own)),
     }
 }
 
 /// The condition that the column, as text, is this.
-pub fn condition(column: &str, is: &str) -> String {
-    format!("({column})::text = {}", literal(is))
+pub fn condition(column: &str, own: &ColumnType, is: &str) -> String {
+    format!("{} = {}", own.text(column), literal(is))
 }
+
+/// The text of a whole row of `t`.
+const WHOLE: &str = "pg_catalog.textin(pg_catalog.record_out(t.*))";
 
 /// Text in SQL, whatever the server's settings.
 pub fn literal(text: &str) -> String {
@@ -85,12 +53,12 @@ fn draw(source: &PostgresSource<'_>, table: usize, lot: Lot) -> String {
     let seed = format!("'{}'::bigint", lot.seed.cast_signed());
     let known = &source.catalogue.tables[table];
     if known.identity.is_empty() {
-        return format!("hashtextextended(t::text COLLATE \"C\", {seed})");
+        return format!("hashtextextended({WHOLE} COLLATE \"C\", {seed})");
     }
     known.identity.iter().fold(seed, |drawn, &column| {
         let like = &source.known.tables[table].types[column];
-        let value = compared(&format!("t.{}", quoted(&known.columns[column].name)), like);
-        match kind(like) {
+        let value = like.compared(&format!("t.{}", quoted(&known.columns[column].name)), like);
+        match like.kind() {
             Kind::Integer => format!("hashint8extended({value}, {drawn})"),
             Kind::Uuid => format!("uuid_hash_extended({value}, {drawn})"),
             _ => format!("hashtextextended(({value}) COLLATE \"C\", {drawn})"),
@@ -128,16 +96,18 @@ impl Layout {
             Self { columns, keys: Vec::new(), drawn: None, condition: None, only: None };
         for key in &scan.keys {
             let places = if key.columns.is_empty() {
-                vec![layout.place("sha256(convert_to(t::text, 'UTF8'))".to_owned())]
+                vec![layout.place(format!("sha256(convert_to({WHOLE}, 'UTF8'))"))]
             } else {
                 let name = |column: usize| {
                     let table = &source.catalogue.tables[scan.table];
                     format!("t.{}", quoted(&table.columns[column].name))
                 };
-                let when = key.when.as_ref().map(|when| condition(&name(when.column), &when.is));
-                let compared = key.columns.iter().zip(&key.like.1).map(|(column, like)| {
+                let types = &source.known.tables[scan.table].types;
+                let when = key.when.as_ref();
+                let when = when.map(|it| condition(&name(it.column), &types[it.column], &it.is));
+                let compared = key.columns.iter().zip(&key.like.1).map(|(&column, like)| {
                     let like = &source.known.tables[key.like.0].types[*like];
-                    let value = compared(&name(*column), like);
+                    let value = like.compared(&name(column), &types[column]);
                     match &when {
                         Some(when) => format!("CASE WHEN {when} THEN {value} END"),
                         None => value,
@@ -148,8 +118,7 @@ impl Layout {
             layout.keys.push(places);
         }
         if let Some(condition) = source.conditions[scan.table].as_ref().filter(|_| scan.filtered) {
-            // A comment at its end does not hide what follows.
-            let condition = format!("(({condition}\n) IS TRUE)");
+            let condition = matching(source, scan.table, condition);
             layout.only = scan.seeds_only.then(|| condition.clone());
             layout.condition = Some(layout.place(condition));
         }
@@ -167,6 +136,24 @@ impl Layout {
             self.columns.len() - 1
         })
     }
+}
+
+/// The user's own condition. Where columns have types of others, it sees these as text: no cast
+/// that such a type has is found by a comparison.
+fn matching(source: &PostgresSource<'_>, table: usize, condition: &str) -> String {
+    // A comment at its end does not hide what follows.
+    let condition = format!("(({condition}\n) IS TRUE)");
+    let types = &source.known.tables[table].types;
+    if types.iter().all(ColumnType::is_trusted) {
+        return condition;
+    }
+    let columns = source.catalogue.tables[table].columns.iter().zip(types);
+    let columns = columns.map(|(column, its)| {
+        let (own, name) = (format!("t.{}", quoted(&column.name)), quoted(&column.name));
+        if its.is_trusted() { own } else { format!("{} AS {name}", its.text(&own)) }
+    });
+    let columns = columns.collect::<Vec<_>>().join(", ");
+    format!("(SELECT {condition} FROM (SELECT {columns}) t)")
 }
 
 fn from(source: &PostgresSource<'_>, table: usize, part: usize) -> String {
@@ -318,9 +305,9 @@ pub fn fetch(
 ) -> Result<(), SqlError> {
     let Some(key) = scan.keys.get(by) else { return Ok(()) };
     let table = &source.catalogue.tables[scan.table];
-    let likes = key.like.1.iter().map(|&like| source.known.tables[key.like.0].types[like].as_str());
-    let likes: Vec<&str> = likes.collect();
-    let kinds: Vec<Kind> = likes.iter().map(|like| kind(like)).collect();
+    let likes = key.like.1.iter().map(|&like| &source.known.tables[key.like.0].types[like]);
+    let likes: Vec<&ColumnType> = likes.collect();
+    let kinds: Vec<Kind> = likes.iter().map(|like| like.kind()).collect();
     let mut lists: Vec<Vec<String>> = vec![Vec::new(); kinds.len()];
     for fields in values.iter().filter_map(|value| texts(value, &kinds)) {
         for (list, field) in lists.iter_mut().zip(fields) {
@@ -329,9 +316,10 @@ pub fn fetch(
     }
     let given: Vec<String> = (1..=lists.len()).map(|at| format!("${at}::text[]")).collect();
     let names: Vec<String> = (1..=lists.len()).map(|at| format!("v{at}")).collect();
+    let types = &source.known.tables[scan.table].types;
     let equal = key.columns.iter().zip(&likes).zip(&names).map(|((&column, like), name)| {
-        let column = format!("t.{}", quoted(&table.columns[column].name));
-        matches(&column, like, &format!("w.{name}"))
+        let place = format!("t.{}", quoted(&table.columns[column].name));
+        matches(&place, &types[column], like, &format!("w.{name}"))
     });
     let is_same = |unique: &Vec<usize>| unique.iter().all(|column| key.columns.contains(column));
     let has_index = table.unique.iter().any(is_same);
@@ -365,7 +353,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_condition_cannot_end_early() {
-        assert_eq!(condition("t.\"a\"", "Po'st\\"), "(t.\"a\")::text = E'Po''st\\\\'");
+    fn a_value_cannot_leave_its_literal() {
+        assert_eq!(literal("Po'st\\"), "E'Po''st\\\\'");
     }
 }

@@ -16,8 +16,13 @@ use super::words;
 
 /// Every document of `flash`.
 pub const ALL: &[Document] = &[
-    Document::of::<SimDocument<'_>>(SIM, "A simulated flash device")
-        .with_names(&[&["programs", "latencies", "figures", "over-time", "bad-lines"]]),
+    Document::of::<SimDocument<'_>>(SIM, "A simulated flash device").with_names(&[&[
+        "programs",
+        "latencies",
+        "figures",
+        "over-time",
+        "bad-lines",
+    ]]),
     Document::of::<SweepDocument<'_>>("flash-sweep", "Write amplification over parameters")
         .with_names(&[&["points", "wear"]]),
     Document::of::<CliffDocument<'_>>("flash-cliff", "When the write cliff comes, by formulas")

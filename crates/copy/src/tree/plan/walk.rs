@@ -13,11 +13,11 @@ use blockstone_sys::held::HeldDir;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
-use super::Failure;
-use super::plan::{Entry, Kind, Node, Plan, PlanError, below, unless_special};
+use super::{Entry, Kind, Node, Plan, PlanError, below, unless_special};
 use crate::CopyError;
 use crate::attributes::{Attributes, Lack, Notes};
 use crate::file::Options;
+use crate::tree::Failure;
 
 /// Longest path that the kernel accepts (limits.h), without its final zero.
 const PATH_BYTES_MAX: usize = 4095;
@@ -86,7 +86,7 @@ impl Walk {
                 return Err(PlanError::Same { source_path: source.to_owned(), target });
             }
             Ok(there) => {
-                unless_special(&there, &target)?;
+                unless_special(FileType::from_raw_mode(there.st_mode), &target)?;
                 if !options.force && !options.resume {
                     return Err(PlanError::Exists { path: target });
                 }
@@ -113,7 +113,7 @@ impl Walk {
             return Ok(Base { dir: Arc::clone(dir), len });
         }
         let reached = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        let dir = Arc::new(HeldDir::hold(reached)?);
+        let dir = Arc::new(HeldDir::reach(reached)?);
         self.bases.insert(path.to_owned(), Arc::clone(&dir));
         Ok(Base { dir, len })
     }

@@ -1,0 +1,102 @@
+//! The directory that a subset is written into until it is whole.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow};
+use blockstone_sys::held::HeldDir;
+use blockstone_sys::scratch::ScratchDir;
+use blockstone_sys::secret;
+
+const PREFIX: &str = ".blockstone-subset-";
+
+/// A directory that is removed unless it is finished.
+pub struct Unfinished {
+    above: HeldDir,
+    /// There, until it is finished.
+    name: String,
+    /// None when it is finished.
+    scratch: Option<ScratchDir>,
+    dir: HeldDir,
+}
+
+impl Unfinished {
+    /// Beside the directory that it becomes, or where temporary files are.
+    pub fn beside(path: Option<&Path>) -> Result<Self> {
+        let (above, shown) = match path {
+            None => (HeldDir::hold(&std::env::temp_dir()), std::env::temp_dir()),
+            Some(path) => (hold_parent(path).map(|(above, _)| above), path.to_owned()),
+        };
+        above.and_then(Self::make).map_err(|error| {
+            anyhow!(
+                "write a directory for {}: {error}\nhint: name one where this user may write",
+                shown.display()
+            )
+        })
+    }
+
+    fn make(above: HeldDir) -> io::Result<Self> {
+        let name = format!("{PREFIX}{:016x}", u64::from_be_bytes(secret::random()?));
+        let scratch = ScratchDir::create_in(&above, &name)?;
+        let dir = HeldDir::of(scratch.as_fd().try_clone_to_owned()?, &above.path().join(&name));
+        Ok(Self { above, name, scratch: Some(scratch), dir })
+    }
+
+    pub fn dir(&self) -> &HeldDir {
+        &self.dir
+    }
+
+    /// Gives it the name that it was to have.
+    pub fn finish(mut self, path: &Path) -> Result<()> {
+        self.rename(path).map_err(|error| {
+            anyhow!("write {}: {error}\nhint: name a new directory", path.display())
+        })
+    }
+
+    fn rename(&mut self, path: &Path) -> io::Result<()> {
+        let name = path.file_name().map(Path::new).ok_or(io::ErrorKind::InvalidInput)?;
+        self.above.rename(Path::new(&self.name), name)?;
+        let identity = |file: File| file.metadata().map(|it| (it.dev(), it.ino()));
+        if identity(self.above.within(name)?.file()?)? != identity(self.dir.file()?)? {
+            return Err(io::Error::other("another user replaced it as it was made"));
+        }
+        self.scratch.take().map_or(Ok(()), ScratchDir::keep)
+    }
+}
+
+/// The directory that holds the last name of a path, also if a slash follows that.
+pub fn hold_parent(path: &Path) -> io::Result<(HeldDir, PathBuf)> {
+    HeldDir::hold_parent(path.components().as_path())
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // What cannot be removed is left under its name.
+        let _ = self.scratch.take().map(|scratch| scratch.remove());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_removed_unless_it_is_finished() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("subset");
+        let names = || blockstone_sys::path::names(root.path()).unwrap();
+        let made = Unfinished::beside(Some(&path)).unwrap();
+        made.dir().make_dir(Path::new("data")).unwrap();
+        made.dir().create_new(Path::new("data/a")).unwrap();
+        drop(made);
+        assert!(names().is_empty());
+        let made = Unfinished::beside(Some(&path)).unwrap();
+        made.dir().create_new(Path::new("a")).unwrap();
+        made.finish(&root.path().join("subset/")).unwrap();
+        assert_eq!(names(), ["subset"]);
+        assert_eq!(blockstone_sys::path::names(&path).unwrap(), ["a"]);
+    }
+}

@@ -1,0 +1,133 @@
+//! What `pg_dump` writes, as psql and as the server take it.
+//!
+//! psql obeys a backslash wherever a server's text ends a literal early, and so the server could
+//! have it run programs. Between `\restrict KEY` and `\unrestrict KEY` it obeys none, and the
+//! server does not know the key.
+
+use std::io;
+
+use blockstone_sys::secret;
+
+/// Of newer programs, for servers that do not know it.
+const NEW_SETTING: &str = "SET transaction_timeout = 0;";
+
+/// A text for psql, in which it obeys no backslash. Needs psql of August 2025 or later.
+pub fn for_psql(text: &str) -> io::Result<String> {
+    let key = format!("{:032x}", u128::from_be_bytes(secret::random()?));
+    Ok(format!("\\restrict {key}\n{}\\unrestrict {key}\n", for_server(text)))
+}
+
+/// The statements alone: without the lines that only psql understands and those that servers
+/// before 17 refuse, where such a line stands outside of literals, bodies and comments.
+pub fn for_server(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut state = State::Plain;
+    for line in text.split_inclusive('\n') {
+        let is_plain = state == State::Plain;
+        state = state.after(line.as_bytes());
+        let end = line.trim_end();
+        let is_meta = end.starts_with("\\restrict ") || end.starts_with("\\unrestrict ");
+        if !(is_plain && (is_meta || end == NEW_SETTING)) {
+            kept.push_str(line);
+        }
+    }
+    kept
+}
+
+/// In what a place in a text of SQL lies, as `standard_conforming_strings = on` has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    Plain,
+    /// In a literal; whether a backslash takes the meaning of what follows it.
+    Literal(bool),
+    Name,
+    /// With the tag that ends it.
+    Body(Vec<u8>),
+    /// This deep.
+    Comment(u32),
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
+}
+
+/// The tag of a body that begins with these bytes.
+fn tag(rest: &[u8]) -> Option<&[u8]> {
+    let end = 1 + rest.get(1..)?.iter().position(|&byte| byte == b'$' || !is_word(byte))?;
+    let is_tag = rest[end] == b'$' && !rest[1].is_ascii_digit();
+    is_tag.then(|| &rest[..=end])
+}
+
+impl State {
+    /// At the end of a line that begins in this.
+    fn after(self, line: &[u8]) -> Self {
+        let (mut state, mut at) = (self, 0);
+        while at < line.len() {
+            let rest = &line[at..];
+            let (next, length) = match state {
+                Self::Plain if rest.starts_with(b"--") => return Self::Plain,
+                Self::Plain => Self::begin(&line[..at], rest),
+                Self::Literal(true) if rest[0] == b'\\' => (Self::Literal(true), 2),
+                Self::Literal(_) if rest[0] == b'\'' => (Self::Plain, 1),
+                Self::Name if rest[0] == b'"' => (Self::Plain, 1),
+                Self::Body(tag) if rest.starts_with(&tag) => (Self::Plain, tag.len()),
+                Self::Comment(depth) if rest.starts_with(b"/*") => (Self::Comment(depth + 1), 2),
+                Self::Comment(1) if rest.starts_with(b"*/") => (Self::Plain, 2),
+                Self::Comment(depth) if rest.starts_with(b"*/") => (Self::Comment(depth - 1), 2),
+                inner => (inner, 1),
+            };
+            (state, at) = (next, at + length);
+        }
+        state
+    }
+
+    /// What begins with `rest`, after `before` in the same line; and the length of its beginning.
+    fn begin(before: &[u8], rest: &[u8]) -> (Self, usize) {
+        let follows_word = before.last().is_some_and(|&byte| is_word(byte));
+        match rest[0] {
+            b'\'' => {
+                let (last, word) = (before.last(), before.len().checked_sub(2));
+                let is_prefix = matches!(last, Some(b'e' | b'E'));
+                let is_alone = word.is_none_or(|at| !is_word(before[at]));
+                (Self::Literal(is_prefix && is_alone), 1)
+            }
+            b'"' => (Self::Name, 1),
+            b'$' if !follows_word => match tag(rest) {
+                Some(tag) => (Self::Body(tag.to_vec()), tag.len()),
+                None => (Self::Plain, 1),
+            },
+            b'/' if rest.starts_with(b"/*") => (Self::Comment(1), 2),
+            _ => (Self::Plain, 1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BODY: &str = "CREATE FUNCTION f() RETURNS text LANGUAGE sql AS $_$ SELECT '\n\
+        \\restrict in a body\nSET transaction_timeout = 0;\n' $_$;\n\
+        ALTER TABLE t ALTER a SET DEFAULT 'it''s\n\\unrestrict in a literal\n', \
+        ALTER b SET DEFAULT E'\\'\n\\restrict in another\n';\n\
+        CREATE TABLE \"a\n\\restrict name\n$$\" (a$b$ int); /* /* ' */\n\\restrict comment\n */\n\
+        -- it's $$ a comment\n";
+
+    #[test]
+    fn only_lines_outside_of_literals_and_bodies_are_left_out() {
+        let head = "--\n-- PostgreSQL database dump\n--\n\n";
+        let begin = format!("{head}\\restrict x\n{NEW_SETTING}\n");
+        let text = format!("{begin}{BODY}SELECT $1, 1;\n{NEW_SETTING}\n\\unrestrict x\n");
+        assert_eq!(for_server(&text), format!("{head}{BODY}SELECT $1, 1;\n"));
+    }
+
+    #[test]
+    fn psql_obeys_no_backslash_in_its_file() {
+        let text = for_psql("\\restrict x\nSELECT 1;\n\\! id\n\\unrestrict x\n").unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let key = lines[0].strip_prefix("\\restrict ").unwrap();
+        assert!(key.len() == 32 && key != "x");
+        assert_eq!(lines[1..], ["SELECT 1;", "\\! id", &format!("\\unrestrict {key}")]);
+        assert_ne!(text, for_psql("").unwrap());
+    }
+}
