@@ -131,7 +131,7 @@ pub(crate) struct Reader {
 
 impl Reader {
     pub fn open(path: &Path) -> Result<Self, RecordError> {
-        Self::of(held::open_file(path).map_err(RecordError::io("open", path))?, path)
+        Self::of(held::open_no_link(path).map_err(RecordError::io("open", path))?, path)
     }
 
     /// Reads `file`, which `path` names in errors.

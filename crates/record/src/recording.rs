@@ -406,7 +406,7 @@ impl Kinds {
 /// know are ignored. Fails when there is none, when it is no manifest, or one of a later version.
 pub fn read_manifest(dir: &Path) -> Result<Manifest, RecordError> {
     let path = dir.join(MANIFEST);
-    let file = held::open_file(&path).map_err(|source| match source.kind() {
+    let file = held::open_no_link(&path).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound if dir.is_dir() => {
             RecordError::NotARecording { path: dir.to_owned() }
         }

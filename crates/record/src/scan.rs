@@ -100,7 +100,8 @@ impl SavedScan {
     /// damaged or of a later version.
     pub fn open(dir: &Path) -> Result<Self, RecordError> {
         let path = dir.join(DOCUMENT);
-        let text = held::read_file(&path, DOCUMENT_MAX).map_err(|source| match source.kind() {
+        let text = held::open_no_link(&path).and_then(|file| held::read_whole(file, DOCUMENT_MAX));
+        let text = text.map_err(|source| match source.kind() {
             io::ErrorKind::NotFound if dir.is_dir() => RecordError::Damaged {
                 path: dir.to_owned(),
                 why: format!("there is no {DOCUMENT} in it"),

@@ -113,7 +113,7 @@ impl TableFiles {
 
     /// The least and the greatest instant in one of the table's files, by its footer.
     pub fn range(&self, path: &Path) -> Result<Option<(i64, i64)>, RecordError> {
-        let file = held::open_file(path).map_err(RecordError::io("open", path))?;
+        let file = held::open_no_link(path).map_err(RecordError::io("open", path))?;
         let reader = self.checked(Reader::of_large(file, path, Bytes(0))?, path)?;
         let ranges = (0..reader.groups()).map(|group| reader.range(group, T_NS));
         let ranges: Option<Vec<(i64, i64)>> = ranges.collect();

@@ -72,9 +72,11 @@ pub struct HeldDir {
 
 impl HeldDir {
     /// Opens the directory `path`. Fails when it belongs to another user than this one or root,
-    /// or when others may write to it.
+    /// when others may write to it, and with [`crate::path::ForeignLink`] where a link of another
+    /// user leads to it.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let held = Self::hold(path)?;
+        let way = crate::path::directory(path)?;
+        let held = Self::of(openat(&way, ".", DIRECTORY, Mode::empty())?, path);
         held.check_owner()?;
         Ok(held)
     }
@@ -147,7 +149,7 @@ impl HeldDir {
         let mut new: Vec<&Path> = path.ancestors().take_while(missing).collect();
         let above = new.last().and_then(|top| top.parent());
         let above = above.filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut held = Self::reach(above)?;
+        let mut held = Self::of(crate::path::directory(above)?, above);
         while let Some(dir) = new.pop() {
             let name = dir.file_name().ok_or(io::ErrorKind::InvalidInput)?;
             held.make_dir(Path::new(name))?;
@@ -444,6 +446,14 @@ pub fn open_file(path: &Path) -> io::Result<File> {
     open_at(CWD, path, OFlags::CLOEXEC)
 }
 
+/// As [`open_file`], of a file that lies where it is named: a link in its place is refused.
+pub fn open_no_link(path: &Path) -> io::Result<File> {
+    open_at(CWD, path, IN_PLACE).map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::LOOP) => io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link"),
+        _ => error,
+    })
+}
+
 /// The bytes of a regular file. Fails when they are more than `at_most`.
 pub fn read_file(path: &Path, at_most: Bytes) -> io::Result<Vec<u8>> {
     read_whole(open_file(path)?, at_most)
@@ -582,6 +592,31 @@ mod tests {
 
     fn foreign(dir: &Path) -> Option<Foreign> {
         HeldDir::open(dir).err().and_then(|error| Foreign::of(&error))
+    }
+
+    #[test]
+    fn a_link_of_another_user_leads_to_no_directory() {
+        blockstone_testkit::require!(Root);
+        let root = tempfile::tempdir().unwrap();
+        let (theirs, ours) = (root.path().join("theirs"), root.path().join("ours"));
+        for dir in [&theirs, &ours] {
+            fs::create_dir(dir).unwrap();
+        }
+        symlink(&ours, theirs.join("link")).unwrap();
+        assert!(HeldDir::open(&theirs.join("link")).is_ok(), "it is a link of root");
+        rustix::fs::chownat(
+            CWD,
+            &theirs.join("link"),
+            Some(rustix::fs::Uid::from_raw(NOBODY)),
+            None,
+            AtFlags::SYMLINK_NOFOLLOW,
+        )
+        .unwrap();
+        for path in ["link", "link/runs"] {
+            let refused = HeldDir::make(&theirs.join(path)).unwrap_err();
+            assert!(refused.to_string().contains("a link of user 65534"), "{refused}");
+        }
+        assert_eq!(fs::read_dir(&ours).unwrap().count(), 0);
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! Afterwards the files of root and the device must be as they were, nothing of them may stand
 //! where the attacker can read it, and the program must have ended as it should.
 
+mod device;
 mod fixtures;
 mod plant;
 mod ways;
@@ -17,30 +18,25 @@ mod ways;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs;
-use std::io::Read as _;
-use std::os::unix::fs::{FileExt as _, lchown, symlink};
+use std::os::unix::fs::{lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use blockstone_base::Bytes;
 use blockstone_cli::Purpose;
-use blockstone_testkit::{
-    Attacker, DeviceSpec, FileSystem, LoopDevice, Played, STRANGER, ScratchDir, Victims, leaked,
-};
+use blockstone_testkit::{Attacker, Played, STRANGER, ScratchDir, Victims, leaked};
 use clap::{Arg, Command};
 use serde::Serialize;
 
 use super::runner::{Ended, Fault, Start};
 use super::{Wanted, each};
+use device::Device;
 use plant::{Attack, Owner, Planted, Scene};
 use ways::{Honest, Reach, WAYS, Way};
 
 const CAN: &str = "temporary files can be made";
-/// Of the device that must not be overwritten.
-const DEVICE_MIB: u64 = 8;
 /// Stands for the number of the process in a name that it makes.
 const PID: &str = "{pid}";
 
@@ -138,6 +134,14 @@ enum Seen {
     Ended(Fault),
 }
 
+impl Seen {
+    /// Whether nothing changed but that there are new names.
+    fn is_of_new_names(&self) -> bool {
+        let is_new = |what: &str| what.ends_with(" was made");
+        matches!(self, Self::Touched(changes) if changes.split(", ").all(is_new))
+    }
+}
+
 impl fmt::Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -155,6 +159,8 @@ struct Leaf {
     reaches: Vec<Reach>,
     /// Of options that all verbs have: a command may refuse those that mean nothing to it.
     common: Vec<String>,
+    /// Paths that are measured.
+    scratch: Vec<String>,
     measures: bool,
     plain: Vec<String>,
 }
@@ -216,9 +222,12 @@ impl Leaf {
             words_of,
         );
         let mut reaches: Vec<Reach> = way.map_or(&[][..], |way| way.paths).to_vec();
-        let mut common = Vec::new();
+        let (mut common, mut scratch) = (Vec::new(), Vec::new());
         for (arg, purpose) in paths {
             let id = arg.get_id().as_str();
+            if purpose == Purpose::Scratch {
+                scratch.push(id.to_owned());
+            }
             if arg.is_global_set() {
                 common.push(id.to_owned());
             }
@@ -227,7 +236,7 @@ impl Leaf {
             }
         }
         let measures = way.is_some_and(|way| way.measures);
-        Self { words, reaches, common, measures, plain }
+        Self { words, reaches, common, scratch, measures, plain }
     }
 
     fn run(&self, device: &Device, depth: Depth, wanted: &Wanted) -> Attacked {
@@ -235,7 +244,8 @@ impl Leaf {
         let scratch = ScratchDir::on_disk().expect(CAN);
         let place = Place::make(self, scratch.path(), device, wanted);
         let mut attacked = Attacked { class: self.words.join(" "), ..Attacked::default() };
-        for reach in &self.reaches {
+        let is_brief = depth == Depth::Short && self.measures;
+        for reach in self.reaches.iter().filter(|reach| !is_brief || !self.is_common(reach)) {
             let (made, unreached) = place.in_peace(self, reach);
             if let Some(what) = unreached {
                 if !self.is_common(reach) {
@@ -269,16 +279,16 @@ impl Leaf {
     }
 
     /// The attacks on a path. A test makes all that can be planted in a directory of the attacker,
-    /// the races for what is measured, and the most telling attacks where each takes seconds.
+    /// and the races for what is measured; where each takes seconds, none on what other commands
+    /// have too, and none that only lead to another directory.
     fn cells(&self, reach: &Reach, depth: Depth) -> Vec<(Owner, Attack)> {
         let is_short = depth == Depth::Short;
-        let is_brief = is_short && self.measures && self.is_common(reach);
         let is_place = matches!(reach.honest, Honest::Within(_));
         let is_tried = |owner: Owner, attack: Attack| {
             let needs_root = matches!(attack, Attack::Device | Attack::Null);
             let is_short_one = (owner == Owner::Stranger || needs_root)
                 && (is_place || !attack.is_race())
-                && (!is_brief || matches!(attack, Attack::LinkToDevice | Attack::Pipe));
+                && (!self.measures || !attack.directs() || attack.is_race());
             attack.applies(reach.honest, owner) && (!is_short || is_short_one)
         };
         let all =
@@ -329,41 +339,6 @@ fn shown(line: &[OsString]) -> String {
     format!("blockstone {}", words.join(" "))
 }
 
-/// A block device that holds a file system, and what is on it.
-struct Device {
-    device: LoopDevice,
-    content: Vec<u8>,
-}
-
-impl Device {
-    fn make() -> Self {
-        let file_system = Some(FileSystem::Ext4);
-        let spec =
-            DeviceSpec { size: Bytes::mib(DEVICE_MIB), file_system, ..DeviceSpec::default() };
-        let device = LoopDevice::create(spec).expect("a loop device can be made");
-        let content = read(device.device());
-        Self { device, content }
-    }
-
-    /// Whether it was written to; what was there is put back.
-    fn was_written(&self) -> bool {
-        let path = self.device.device();
-        if read(path) == self.content {
-            return false;
-        }
-        let file = fs::OpenOptions::new().write(true).open(path).expect("the device is there");
-        file.write_all_at(&self.content, 0).expect("the device can be written");
-        true
-    }
-}
-
-fn read(path: &Path) -> Vec<u8> {
-    let mut content = Vec::new();
-    let file = fs::File::open(path).expect("the device is there");
-    file.take(DEVICE_MIB << 20).read_to_end(&mut content).expect("the device can be read");
-    content
-}
-
 /// Where a command is run.
 struct Place<'a> {
     /// Its own directory, which nobody attacks.
@@ -412,7 +387,9 @@ impl<'a> Place<'a> {
 
     fn fixture(&self, reach: &Reach) -> Option<PathBuf> {
         match reach.honest {
-            Honest::Read(name) | Honest::Within(name) => Some(self.safe.join(name)),
+            Honest::Read(name) | Honest::Tree(name) | Honest::Within(name) => {
+                Some(self.safe.join(name))
+            }
             _ => None,
         }
     }
@@ -422,7 +399,7 @@ impl<'a> Place<'a> {
     fn in_peace(&self, leaf: &Leaf, reach: &Reach) -> (Vec<PathBuf>, Option<String>) {
         self.begin();
         let path = match reach.honest {
-            Honest::Device => self.device.device.device().to_owned(),
+            Honest::Device => self.device.path().to_owned(),
             _ => self.theirs.join(reach.honest.name()),
         };
         if let Some(fixture) = self.fixture(reach) {
@@ -440,14 +417,15 @@ impl<'a> Place<'a> {
         let pid = pid.to_string();
         let general = |name: &PathBuf| PathBuf::from(name.to_string_lossy().replace(&pid, PID));
         let made = made.iter().map(general).collect();
-        let is_well = matches!(ended.code, Some(0 | 1 | 3 | 4 | 130));
-        let is_refused = ended.code == Some(2) && !reach.ends.is_empty();
+        let is_refused = ended.code == Some(2);
+        let is_fault = ended.fault().is_some_and(|fault| !is_fine(&fault, &ended));
+        let is_well = !is_fault && (!is_refused || !reach.ends.is_empty());
         let why = || {
             let first = ended.stderr.lines().find(|line| line.starts_with("error"));
             let first = first.unwrap_or("without an error");
             format!("in peace it ends with {:?}: {first}", ended.code)
         };
-        (made, (!is_well && !is_refused).then(why))
+        (made, (!is_well).then(why))
     }
 
     /// Attacks the path; what came of it, and the command line.
@@ -468,7 +446,7 @@ impl<'a> Place<'a> {
         let scene = Scene {
             theirs: &self.theirs,
             victims: &victims,
-            device: self.device.device.device(),
+            device: self.device.path(),
             fixture: fixture.as_deref(),
             name,
             made,
@@ -485,7 +463,10 @@ impl<'a> Place<'a> {
         let ended = self.start(&line, late);
         let played = attacker.map(|attacker| attacker.end().expect("the attacker can play"));
         let is_led = is_led(attack, reach.honest, owner);
-        let seen = self.judge(&ended, &victims, played.as_ref(), is_led);
+        let mut seen = self.judge(&ended, &victims, played.as_ref(), is_led);
+        if leaf.scratch.iter().any(|name| name == reach.argument) && attack.directs() {
+            seen.retain(|seen| !seen.is_of_new_names());
+        }
         (seen, shown(&leaf.line(reach, Path::new(&self.named(&path)))))
     }
 
@@ -527,19 +508,23 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Whether that is as it should be here: a judgement, or a copy that names each file that it could
-/// not copy, with a hint.
+/// Whether that is as it should be here: a judgement, a copy that names each file that it could not
+/// copy, with a hint, or an end by the interrupt, which a shell shows as 130.
 fn is_fine(fault: &Fault, ended: &Ended) -> bool {
     let count = |word: &str| ended.stderr.lines().filter(|line| line.starts_with(word)).count();
     let errors = count("error: ");
     let is_told = ended.code == Some(2) && errors > 0 && count("hint: ") >= errors;
-    matches!(fault, Fault::Odd(_)) && (ended.code == Some(1) || is_told)
+    match fault {
+        Fault::Odd(_) => ended.code == Some(1) || is_told,
+        Fault::Abort(how) => how.starts_with("signal: 2 "),
+        _ => false,
+    }
 }
 
 /// Whether the attack leads to a file that root neither named nor linked to.
 fn is_led(attack: Attack, honest: Honest, owner: Owner) -> bool {
-    let is_read = matches!(honest, Honest::Read(_));
-    owner != Owner::Root && (attack == Attack::LinksWithin || attack.is_race() && !is_read)
+    let is_foreign = attack == Attack::LinksWithin && !matches!(honest, Honest::Tree(_));
+    owner != Owner::Root && (is_foreign || attack.is_race() && !honest.is_read())
 }
 
 /// The names that come to be below `dir` until it is over.

@@ -19,7 +19,7 @@ const LIMIT_S: u64 = 60;
 /// After this time a program that may measure for long is interrupted.
 const MEASURING_S: u64 = 2;
 /// For its end after that, on a machine where others use the processors.
-const ENDING_S: u64 = 10;
+const ENDING_S: u64 = 60;
 /// Lines of an error: what, a hint, and at most some notes before them.
 const ERROR_LINES_MAX: usize = 12;
 const ERROR_BYTES_MAX: usize = 8 << 10;

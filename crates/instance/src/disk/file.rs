@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use blockstone_base::Capability;
 use blockstone_sys::file::{Access, BlockFile, FileError, open_direct};
+use blockstone_sys::held::HeldDir;
 use blockstone_sys::path::is_block_device;
 
 use super::{Disk, DiskError};
@@ -32,7 +33,8 @@ pub struct FileDisk {
 
 impl FileDisk {
     /// Opens the disk at `path`: the device, the file, or [`DISK_FILE`] in the directory. Fails
-    /// when it is not there, or another process has it.
+    /// when it is not there, or another process has it. A link in place of the file is not
+    /// followed: the owner of the directory may have put it there since the file was made.
     pub fn open(path: &Path, direct: bool) -> Result<Self, FileError> {
         let place = place(path);
         let (file, direct) = open_direct(direct, BUFFERED, |direct| {
@@ -40,7 +42,7 @@ impl FileDisk {
             if is_block_device(&place) {
                 BlockFile::open_device(&place, direct)
             } else {
-                BlockFile::open(&place, Access::ReadWrite, direct)
+                open_file(&place, direct)
             }
         })?;
         Self::locked(path, file, direct, false)
@@ -100,6 +102,13 @@ impl FileDisk {
             let _ = self.file.remove();
         }
     }
+}
+
+fn open_file(place: &Path, direct: bool) -> Result<BlockFile, FileError> {
+    let refused = |source| FileError::Open { path: place.to_owned(), direct, source };
+    let (dir, name) = HeldDir::hold_parent(place).map_err(refused)?;
+    let dir = Arc::new(dir);
+    BlockFile::open_in(&dir, name.as_os_str(), Access::ReadWrite, direct)
 }
 
 impl Disk for FileDisk {
@@ -175,4 +184,23 @@ fn lock(file: &BlockFile) -> Result<(), FileError> {
 
 fn place(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(DISK_FILE) } else { path.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_link_in_place_of_a_disk_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, other) = (dir.path().join("disk"), dir.path().join("other"));
+        drop(FileDisk::create(&path, false).unwrap());
+        drop(FileDisk::open(&path, false).unwrap());
+        std::fs::rename(&path, &other).unwrap();
+        symlink(&other, &path).unwrap();
+        let refused = FileDisk::open(&path, false).unwrap_err().to_string();
+        assert!(refused.contains("disk"), "{refused}");
+    }
 }

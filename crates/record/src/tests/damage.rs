@@ -42,6 +42,21 @@ fn record_killed(dir: &Path) {
 }
 
 #[test]
+fn a_link_in_place_of_a_file_is_not_followed() {
+    let parent = tempfile::tempdir().unwrap();
+    let dir = parent.path().join("run");
+    record_run(&dir);
+    for file in ["manifest.json", "series/disk.parquet", "histograms.parquet", "events.parquet"] {
+        let (path, elsewhere) = (dir.join(file), parent.path().join("elsewhere"));
+        fs::rename(&path, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+        assert_refused(&dir, file, "symbolic link");
+        fs::rename(&elsewhere, &path).unwrap();
+    }
+    assert_eq!(read(&dir).unwrap(), Vec::<String>::new());
+}
+
+#[test]
 fn damaged_truncated_and_missing_tables_of_a_finished_run_are_refused() {
     let parent = tempfile::tempdir().unwrap();
     let dir = parent.path().join("run");

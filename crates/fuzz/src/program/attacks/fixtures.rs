@@ -35,7 +35,7 @@ pub fn make(dir: &Path) {
             .map(|mut seeds| seeds.swap_remove(0));
     let files: [(&str, Vec<u8>); 16] = [
         ("large", b"blockstone".repeat(LARGE_BYTES / 10 + 1)[..LARGE_BYTES].to_vec()),
-        ("password", b"a secret of more than 22 characters\n".to_vec()),
+        ("password", b"a-secret-of-more-than-22-characters\n".to_vec()),
         ("key", b"0123456789abcdef0123456789abcdef".to_vec()),
         ("tree/one", vec![1; 100_000]),
         ("tree/below/two", vec![2; 5_000]),

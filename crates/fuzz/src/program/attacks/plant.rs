@@ -117,6 +117,12 @@ impl Attack {
         matches!(self, Self::FilesReplaced | Self::DirectoriesReplaced | Self::Exchanged)
     }
 
+    /// Whether it leads to another directory than the one named. What is measured is reached by its
+    /// path: whoever owns the way to it decides where files are made, as SECURITY.md says.
+    pub const fn directs(self) -> bool {
+        matches!(self, Self::LinkToDirectory | Self::LinkAbove | Self::Exchanged)
+    }
+
     /// How often it is made; `is_short` in a test.
     pub const fn tries(self, is_short: bool) -> u32 {
         match self {
@@ -130,7 +136,7 @@ impl Attack {
     /// Whether it can be made on such a path, and would be an attack there.
     pub fn applies(self, honest: Honest, owner: Owner) -> bool {
         let is_made = matches!(honest, Honest::NewFile(_) | Honest::NewDirectory(_));
-        let is_read = matches!(honest, Honest::Read(_));
+        let is_read = honest.is_read();
         let is_place = matches!(honest, Honest::Within(_));
         match self {
             // What root named is what root reads or measures; root's own links to directories may
@@ -195,7 +201,7 @@ impl Scene<'_> {
             Attack::LinksWithin => self.links_within(&path, &file),
             Attack::Pipe => {
                 mkfifoat(CWD, &path, Mode::from_raw_mode(0o622)).expect(CAN);
-                let is_read = matches!(honest, Honest::Read(_));
+                let is_read = honest.is_read();
                 let play = if is_read { Play::Hold } else { Play::Listen };
                 planted.play = Some(play(path));
             }

@@ -32,6 +32,8 @@ pub struct Reach {
 pub enum Honest {
     /// A copy of this fixture, which is read.
     Read(&'static str),
+    /// A copy of this directory, which is read with all that links in it lead to, as documented.
+    Tree(&'static str),
     /// A copy of this fixture, in which files are made.
     Within(&'static str),
     /// Nothing: a file of this name is made.
@@ -43,10 +45,15 @@ pub enum Honest {
 }
 
 impl Honest {
+    pub const fn is_read(self) -> bool {
+        matches!(self, Self::Read(_) | Self::Tree(_))
+    }
+
     /// What the path is called.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Read(name)
+            | Self::Tree(name)
             | Self::Within(name)
             | Self::NewFile(name)
             | Self::NewDirectory(name) => name,
@@ -55,7 +62,7 @@ impl Honest {
     }
 }
 
-use Honest::{Device, NewDirectory, NewFile, Read, Within};
+use Honest::{Device, NewDirectory, NewFile, Read, Tree, Within};
 
 const fn reach(argument: &'static str, honest: Honest, with: &'static [&'static str]) -> Reach {
     Reach { argument, honest, with, ends: "" }
@@ -193,7 +200,7 @@ pub const WAYS: &[Way] = &[
         of: "flash fit",
         measures: false,
         plain: &["log"],
-        paths: &[reach("curve", Read("log"), &["{}"]), reach("curve", Read("calibrate"), &["{}"])],
+        paths: &[reach("curve", Read("log"), &["{}"])],
     },
     Way {
         of: "flash life",
@@ -207,7 +214,7 @@ pub const WAYS: &[Way] = &[
         plain: &["file"],
         paths: &[
             reach("paths", Read("pages"), &["{}"]),
-            reach("paths", Read("tree"), &["{}"]),
+            reach("paths", Tree("tree"), &["{}"]),
             reach("paths", Read("scan"), &["--merge", "{}"]),
             reach(
                 "paths",
@@ -252,7 +259,7 @@ pub const WAYS: &[Way] = &[
         plain: &["load"],
         paths: &[
             reach("paths", Read("load"), &["{}"]),
-            reach("paths", Read("loads"), &["{}"]),
+            reach("paths", Tree("loads"), &["{}"]),
             reach("import", Read("load"), &["--import", "{}"]),
             reach("save", NewDirectory("saved"), &["--save", "{}", "load"]),
             reach("verify", Read("run"), &["--verify", "{}", "load"]),
@@ -357,28 +364,43 @@ pub const WAYS: &[Way] = &[
     Way {
         of: "watch",
         measures: true,
-        plain: &["--once", "--for", "1s", "--no-bpf"],
+        plain: &["--once", "--interval", "100ms", "--for", "200ms", "--no-bpf"],
         paths: &[
             reach(
                 "record",
                 NewDirectory("recorded"),
-                &["--once", "--for", "1s", "--no-bpf", "--record", "{}"],
+                &["--once", "--interval", "100ms", "--for", "200ms", "--no-bpf", "--record", "{}"],
             ),
             reach("import", Read("collectl"), &["--record", "out/r", "--import", "{}"]),
             reach("replay", Read("recording"), &["--once", "--replay", "{}"]),
             reach(
                 "active_set",
-                Read("tree"),
-                &["--once", "--for", "1s", "--no-bpf", "--active-set", "{}"],
+                Tree("tree"),
+                &[
+                    "--once",
+                    "--interval",
+                    "100ms",
+                    "--for",
+                    "200ms",
+                    "--no-bpf",
+                    "--active-set",
+                    "{}",
+                ],
             ),
-            reach("csv", NewFile("table.csv"), &["--for", "1s", "--no-bpf", "--csv", "{}"]),
+            reach(
+                "csv",
+                NewFile("table.csv"),
+                &["--interval", "100ms", "--for", "200ms", "--no-bpf", "--csv", "{}"],
+            ),
             reach("csv", NewFile("table.csv"), &["--replay", "recording", "--csv", "{}"]),
             reach(
                 "listen_token_file",
                 Read("password"),
                 &[
+                    "--interval",
+                    "100ms",
                     "--for",
-                    "1s",
+                    "200ms",
                     "--no-bpf",
                     "--listen",
                     "127.0.0.1:0",
@@ -389,7 +411,18 @@ pub const WAYS: &[Way] = &[
             ends(
                 "password_file",
                 Read("password"),
-                &["--once", "--for", "1s", "--no-bpf", "--db", NOWHERE, "--password-file", "{}"],
+                &[
+                    "--once",
+                    "--interval",
+                    "100ms",
+                    "--for",
+                    "200ms",
+                    "--no-bpf",
+                    "--db",
+                    NOWHERE,
+                    "--password-file",
+                    "{}",
+                ],
                 NO_SERVER,
             ),
         ],
