@@ -9,9 +9,9 @@ use std::sync::Mutex;
 
 use rustix::buffer::spare_capacity;
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid, XattrFlags,
-    chownat, fchmod, fchown, fgetxattr, flistxattr, fremovexattr, fsetxattr, fstat,
-    futimens, openat, removexattr, utimensat,
+    AtFlags, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid, XattrFlags, chownat,
+    fchmod, fchown, fgetxattr, flistxattr, fremovexattr, fsetxattr, fstat, futimens, openat,
+    removexattr, utimensat,
 };
 use rustix::io::Errno;
 

@@ -10,8 +10,8 @@ use std::path::{Component, Path, PathBuf};
 
 use blockstone_base::units::Bytes;
 use rustix::fs::{
-    AtFlags, CWD, Dir, Mode, RenameFlags, ResolveFlags, Stat, StatxFlags, Timestamps, fstat, fsync, linkat,
-    mkdirat, openat, openat2, renameat, renameat_with, statx, unlinkat,
+    AtFlags, CWD, Dir, Mode, RenameFlags, ResolveFlags, Stat, StatxFlags, Timestamps, fstat, fsync,
+    linkat, mkdirat, openat, openat2, renameat, renameat_with, statx, unlinkat,
 };
 pub use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
@@ -26,6 +26,8 @@ const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 const OWNER_MODE: Mode = Mode::from_raw_mode(0o600);
 /// Made and removed to see which owner the file system gives to new files.
 const OWNER_PROBE: &str = ".blockstone-owner";
+/// A removal holds a descriptor for each level, and none goes deeper.
+const DEEPEST: u32 = 100;
 /// How often that is tried where several processes do it.
 const PROBES: u32 = 20;
 
@@ -606,7 +608,7 @@ mod tests {
         assert!(HeldDir::open(&theirs.join("link")).is_ok(), "it is a link of root");
         rustix::fs::chownat(
             CWD,
-            &theirs.join("link"),
+            theirs.join("link"),
             Some(rustix::fs::Uid::from_raw(NOBODY)),
             None,
             AtFlags::SYMLINK_NOFOLLOW,

@@ -13,8 +13,8 @@ use super::rows::io_error;
 use crate::postgres::views::value;
 use crate::sql::error::{During, SqlError};
 use crate::sql::with;
-use crate::subset::manifest::{DataFile, LargeObjects};
 use crate::subset::manifest::file_error;
+use crate::subset::manifest::{DataFile, LargeObjects};
 
 const PIECES: &str = include_str!("../../../sql/subset/postgres/large_objects.sql");
 const FILE: &str = "large-objects.copy";

@@ -237,9 +237,9 @@ fn document(
     }
 }
 
-const ABOUT: &str =
-    "Each statement is sent once to a host that keeps no rows. Without pushdown the condition has \
-     a collation that is not the column's, which is never left to a cell.";
+const ABOUT: &str = "Each statement is sent once to a host that keeps no rows. Without pushdown \
+                     the condition has a collation that is not the column's, which is never left \
+                     to a cell.";
 
 /// The pair on the fewest cells: what the filter at the storage brings.
 fn headline(measured: &Measured) -> Headline {
