@@ -32,13 +32,13 @@ fn answered<T>(
         peer::hang_up_socket(socket);
     };
     match caught(true, || heap::bounded(MEMORY_MOST, &excess, || read(link))) {
-        _ if exceeded.get() => unfit(format!("it takes more than {MEMORY_MOST} of memory")),
-        Err(place) => unfit(format!("the driver cannot read it ({place})")),
+        _ if exceeded.get() => unfit(&format!("it takes more than {MEMORY_MOST} of memory")),
+        Err(place) => unfit(&format!("the driver cannot read it ({place})")),
         Ok(answer) => answer,
     }
 }
 
-fn unfit<T>(why: String) -> Result<T, Error> {
+fn unfit<T>(why: &str) -> Result<T, Error> {
     Err(io::Error::new(io::ErrorKind::InvalidData, format!("the answer: {why}")).into())
 }
 
@@ -56,7 +56,7 @@ fn all_rows<T: FromRow>(link: &mut Conn, query: &str) -> Result<Vec<T>, Error> {
         if bytes as u64 > MOST.get() {
             // The driver would read the rest before it uses the connection again.
             peer::hang_up_socket(socket);
-            return unfit(format!("its rows take more than {MOST}"));
+            return unfit(&format!("its rows take more than {MOST}"));
         }
         rows.push(T::from_row_opt(row)?);
     }

@@ -309,15 +309,13 @@ impl ServerAddress for Address {
                 None if error.said() == NO_PASSWORD => {
                     ("the server asks for a password".to_owned(), self.password_hint())
                 }
-                None if is_about_tls(&error) => match disagreed(&error) {
-                    Some(Disagreed::NotOffered) => {
-                        ("it does not offer TLS".to_owned(), tls::missing_hint("sslmode=disable"))
-                    }
-                    _ => {
-                        let why = format!("TLS failed: {}", error.said());
-                        (why, tls::refused_hint("sslrootcert"))
-                    }
-                },
+                None if matches!(disagreed(&error), Some(Disagreed::NotOffered)) => {
+                    ("it does not offer TLS".to_owned(), tls::missing_hint("sslmode=disable"))
+                }
+                None if is_about_tls(&error) => {
+                    let why = format!("TLS failed: {}", error.said());
+                    (why, tls::refused_hint("sslrootcert"))
+                }
                 None if is_no_answer(&error) => (
                     format!("what listens there does not answer as PostgreSQL ({})", error.said()),
                     "check host and port, and that they are those of a PostgreSQL server"

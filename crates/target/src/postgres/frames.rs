@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn rows_without_end_are_refused_and_those_of_many_answers_are_not() {
-        let row = message(ROW, &[0; 1 << 20]);
+        let row = message(ROW, &vec![0; 1 << 20]);
         let mut frames = Frames::default();
         for _ in 0..10 {
             (0..200).try_for_each(|_| frames.feed(&row)).unwrap();

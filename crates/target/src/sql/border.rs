@@ -91,12 +91,11 @@ pub fn caught<T>(crossing: bool, work: impl FnOnce() -> T) -> Result<T, String> 
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let report = panic::take_hook();
-        panic::set_hook(Box::new(move |info| match foreign(info) {
-            Some(place) => {
+        panic::set_hook(Box::new(move |info| {
+            if let Some(place) = foreign(info) {
                 *LAST.lock() = Some(place.clone());
                 PANIC.set(Some(Panic::Foreign(place)));
-            }
-            None => {
+            } else {
                 PANIC.set(Some(Panic::Own));
                 report(info);
             }
