@@ -68,7 +68,9 @@ fn leaves_the_cache_alone(file_system: FileSystem, size: Bytes, methods: &[Metho
         assert_eq!((cached(&source), others > 0), (others, true), "{method:?}");
         is_equal(&at);
     }
-    assert!(of_others > 0 && cached(&third) == of_others);
+    // The kernel takes a page of it now and then, also where nothing is copied.
+    let stays = cached(&third);
+    assert!(of_others > 0 && stays.abs_diff(of_others) <= of_others / 50, "{stays} of {of_others}");
 }
 
 #[test]
