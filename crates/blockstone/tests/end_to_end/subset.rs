@@ -206,6 +206,17 @@ fn files_for_data_pump_are_written() {
     let ran = subset(&["oracle", keys.to_str().unwrap(), dir.to_str().unwrap()]);
     assert!(ran.code == Some(0) && ran.stderr.contains("not tested with Oracle"), "{ran:#?}");
     assert_eq!(names(&dir).len(), 3);
+    let odd = place.file("odd.csv");
+    std::fs::write(&odd, [0xff, 0xfe]).unwrap();
+    let (odd, dir) = (odd.to_str().unwrap(), dir.to_str().unwrap());
+    for arguments in [["oracle", odd, "new"], ["oracle", dir, "new"], ["oracle", "/none", "new"]] {
+        let error =
+            refused(&place, Command::new(blockstone_binary()).arg("subset").args(arguments));
+        assert!(error.contains(arguments[1]), "{error}");
+    }
+    let again = ["subset", "oracle", keys.to_str().unwrap(), dir];
+    let error = refused(&place, Command::new(blockstone_binary()).args(again));
+    assert!(error.contains("write the directory"), "{error}");
 }
 
 fn tables_sampled_alone_lose_nine_parents_of_ten(server: &PostgresServer) {

@@ -234,6 +234,7 @@ fn what_cannot_be_read_without_code_of_a_role_is_refused_by_name() {
 fn tables_stay_what_they_are_while_they_are_read() {
     require!(Root, Postgres);
     let hostile = Hostile::start(Place::beside());
+    hostile.server.run(&["GRANT CREATE ON DATABASE shop TO evil"]).unwrap();
     let from = hostile.address("shop");
     let condition = "evil.nokey=pg_sleep(0.2) IS NOT NULL";
     let mut taken = Command::new(blockstone_binary());
