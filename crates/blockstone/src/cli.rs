@@ -1,6 +1,7 @@
 //! The command line: options of every verb here, those of each verb beside it. Parsing, `--help`,
 //! man pages and shell completions derive from these declarations.
 
+use std::io;
 use std::path::Path;
 
 use blockstone_report::render::json::schema::Document;
@@ -114,7 +115,11 @@ fn unwritable(file: &Path) -> Option<String> {
     if file.as_os_str() == "-" {
         return None;
     }
-    output::check(file).err().map(|error| error.to_string())
+    output::check(file).err().map(|error| match error.kind() {
+        io::ErrorKind::NotFound => "there is no such directory".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
+        _ => error.to_string(),
+    })
 }
 
 /// Prints help or version, or what is wrong.

@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
 use std::time::Duration;
 
-use blockstone_sys::process;
 use blockstone_testkit::{blockstone_binary, require, run};
 
 use super::{Place, attacks::within};
@@ -19,9 +19,28 @@ fn weighed(command: &mut Command) -> (Option<i32>, String, u64) {
     let errors = tempfile::NamedTempFile::new().unwrap();
     let into = errors.reopen().unwrap();
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(into).spawn().unwrap();
-    let ended = process::wait(child).unwrap();
-    let said = fs::read_to_string(errors.path()).unwrap();
-    (ended.status.code(), said, ended.memory_peak_bytes)
+    let (status, peak) = watched(child);
+    (status.code(), fs::read_to_string(errors.path()).unwrap(), peak)
+}
+
+/// Waits for it, and sees how much memory it had at most. What wait4(2) says of that is at least
+/// what this process, with all its tests, had when it started the child.
+fn watched(mut child: Child) -> (ExitStatus, u64) {
+    let mut peak = 0;
+    loop {
+        peak = peak.max(resident_peak_bytes(child.id()).unwrap_or(0));
+        if let Some(status) = child.try_wait().unwrap() {
+            return (status, peak);
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The kernel's own mark of the most that was resident since the program began.
+pub fn resident_peak_bytes(id: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
 }
 
 /// One error and one hint, and no more memory than is promised.

@@ -3,7 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::load::Loaded;
@@ -47,8 +47,12 @@ impl PageTracer {
     /// those of the file system below.
     pub fn watch(&mut self, path: &Path) -> Result<(), BpfError> {
         let error = |why: String| BpfError::File { path: path.to_owned(), why };
+        // A device may be named by a link of root's; a link of another user leads nowhere of ours.
+        let is_link_of_trust = crate::path::look_at_name(path)
+            .is_ok_and(|it| it.is_symlink() && crate::path::is_trusted(it.uid()));
+        let how = if is_link_of_trust { 0 } else { libc::O_NOFOLLOW };
         let mut options = OpenOptions::new();
-        options.read(true).custom_flags(libc::O_NONBLOCK);
+        options.read(true).custom_flags(libc::O_NONBLOCK | how);
         let file = options.open(path).map_err(|e| error(e.to_string()))?;
         let found = rustix::fs::fstatfs(&file).map_err(|e| error(e.to_string()))?;
         if found.f_type == OVERLAYFS_SUPER_MAGIC {

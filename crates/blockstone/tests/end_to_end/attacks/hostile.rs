@@ -16,6 +16,7 @@ use blockstone_testkit::Ran;
 
 use super::servers::{all, fails_clearly};
 use super::{Place, signal};
+use crate::memory::resident_peak_bytes;
 
 /// What a program may take of memory with any of these servers.
 const MEMORY_MOST: u64 = 256 << 20;
@@ -168,12 +169,14 @@ fn ended(command: &mut Command) -> Ended {
     };
     let stdout = read(Box::new(child.stdout.take().unwrap()));
     let stderr = read(Box::new(child.stderr.take().unwrap()));
+    let mut memory_peak_bytes = 0;
     while !process::has_ended(&child).unwrap() {
+        memory_peak_bytes = memory_peak_bytes.max(resident_peak_bytes(child.id()).unwrap_or(0));
         if began.elapsed() > LIMIT {
             child.kill().unwrap();
             panic!("{command:?} still runs after {LIMIT:?}");
         }
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::sleep(Duration::from_millis(2));
     }
     let seconds = began.elapsed().as_secs_f64();
     let ended = process::wait(child).unwrap();
@@ -181,7 +184,7 @@ fn ended(command: &mut Command) -> Ended {
     Ended {
         ran: Ran { code: ended.status.code(), stdout, stderr },
         seconds,
-        memory_peak_bytes: ended.memory_peak_bytes,
+        memory_peak_bytes,
     }
 }
 

@@ -77,7 +77,10 @@ fn what_does_not_fit_is_estimated_and_the_truth_lies_in_the_interval() {
         let truth = blocks as f64 / (64 * MIB / 4096) as f64;
         let [low, at, high] =
             ["dedup_ratio_low", "dedup_ratio", "dedup_ratio_high"].map(|it| ratio(grid, it));
-        assert!(low <= truth && truth <= high, "{low} … {high} without {truth}");
+        // One sample in twenty misses its interval, and which one is drawn here depends on what
+        // the program itself has of the memory: it misses twice the interval once in ten thousand.
+        let (middle, half) = (f64::midpoint(low, high), (high - low) / 2.0);
+        assert!((truth - middle).abs() <= 2.0 * half, "{low} … {high} far from {truth}");
         assert!(low < at && at < high && high / low < 1.15, "{low} … {at} … {high}");
     }
     let summary = &found["summary"];
