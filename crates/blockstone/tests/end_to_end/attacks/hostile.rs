@@ -181,11 +181,7 @@ fn ended(command: &mut Command) -> Ended {
     let seconds = began.elapsed().as_secs_f64();
     let ended = process::wait(child).unwrap();
     let (stdout, stderr) = (stdout.join().unwrap(), stderr.join().unwrap());
-    Ended {
-        ran: Ran { code: ended.status.code(), stdout, stderr },
-        seconds,
-        memory_peak_bytes,
-    }
+    Ended { ran: Ran { code: ended.status.code(), stdout, stderr }, seconds, memory_peak_bytes }
 }
 
 /// Does `work` with each of these, some at a time.
