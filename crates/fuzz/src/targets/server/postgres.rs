@@ -19,8 +19,8 @@ block_size|8192
 shared_buffers|16MB
 track_io_timing|on
 ? quote_ident
-schema:t
-public
+schema:t owner:t trusted:b
+public|me|t
 ? pg_stat_database
 commits:l rollbacks:l logical_reads:l physical_reads:l rows_read:l read_ns:l db_time_ns:l logons:l
 1000|3|70000|5000|90000|123456|987654321|5
