@@ -5,7 +5,7 @@ mod tables;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use blockstone_base::coherence::{Cell, Class, CoherenceFindings};
 use blockstone_base::units::{Nanos, format_ns};
 use blockstone_check::coherence::{Meeting, Plan, of_hosts, of_paths, prepare};
@@ -218,7 +218,11 @@ fn empty(subject: String, answer: String) -> Part {
 }
 
 fn prepared(path: &Path) -> Result<Part> {
-    let path = path.canonicalize()?.display().to_string();
+    let found = blockstone_sys::path::whole(path).with_context(|| {
+        let hint = "its directory was moved away meanwhile; prepare another";
+        format!("find {}\nhint: {hint}", path.display())
+    });
+    let path = found?.display().to_string();
     let answer = "prepared: name it on each mount, after it was mounted".to_owned();
     Ok(empty(path, answer))
 }
