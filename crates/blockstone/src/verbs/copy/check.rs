@@ -128,7 +128,7 @@ fn add(sums: &mut Sums, changed: &mut Table, entry: &manifest::Entry, compared: 
         Compared::Differs { offset_bytes, .. } => ("other bytes".to_owned(), Some(*offset_bytes)),
         Compared::Size { found_bytes } => (format!("it has {} now", Bytes(*found_bytes)), None),
         Compared::Missing => ("it is not there".to_owned(), None),
-        Compared::NoFile => ("it is no file, or reached by a link".to_owned(), None),
+        Compared::NoFile => ("it is not a file, or is reached by a link".to_owned(), None),
     };
     changed.push(row![shown(&entry.path), what, entry.size_bytes, happened(offset)]);
 }
