@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn whoever_owns_the_directory_of_a_path_reaches_nothing_of_root() {
         blockstone_testkit::require!(Root, Loop);
-        let all = attacks::run(&[], attacks::Depth::Short, &wanted(1), &|_| ());
+        let all = attacks::run(&[], attacks::Depth::Short, &wanted(1), &|it| println!("{it}"));
         let bad: Vec<String> =
             all.iter().filter(|it| !it.is_clean()).map(ToString::to_string).collect();
         assert!(bad.is_empty(), "{}\n{}", attacks::Attacked::HEADING, bad.join("\n"));

@@ -11,7 +11,7 @@ use blockstone_measure::claim::ClaimError;
 use blockstone_measure::{Observer, Session, SessionSpec, capability, evidence};
 use blockstone_record::manifest::{End, Group};
 use blockstone_record::parameters::RunParameters;
-use blockstone_sys::file::{Access, BlockFile};
+use blockstone_sys::file::BlockFile;
 use blockstone_sys::thread;
 use blockstone_target::live::{Answer, Teller};
 use blockstone_target::{Description, Target, without_password};
@@ -200,7 +200,7 @@ impl Prepared<'_> {
         observer.phase("examine the disks");
         let seed = self.parameters.seed;
         let look = |path: &Path, ours: bool| {
-            let file = BlockFile::open(path, Access::Read, false)?;
+            let file = BlockFile::open_found(path)?;
             evidence::examine(&file, ours, 0..file.size_bytes()?, seed)
         };
         // Files of a database that this user may not read are skipped; their cached pages stay

@@ -8,7 +8,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -100,6 +100,20 @@ impl BlockFile {
     pub fn nothing() -> Result<Self, FileError> {
         let device = Path::new("/dev/null");
         Self::open_as(device, OFlags::RDONLY, false, &[FileType::CharacterDevice])
+    }
+
+    /// Opens a file or device to read it whose path this process found, as one that a database
+    /// told, where other users may have changed what it leads to since. What belongs to root or
+    /// this user is opened only under its own name, the only one, and through no link of another
+    /// user ([`crate::path::ForeignLink`]). Fails as [`BlockFile::open`].
+    pub fn open_found(path: &Path) -> Result<Self, FileError> {
+        let opened =
+            find(path).and_then(|found| open_again(found.as_fd(), flags(Access::Read, false)));
+        let (path, direct) = (path.to_owned(), false);
+        match opened {
+            Ok(file) => Ok(Self { file, path, direct, home: None }),
+            Err(source) => Err(FileError::Open { path, direct, source }),
+        }
     }
 
     /// What the path leads to is looked at before it is opened: a pipe would wait for its writer,
@@ -454,6 +468,24 @@ impl Home {
     }
 }
 
+/// What [`BlockFile::open_found`] opens, not opened yet.
+fn find(path: &Path) -> io::Result<OwnedFd> {
+    let step = OFlags::PATH | OFlags::CLOEXEC;
+    let types = [FileType::RegularFile, DEVICE];
+    let found = openat(CWD, path, step, Mode::empty())?;
+    check_type(found.as_fd(), &types)?;
+    if !crate::path::is_trusted(fstat(&found)?.st_uid) {
+        return Ok(found);
+    }
+    let (dir, name) = crate::path::parent_of_target(path)?;
+    let found = openat(dir, name, step | OFlags::NOFOLLOW, Mode::empty())?;
+    check_type(found.as_fd(), &types)?;
+    if fstat(&found)?.st_nlink != 1 {
+        return Err(Errno::MLINK.into());
+    }
+    Ok(found)
+}
+
 fn flags(access: Access, direct: bool) -> OFlags {
     let access = match access {
         Access::Read => OFlags::RDONLY,
@@ -495,6 +527,7 @@ fn open_hint(source: &io::Error, direct: bool) -> &'static str {
         Some(libc::EISDIR) => "name a file or a block device, not a directory",
         Some(libc::ENOTBLK) => "name a block device",
         Some(libc::ELOOP) => "a link is not followed there; choose another directory",
+        Some(libc::EMLINK) => "it has another name too; choose another directory",
         None if source.kind() == io::ErrorKind::InvalidInput => "name a file or a block device",
         _ => io_hint(source),
     }
@@ -622,6 +655,33 @@ mod tests {
         file.remove().unwrap();
         assert_eq!(std::fs::read_dir(moved).unwrap().count(), 0);
         assert_eq!(std::fs::read(&path).unwrap(), b"other");
+    }
+
+    #[test]
+    fn what_is_found_is_not_what_another_user_leads_to() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        let own = |name: &str| std::os::unix::fs::lchown(at(name), Some(65534), None).unwrap();
+        std::fs::create_dir(at("dir")).unwrap();
+        for name in ["dir/secret", "dir/theirs", "dir/twin"] {
+            std::fs::write(at(name), "data").unwrap();
+        }
+        std::fs::hard_link(at("dir/twin"), at("twin")).unwrap();
+        let links = [("file", "dir/secret"), ("way", "dir"), ("good", "dir/theirs")];
+        for (name, to) in links.into_iter().chain([("ours", "dir/secret"), ("both", "file")]) {
+            std::os::unix::fs::symlink(to, at(name)).unwrap();
+        }
+        ["dir/theirs", "file", "way", "good"].iter().for_each(|name| own(name));
+        let open = |name: &str| BlockFile::open_found(&at(name)).map(|file| file.size_bytes());
+        for name in ["dir/secret", "dir/theirs", "good", "way/theirs", "ours"] {
+            assert!(matches!(open(name), Ok(Ok(4))), "{name}");
+        }
+        for name in ["file", "way/secret", "both", "twin", "dir", "none"] {
+            assert!(open(name).is_err(), "{name}");
+        }
     }
 
     #[test]

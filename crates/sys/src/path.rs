@@ -83,6 +83,18 @@ pub fn parent(path: &Path) -> io::Result<(OwnedFd, OsString)> {
     }
 }
 
+/// As [`parent`], of what the last name leads to where that is a link of root or this user.
+pub(crate) fn parent_of_target(path: &Path) -> io::Result<(OwnedFd, OsString)> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let (dir, name) = parent(&path)?;
+        let found = openat(&dir, &name, STEP, Mode::empty())?;
+        let Some(target) = followed(&found)? else { return Ok((dir, name)) };
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
+    Err(Errno::LOOP.into())
+}
+
 /// The directory `path`. Fails with [`ForeignLink`].
 pub fn directory(path: &Path) -> io::Result<OwnedFd> {
     let start = |absolute| if absolute { Path::new("/") } else { Path::new(".") };
@@ -92,30 +104,21 @@ pub fn directory(path: &Path) -> io::Result<OwnedFd> {
     let mut links = 0;
     while let Some(name) = left.pop_front() {
         let next = openat(&at, &name, STEP, Mode::empty())?;
-        let found = fstat(&next)?;
-        match FileType::from_raw_mode(found.st_mode) {
-            FileType::Directory => at = next,
-            FileType::Symlink => {
-                links += 1;
-                if links > LINKS_MAX {
-                    return Err(Errno::LOOP.into());
-                }
-                if !is_trusted(found.st_uid) {
-                    return Err(io::Error::new(
-                        io::ErrorKind::PermissionDenied,
-                        ForeignLink(found.st_uid),
-                    ));
-                }
-                let said = readlinkat(&next, "", Vec::new())?;
-                let target = Path::new(OsStr::from_bytes(said.as_bytes()));
-                if target.is_absolute() {
-                    at = from(Path::new("/"))?;
-                }
-                for step in steps(target).into_iter().rev() {
-                    left.push_front(step);
-                }
+        if let Some(target) = followed(&next)? {
+            links += 1;
+            if links > LINKS_MAX {
+                return Err(Errno::LOOP.into());
             }
-            _ => return Err(Errno::NOTDIR.into()),
+            if target.is_absolute() {
+                at = from(Path::new("/"))?;
+            }
+            for step in steps(&target).into_iter().rev() {
+                left.push_front(step);
+            }
+        } else if FileType::from_raw_mode(fstat(&next)?.st_mode) == FileType::Directory {
+            at = next;
+        } else {
+            return Err(Errno::NOTDIR.into());
         }
     }
     // What was opened to step through cannot be listed or synced.
@@ -125,6 +128,19 @@ pub fn directory(path: &Path) -> io::Result<OwnedFd> {
         Err(Errno::ACCESS) => Ok(at),
         opened => Ok(opened?),
     }
+}
+
+/// What a link says; none where this is no link. Fails with [`ForeignLink`].
+fn followed(found: &OwnedFd) -> io::Result<Option<PathBuf>> {
+    let stat = fstat(found)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
+        return Ok(None);
+    }
+    if !is_trusted(stat.st_uid) {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, ForeignLink(stat.st_uid)));
+    }
+    let said = readlinkat(found, "", Vec::new())?;
+    Ok(Some(PathBuf::from(OsStr::from_bytes(said.as_bytes()))))
 }
 
 /// Whether what this user owns can harm nobody but those who may do anything already.
