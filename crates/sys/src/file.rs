@@ -674,7 +674,9 @@ mod tests {
         for (name, to) in links.into_iter().chain([("ours", "dir/secret"), ("both", "file")]) {
             std::os::unix::fs::symlink(to, at(name)).unwrap();
         }
-        ["dir/theirs", "file", "way", "good"].iter().for_each(|name| own(name));
+        for name in ["dir/theirs", "file", "way", "good"] {
+            own(name);
+        }
         let open = |name: &str| BlockFile::open_found(&at(name)).map(|file| file.size_bytes());
         for name in ["dir/secret", "dir/theirs", "good", "way/theirs", "ours"] {
             assert!(matches!(open(name), Ok(Ok(4))), "{name}");

@@ -122,7 +122,7 @@ const WRONG: &str = "name a directory that `blockstone subset --from … DIR` wr
 
 /// Opens a file of the directory, whoever wrote that: through no link, and not where it is a
 /// second name of another user's file.
-pub fn open_file(dir: &HeldDir, path: &Path) -> io::Result<File> {
+fn open_file(dir: &HeldDir, path: &Path) -> io::Result<File> {
     let file = dir.read(path)?;
     let (found, above) = (file.metadata()?, dir.file()?.metadata()?);
     if found.nlink() > 1 && found.uid() != above.uid() {
@@ -130,6 +130,17 @@ pub fn open_file(dir: &HeldDir, path: &Path) -> io::Result<File> {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
     Ok(file)
+}
+
+/// A file of rows, as its manifest names it.
+pub fn open_data(dir: &HeldDir, file: &str) -> Result<File, SqlError> {
+    let path = Path::new(DATA).join(file);
+    open_file(dir, &path).map_err(|source| SqlError::File {
+        what: "read",
+        path: dir.path().join(&path),
+        source,
+        hint: "write the subset again",
+    })
 }
 
 /// The statements in a file of the directory, as `parse` finds them in its text.

@@ -3,7 +3,6 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -23,7 +22,7 @@ use crate::mariadb::{answer, comment};
 use crate::sql::error::{During, SqlError};
 use crate::sql::{SAMPLE, with};
 use crate::subset::manifest::{
-    AFTER, BEFORE, CODE, DATA, DataFile, KeyEntry, Manifest, SCRIPT, open_file, read_schema,
+    AFTER, BEFORE, CODE, DATA, DataFile, KeyEntry, Manifest, SCRIPT, open_data, read_schema,
     write_file,
 };
 use crate::subset::source::{KeyProof, Loaded, Step, Tell, no_thread};
@@ -184,13 +183,7 @@ impl Loading<'_, '_> {
         const OFF: [u16; 3] = [1148, 3948, 4166];
         let what = format!("load {DATA}/{}", file.file);
         let reading = Arc::new(Reading::default());
-        let path = Path::new(DATA).join(&file.file);
-        let input = open_file(self.dir, &path).map_err(|source| SqlError::File {
-            what: "read",
-            path: self.dir.path().join(&path),
-            source,
-            hint: "write the subset again",
-        })?;
+        let input = open_data(self.dir, &file.file)?;
         *reading.file.lock() = Some(input);
         let handler = Arc::clone(&reading);
         let handler = LocalInfileHandler::new(move |_: &[u8], out: &mut _| handler.send(out));

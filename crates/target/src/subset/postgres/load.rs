@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
 use std::time::Instant;
 
 use blockstone_sys::held::HeldDir;
@@ -19,7 +18,7 @@ use crate::postgres::views::value;
 use crate::sql::error::{During, SqlError};
 use crate::sql::{SAMPLE, with};
 use crate::subset::manifest::{
-    AFTER, BEFORE, DATA, DataFile, KeyEntry, Manifest, SCRIPT, TableEntry, open_file, read_schema,
+    AFTER, BEFORE, DATA, DataFile, KeyEntry, Manifest, SCRIPT, TableEntry, open_data, read_schema,
     write_file,
 };
 use crate::subset::source::{KeyProof, Loaded, Step, Tell};
@@ -166,14 +165,8 @@ impl Loading<'_, '_> {
 
     /// Sends a file of data to the server; rows of it.
     fn copy(&mut self, file: &str, query: &str, before: u64) -> Result<u64, SqlError> {
-        let path = Path::new(DATA).join(file);
         let what = format!("load {DATA}/{file}");
-        let input = open_file(self.dir, &path).map_err(|source| SqlError::File {
-            what: "read",
-            path: self.dir.path().join(&path),
-            source,
-            hint: "write the subset again",
-        })?;
+        let input = open_data(self.dir, file)?;
         let mut input = BufReader::with_capacity(BUFFER_BYTES, input);
         let mut writer = self.link.copy_in(query).during(&what)?;
         let (mut rows, mut told) = (0, 0_u64);
