@@ -81,7 +81,7 @@
     ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
   const valueAt = ([scale, , low, high], at) => scale === "log"
     ? low * (high / low) ** at : low + at * (high - low);
-  function shown([scale, measure, low, high], value) {
+  function said([scale, measure, , high], value) {
     if (scale === "time") return clock(value, high);
     return Array.isArray(scale) ? scale[Math.round(value)] ?? "" : written(value, measure);
   }
@@ -112,9 +112,9 @@
   }
   function lines({ chart, node }, at, event) {
     const found = [];
-    let heading = shown(chart.x, valueAt(chart.x, at));
-    const box = node.getBoundingClientRect();
-    const up = 1 - (event.clientY - box.top) / (box.height - 22);
+    let heading = said(chart.x, valueAt(chart.x, at));
+    const box = node.querySelector("svg.shapes").getBoundingClientRect();
+    const up = 1 - (event.clientY - box.top) / box.height;
     let closest = Infinity;
     for (const layer of chart.l) {
       if (layer.q) {
@@ -129,11 +129,11 @@
       const distance = Math.abs(place(chart.x, layer.x[index]) - at);
       if (distance < closest) {
         closest = distance;
-        heading = shown(chart.x, layer.x[index]);
+        heading = said(chart.x, layer.x[index]);
       }
-      let text = shown(chart.y, layer.y[index]);
+      let text = said(chart.y, layer.y[index]);
       const [low, high] = (layer.i ?? [[], []]).map((ends) => ends[index]);
-      if (low != null && high != null) text += ` (${shown(chart.y, low)} – ${shown(chart.y, high)})`;
+      if (low != null && high != null) text += ` (${said(chart.y, low)} – ${said(chart.y, high)})`;
       if (layer.c?.includes(index)) text += " condemned";
       found.push([layer, text]);
     }
@@ -261,11 +261,9 @@
     sort(column) {
       const again = this.sorted?.column === column;
       this.sorted = { column, back: again && !this.sorted.back };
-      [...this.node.tHead.rows[0].cells].forEach((cell, index) => {
-        if (index !== column) return cell.removeAttribute("aria-sort");
-        const down = (this.c[column][1] !== "") !== this.sorted.back;
-        cell.setAttribute("aria-sort", down ? "descending" : "ascending");
-      });
+      const down = (this.c[column][1] !== "") !== this.sorted.back;
+      for (const cell of this.node.tHead.rows[0].cells) cell.removeAttribute("aria-sort");
+      this.node.tHead.rows[0].cells[column].ariaSort = down ? "descending" : "ascending";
       this.draw();
     }
 
@@ -346,7 +344,7 @@
         if (merge === "k") return names[key++];
         const of = (place) => lengths.map((_, slice) => parts[slice]?.[place]);
         const cells = of(places[column]);
-        if (lengths.length === 1) return shown(cells[0]);
+        if (lengths.length === 1) return cellOf(cells[0]);
         if (this.q?.[column]) {
           const { part: whole, within, divisors } = this.q[column];
           const all = (cells) => combine(this.c[whole][2], cells, lengths);
@@ -393,7 +391,7 @@
         return (bucket - octave * 16) * 2 ** octave;
       };
       let below = 0;
-      const found = counts.findIndex((count = 0) => (below += count) >= rank);
+      const found = counts.findIndex((count = 0) => { below += count; return below >= rank; });
       const high = lower(found + 1);
       return Math.min(greatest, high - (high - lower(found)) * (below - rank) / counts[found]);
     }
@@ -469,7 +467,7 @@
     }
   }
 
-  function shown(cell) {
+  function cellOf(cell) {
     if (Array.isArray(cell)) return { word: cell[0] };
     return typeof cell === "string" ? { missing: cell } : cell;
   }
@@ -477,7 +475,7 @@
   // As base::table::merge. A cell is a number, the letters for why there is none ("" where nothing
   // happened, "?" where it is unknown), or undefined where the slice does not have the row.
   function combine(merge, cells, lengths, events) {
-    if (merge === "l") return shown(cells.findLast((cell) => cell !== undefined));
+    if (merge === "l") return cellOf(cells.findLast((cell) => cell !== undefined));
     if (merge === "n") return { missing: "", why: "cannot be derived for this window" };
     const first = cells.findIndex((cell) => cell !== undefined);
     const last = cells.findLastIndex((cell) => cell !== undefined);

@@ -25,6 +25,8 @@
 
 #![allow(clippy::missing_errors_doc, reason = "the variants of TestkitError say how each can fail")]
 
+pub mod browser;
+
 mod array;
 mod attacker;
 mod binary;

@@ -18,6 +18,7 @@ const STEPS: &[Step] = &[
     ("lint", |_| {
         show(cargo(["clippy", "--workspace", "--all-targets"]).args(["--", "-D", "warnings"]))
     }),
+    ("script", |_| tidy::script::check()),
     ("packages", |_| packages::provide(true)),
     ("tests", |account| count(account, test::tests(None)?)),
     ("doctests", |account| count(account, test::doctests(None)?)),

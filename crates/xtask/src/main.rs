@@ -40,7 +40,7 @@ enum Job {
     Test(test::Options),
     /// Format all Rust files
     Fmt(format::Options),
-    /// Check the rules of style that the compiler does not
+    /// Check the rules of style that the compiler does not, and the script of the pages
     Tidy,
     /// Check licences, sources and doubled versions of all dependencies
     Supply,

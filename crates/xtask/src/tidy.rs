@@ -4,6 +4,7 @@
 mod dependencies;
 mod documents;
 mod imports;
+pub mod script;
 mod sources;
 mod tree;
 
@@ -53,6 +54,7 @@ const CHECKS: &[Check] = &[
 
 pub fn run() -> Result<ExitCode> {
     check()?;
+    script::check()?;
     println!("tidy: {} checks, no problems found", CHECKS.len());
     Ok(ExitCode::SUCCESS)
 }

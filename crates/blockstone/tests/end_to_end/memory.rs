@@ -177,10 +177,11 @@ fn a_small_control_group_is_asked_before_memory_is_taken() {
     for name in ["a", "b", "c"] {
         fs::write(from.join(name), vec![7; 96 << 20]).unwrap();
     }
-    let [from, to] = [&from, &to].map(|path| path.to_str().unwrap());
+    let other = place.file("other");
+    let [from, to, other] = [&from, &to, &other].map(|path| path.to_str().unwrap());
     let ran = run(&mut group.command(&["copy", "--verify", "--json", from, to]));
     assert_eq!(ran.code, Some(0), "{ran:#?}");
-    let ran = run(&mut group.command(&["copy", "--request", "128M", from, "other"]));
+    let ran = run(&mut group.command(&["copy", "--request", "128M", from, other]));
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.stderr.contains("of memory are needed"), "{ran:#?}");
     let row = write(&place, "row.html", "<table summary=\"a\"><tr>", ("<td>1", 11 << 20));

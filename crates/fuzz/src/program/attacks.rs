@@ -37,6 +37,8 @@ use plant::{Attack, Owner, Planted, Scene};
 use ways::{Honest, Reach, WAYS, Way};
 
 const CAN: &str = "temporary files can be made";
+/// The command whose options of all verbs are attacked in a test: what they do is written once.
+const COMMON_OF: &str = "size";
 /// Stands for the number of the process in a name that it makes.
 const PID: &str = "{pid}";
 
@@ -165,6 +167,12 @@ struct Leaf {
     plain: Vec<String>,
 }
 
+/// Makes the fixtures of all commands in a directory that exists.
+#[cfg(test)]
+pub(super) fn lay_fixtures(dir: &Path) {
+    fixtures::make(dir);
+}
+
 /// Tries the verbs of these names, or all, and calls `done` with each command that is through.
 pub fn run(
     names: &[String],
@@ -244,7 +252,7 @@ impl Leaf {
         let scratch = ScratchDir::on_disk().expect(CAN);
         let place = Place::make(self, scratch.path(), device, wanted);
         let mut attacked = Attacked { class: self.words.join(" "), ..Attacked::default() };
-        let is_brief = depth == Depth::Short && self.measures;
+        let is_brief = depth == Depth::Short && self.words != [COMMON_OF];
         for reach in self.reaches.iter().filter(|reach| !is_brief || !self.is_common(reach)) {
             let (made, unreached) = place.in_peace(self, reach);
             if let Some(what) = unreached {

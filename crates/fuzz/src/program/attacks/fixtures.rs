@@ -20,7 +20,7 @@ const LOAD: &str = "begin,end,database,reads_per_s,writes_per_s\n\
 /// Makes them; what a command has written is removed by [`clear`].
 pub fn make(dir: &Path) {
     options::prepare(dir);
-    for name in ["run", "calibrate", "sqlite"] {
+    for name in ["run", "calibrate", "sqlite", "noise"] {
         copy(&fixture(name), &dir.join(name));
     }
     let scanned = dir.join("scanned");

@@ -4,14 +4,16 @@
 mod layers;
 mod thin;
 
+use std::collections::BTreeMap;
+
 use minijinja::value::Value as Safe;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use super::numbers::{letter, number, numbers};
-use super::ruler::Ruler;
+use super::ruler::{Ruler, Tick};
 use super::shapes::{Ink, Look, Shapes};
-use crate::chart::{Chart, Color, Form, Scale, Width};
+use crate::chart::{Chart, Color, Form, Layer, Scale, Width};
 use layers::Layers;
 
 /// Width of the drawing in its own units; the page stretches it.
@@ -22,6 +24,14 @@ const PER_PIXEL: u32 = 2;
 const BELOW: u32 = 22;
 /// Width of a digit of a label in CSS pixels, about.
 const DIGIT: usize = 7;
+/// Between two labels, in CSS pixels.
+const GAP: f64 = 6.0;
+/// Labels from this place on end there, those before it have their middle there.
+const END: f64 = 0.97;
+/// A chart on a narrow page, without its labels at the left, in CSS pixels.
+const NARROW: f64 = 330.0;
+/// Of more names than this only some have room below the axis.
+const NAMES_MAX: usize = 16;
 
 #[derive(Serialize)]
 pub struct Drawing {
@@ -40,6 +50,8 @@ pub struct Drawing {
     /// The shapes, safe by construction: digits and class names.
     shapes: Safe,
     labels: Vec<Label>,
+    /// Names of an axis across, each of which takes an equal part of it.
+    names: Vec<String>,
     /// Its place in the data of the script.
     index: usize,
     #[serde(skip)]
@@ -84,6 +96,7 @@ pub fn span<'a>(charts: impl Iterator<Item = &'a Chart>, edges_ns: &[u64]) -> Op
 
 pub fn draw(chart: &Chart, index: usize, shared: Time) -> Drawing {
     let chart = &*thin::thinned(chart);
+    let chart = &distinct(layers::within(chart));
     let (labels_across, width) = match chart.width {
         Width::Whole => (12, "whole"),
         Width::Half => (6, "half"),
@@ -93,9 +106,14 @@ pub fn draw(chart: &Chart, index: usize, shared: Time) -> Drawing {
     let ends = shared.span.filter(|_| time).unwrap_or_else(|| layers::across(chart));
     let inner = u32::from(chart.height).saturating_sub(BELOW).max(40);
     let x = Ruler::since(shared.began_unix_s, &chart.x, ends, labels_across);
+    let x = x.at_points(&chart.x, &layers::places(chart), labels_across * 3 / 2);
+    let named = match &chart.x.scale {
+        Scale::Names(names) if names.len() <= NAMES_MAX => names.clone(),
+        _ => Vec::new(),
+    };
     let (low, high) = layers::up(chart);
-    let names = matches!(chart.y.scale, Scale::Names(_));
-    let labels_up = if names { inner / 14 } else { (inner / 44).max(2) };
+    let is_named = matches!(chart.y.scale, Scale::Names(_));
+    let labels_up = if is_named { inner / 14 } else { (inner / 44).max(2) };
     let y = Ruler::up(&chart.y, low, high, labels_up as usize);
     let widest = y.ticks.iter().map(|tick| tick.label.chars().count()).max().unwrap_or(0);
     Drawing {
@@ -111,7 +129,8 @@ pub fn draw(chart: &Chart, index: usize, shared: Time) -> Drawing {
         time,
         legend: legend(chart),
         shapes: Safe::from_safe_string(shapes(chart, &x, &y, inner)),
-        labels: labels(chart, &x, &y, inner),
+        labels: labels(chart, &x, &y, inner, named.is_empty()),
+        names: named,
         index,
         data: data(chart, &x, &y),
     }
@@ -160,7 +179,26 @@ fn background(chart: &Chart, x: &Ruler, y: &Ruler, shapes: &mut Shapes<'_>) {
     }
 }
 
-fn labels(chart: &Chart, x: &Ruler, y: &Ruler, height: u32) -> Vec<Label> {
+/// The chart with a colour for each named layer, which two layers of one colour would not be told
+/// apart by. Layers of one name are parts of one thing.
+fn distinct(mut chart: Chart) -> Chart {
+    let names = |layers: &[Layer]| -> BTreeMap<u8, String> {
+        layers.iter().rev().map(|layer| (color(layer.color), layer.name.clone())).collect()
+    };
+    for index in 1..chart.layers.len() {
+        let (before, this) = (names(&chart.layers[..index]), &chart.layers[index]);
+        let is_taken = before.get(&color(this.color)).is_some_and(|name| *name != this.name);
+        if this.name.is_empty() || !is_taken {
+            continue;
+        }
+        let all = names(&chart.layers);
+        let free = (0..8).map(Color::Series).find(|free| !all.contains_key(&color(*free)));
+        chart.layers[index].color = free.unwrap_or(this.color);
+    }
+    chart
+}
+
+fn labels(chart: &Chart, x: &Ruler, y: &Ruler, height: u32, has_across: bool) -> Vec<Label> {
     let down = |value: f64| (1.0 - y.place(value)) * f64::from(height);
     let label = |x: f64, y: f64, class, text: &str| Label {
         x: format!("{}%", number(x * 100.0, 4)),
@@ -170,11 +208,19 @@ fn labels(chart: &Chart, x: &Ruler, y: &Ruler, height: u32) -> Vec<Label> {
     };
     let mut labels: Vec<Label> =
         y.ticks.iter().map(|t| label(0.0, down(t.at) + 4.0, "y", &t.label)).collect();
-    for (index, tick) in x.ticks.iter().enumerate() {
+    let wide = match chart.width {
+        Width::Whole => 900.0,
+        Width::Half => 440.0,
+        Width::Third => 280.0,
+    };
+    let across: &[Tick] = if has_across { &x.ticks } else { &[] };
+    let [all, few] = [wide, NARROW].map(|width| apart(across, x, width));
+    for (tick, is_few) in across.iter().zip(few).zip(all).filter_map(|(it, all)| all.then_some(it))
+    {
         let place = x.place(tick.at);
-        let class = match (place, index % 2) {
-            (place, _) if place > 0.97 => "x end",
-            (_, 1) if x.ticks.len() > 5 => "x odd",
+        let class = match (place > END, is_few) {
+            (true, _) => "x end",
+            (false, false) => "x odd",
             _ => "x",
         };
         labels.push(label(place, f64::from(height) + 16.0, class, &tick.label));
@@ -188,12 +234,36 @@ fn labels(chart: &Chart, x: &Ruler, y: &Ruler, height: u32) -> Vec<Label> {
     }
     for level in &chart.levels {
         labels.push(if level.y <= y.high {
-            label(1.0, down(level.y) - 4.0, "level", &level.name)
+            // Above its line, or below it where that would be outside.
+            let above = down(level.y) - 4.0;
+            label(1.0, if above < 9.0 { above + 18.0 } else { above }, "level", &level.name)
         } else {
             label(1.0, 12.0, "level", &format!("↑ {}", level.name))
         });
     }
     labels
+}
+
+/// Which of the labels stand apart on an axis of this many CSS pixels: all but those that would run
+/// into the one before, or into the last.
+fn apart(ticks: &[Tick], x: &Ruler, width: f64) -> Vec<bool> {
+    let span = |tick: &Tick| {
+        let (at, long) = (x.place(tick.at) * width, (tick.label.chars().count() * DIGIT) as f64);
+        if x.place(tick.at) > END { (at - long, at) } else { (at - long / 2.0, at + long / 2.0) }
+    };
+    let last = ticks.last().map_or(f64::INFINITY, |tick| span(tick).0);
+    let mut free = f64::NEG_INFINITY;
+    let mut apart = Vec::new();
+    for (index, tick) in ticks.iter().enumerate() {
+        let (left, right) = span(tick);
+        let is_last = index + 1 == ticks.len();
+        let fits = left >= free && (is_last || right + GAP <= last);
+        if fits {
+            free = right + GAP;
+        }
+        apart.push(fits || is_last);
+    }
+    apart
 }
 
 /// The layers by name; one layer alone is named by the title.

@@ -46,6 +46,23 @@ impl Ruler {
         Self { log: axis.scale == Scale::Log, low, high, ticks }
     }
 
+    /// The same axis with its labels at the places that were measured, where these are at most
+    /// `labels` round numbers.
+    #[must_use]
+    pub fn at_points(self, axis: &Axis, places: &[f64], labels: usize) -> Self {
+        let is_round = |at: &f64| {
+            let whole = at.fract() == 0.0 && *at >= 0.0 && *at < 1e15;
+            whole && ((*at as u64).count_ones() <= 1 || is_short(*at as u64))
+        };
+        let is_number = matches!(axis.scale, Scale::Linear | Scale::Log);
+        if !is_number || places.is_empty() || places.len() > labels || !places.iter().all(is_round)
+        {
+            return self;
+        }
+        let label = |&at: &f64| Tick { at, label: format::value(&Value::Number(at), axis.measure) };
+        Self { ticks: places.iter().filter(|at| self.holds(**at)).map(label).collect(), ..self }
+    }
+
     /// A vertical axis: from zero where it is linear, its end at a label.
     pub fn up(axis: &Axis, low: f64, high: f64, labels: usize) -> Self {
         let linear = axis.scale == Scale::Linear;
@@ -78,6 +95,14 @@ impl Ruler {
     pub fn holds(&self, value: f64) -> bool {
         value.is_finite() && !(self.log && value <= 0.0)
     }
+}
+
+/// Whether a number has at most two digits that are not zero.
+fn is_short(mut number: u64) -> bool {
+    while number > 0 && number.is_multiple_of(10) {
+        number /= 10;
+    }
+    number < 100
 }
 
 /// A span of some width, whatever the values are.

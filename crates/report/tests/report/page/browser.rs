@@ -2,45 +2,26 @@
 //! must be what Rust computes, no script may fail, and nothing may be fetched. With
 //! `BLOCKSTONE_PAGES=DIR` the pages stay in DIR, to be looked at.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 use blockstone_base::table::{Heading, Measure, Merge, Missing, Row, Table, Value};
 use blockstone_report::chart::{Axis, Chart, Color, Form};
 use blockstone_report::render::html;
 use blockstone_report::{Block, Report, Section, Sliced, Timeline, cell, slices};
+use blockstone_testkit::browser;
 use serde_json::{Value as Json, json};
 
 use super::sample;
 
-/// Runs `script` in the page and returns the object it makes, and what the browser logged.
-fn run(report: &Report, name: &str, address: &str, script: &str) -> (Json, String) {
-    let scratch = tempfile::Builder::new().prefix("blockstone-report-").tempdir().unwrap();
-    let kept = std::env::var_os("BLOCKSTONE_PAGES").map(PathBuf::from);
+/// Runs `script` in the page and returns the object it makes.
+fn run(report: &Report, name: &str, address: &str, script: &str) -> Json {
     let page = html::page(report).unwrap();
-    if let Some(dir) = &kept {
+    if let Some(dir) = std::env::var_os("BLOCKSTONE_PAGES").map(PathBuf::from) {
         std::fs::write(dir.join(format!("{name}.html")), &page).unwrap();
     }
-    let script = format!("<script>{HELPERS}{script}</script></body>");
-    let path = scratch.path().join("page.html");
-    std::fs::write(&path, page.replace("</body>", &script)).unwrap();
-    let (dom, log) = dump(&path, address, scratch.path());
-    let start = dom.find("<pre id=\"result\">").unwrap_or_else(|| panic!("no result: {log}")) + 17;
-    let json = &dom[start..start + dom[start..].find("</pre>").unwrap()];
-    let json = json.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
-    (serde_json::from_str(&json).unwrap(), log)
-}
-
-fn dump(page: &Path, address: &str, scratch: &Path) -> (String, String) {
-    let output = Command::new("chromium")
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"])
-        .args(["--dump-dom", "--window-size=1280,900"])
-        .arg(format!("--user-data-dir={}", scratch.join("profile").display()))
-        .arg(format!("file://{}{address}", page.display()))
-        .output()
-        .unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (text(&output.stdout), text(&output.stderr))
+    let seen = browser::open(&page, (1280, 900), address, &format!("{HELPERS}{script}")).unwrap();
+    assert_eq!(seen.complaint(), None);
+    seen.result
 }
 
 const HELPERS: &str = r#"
@@ -63,12 +44,6 @@ function drag(node, from, to) {
   node.dispatchEvent(new PointerEvent("pointermove", at(to)));
   node.dispatchEvent(new PointerEvent("pointerup", at(to)));
 }
-const result = (value) => {
-  const node = document.createElement("pre");
-  node.id = "result";
-  node.textContent = JSON.stringify(value);
-  document.body.append(node);
-};
 "#;
 
 /// The rows of a window as the page has to show them.
@@ -88,11 +63,6 @@ fn expected(timeline: &Timeline, table: &Table, from_s: u64, to_s: u64) -> Vec<V
 
 fn shown(json: &Json) -> Vec<Vec<String>> {
     serde_json::from_value(json.clone()).unwrap()
-}
-
-fn quiet(log: &str) {
-    let said = log.lines().find(|line| line.contains("CONSOLE"));
-    assert!(said.is_none(), "{said:?}");
 }
 
 #[test]
@@ -124,8 +94,7 @@ fn tables_follow_the_window_as_rust_merges_them() {
         result(out);
     "#;
     let report = sample::report();
-    let (out, log) = run(&report, "page-run", "", script);
-    quiet(&log);
+    let out = run(&report, "page-run", "", script);
     let (timeline, tables) = (sample::timeline(), sample::tables());
     for (name, from_s, to_s) in [("stall", 18, 22), ("first", 0, 1), ("wider", 1, 3)] {
         for (table, shown_rows) in tables.iter().zip(out[name].as_array().unwrap()) {
@@ -154,8 +123,7 @@ fn a_mailed_address_restores_section_and_window() {
         result({ rows: rows("disks"), window: document.getElementById("window").textContent,
             scrolled: scrollY > 100 });
     "#;
-    let (out, log) = run(&sample::report(), "page-link", "#disks?from=5&to=9.5", script);
-    quiet(&log);
+    let out = run(&sample::report(), "page-link", "#disks?from=5&to=9.5", script);
     let [_, disks, ..] = sample::tables();
     assert_eq!(shown(&out["rows"]), expected(&sample::timeline(), &disks, 5, 9));
     assert_eq!(out["window"], "5 s – 9 s");
@@ -174,8 +142,7 @@ fn long_recordings_are_read_by_the_clock() {
     assert!(page.contains(">20:35:00</text>"), "ticks are round times of day");
     blockstone_testkit::require!(Chromium);
     let script = r#"result({ window: document.getElementById("window").textContent });"#;
-    let (out, log) = run(&report, "page-clock", "#?from=60&to=180", script);
-    quiet(&log);
+    let out = run(&report, "page-clock", "#?from=60&to=180", script);
     assert_eq!(out["window"], "20:33:10 – 20:35:10 UTC");
 }
 
@@ -206,8 +173,7 @@ fn tables_sort_filter_and_copy() {
         out.markdown = copied;
         result(out);
     "#;
-    let (out, log) = run(&sample::report(), "page-tables", "", script);
-    quiet(&log);
+    let out = run(&sample::report(), "page-tables", "", script);
     let column = |name: &str| -> Vec<String> { serde_json::from_value(out[name].clone()).unwrap() };
     let (down, up) = (column("down"), column("up"));
     assert_eq!((&*down[0], &*down[15]), ("1.8 ms ±2 %", "n/v"));
@@ -304,8 +270,7 @@ fn a_week_of_six_instances_is_small_beside_its_data() {
     let data = page[start..].find("</script>").unwrap();
     assert!(page.len() - data < 300_000, "{} bytes beside {data} of data", page.len() - data);
     blockstone_testkit::require!(Chromium);
-    let (out, log) = run(&report, "page-week", "", REDRAWS);
-    quiet(&log);
+    let out = run(&report, "page-week", "", REDRAWS);
     assert_eq!(out["rows"], 6);
     println!(
         "{} + {data} bytes; milliseconds to merge, and to lay out: {}",
@@ -334,8 +299,7 @@ fn a_large_page_is_small_and_answers_at_once() {
     let bytes = html::page(&report).unwrap().len();
     assert!(bytes < 600_000, "{bytes} bytes");
     blockstone_testkit::require!(Chromium);
-    let (out, log) = run(&report, "page-large", "", REDRAWS);
-    quiet(&log);
+    let out = run(&report, "page-large", "", REDRAWS);
     assert!(out["rows"].as_u64().unwrap() > 3);
     // The time is printed, never asserted: it depends on the machine.
     println!("{bytes} bytes; milliseconds to merge, and to lay out: {}", out["times"]);

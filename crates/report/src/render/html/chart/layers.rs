@@ -9,6 +9,8 @@ use crate::chart::{Chart, Form, HeatCell, Layer, Point, Scale};
 const DENSE: usize = 40;
 /// How much of the distance between two places their bars take.
 const BAR: f64 = 0.8;
+/// Intervals that reach above the greatest value times this make an axis logarithmic.
+const FAR: f64 = 4.0;
 /// Levels above the greatest value times this do not extend the axis, which would flatten the data.
 const NEAR: f64 = 3.0;
 
@@ -20,6 +22,43 @@ pub struct Layers<'a, 'b> {
     pub x: &'a Ruler,
     pub y: &'a Ruler,
     pub shapes: &'a mut Shapes<'b>,
+}
+
+/// The places of the points of a chart, each once, in order.
+pub fn places(chart: &Chart) -> Vec<f64> {
+    let points = chart.layers.iter().flat_map(|layer| layer.form.points());
+    let mut places: Vec<f64> = points.filter(|it| it.y.is_some()).map(|point| point.x).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    places
+}
+
+/// The chart with a logarithmic axis upwards where its intervals reach so far above its values that
+/// a linear one would flatten these.
+pub fn within(chart: &Chart) -> Chart {
+    let stands = |layer: &Layer| match &layer.form {
+        Form::Area(_) | Form::Heat(_) | Form::Bars { stacked: true, .. } => true,
+        form => form.points().iter().any(|point| point.y.is_some_and(|y| y <= 0.0)),
+    };
+    let mut chart = chart.clone();
+    let (_, highest) = ends(values(&chart), &chart.y.scale);
+    let is_far = chart.y.scale == Scale::Linear && reached(&chart) > highest * FAR;
+    if is_far && !chart.layers.iter().any(stands) {
+        chart.y.scale = Scale::Log;
+    }
+    chart
+}
+
+fn values(chart: &Chart) -> impl Iterator<Item = f64> {
+    let points = chart.layers.iter().flat_map(|layer| layer.form.points());
+    points.filter_map(|point| point.y)
+}
+
+/// The greatest end of an interval that has one.
+fn reached(chart: &Chart) -> f64 {
+    let points = chart.layers.iter().flat_map(|layer| layer.form.points());
+    let ends = points.filter(|point| point.y.is_some()).filter_map(|point| point.interval);
+    ends.map(|(_, high)| high).filter(|high| high.is_finite()).fold(0.0, f64::max)
 }
 
 /// The values that a chart spans across.
@@ -48,18 +87,18 @@ pub fn up(chart: &Chart) -> (f64, f64) {
     let mut values: Vec<f64> = cells(chart).flat_map(|cell| [cell.y.0, cell.y.1]).collect();
     let stood = stacked(chart);
     values.extend(stood.iter().flatten().flatten().map(|(_, _, top)| *top));
-    for layer in &chart.layers {
-        values.extend(layer.form.points().iter().filter_map(|point| point.y));
-    }
+    values.extend(self::values(chart));
     let (_, highest) = ends(values.iter().copied(), &chart.y.scale);
     let intervals = chart.layers.iter().flat_map(|layer| layer.form.points());
-    let intervals = intervals.filter_map(|point| point.interval);
-    // An unbounded interval must not flatten the data.
-    let near = intervals.flat_map(|(low, high)| [low, high]).filter(|end| *end <= highest * 1.5);
-    values.extend(near);
+    let intervals = intervals.filter(|point| point.y.is_some()).filter_map(|it| it.interval);
+    values.extend(intervals.flat_map(|(low, high)| [low, high]));
     let levels = chart.levels.iter().map(|level| level.y).filter(|y| *y <= highest * NEAR);
     values.extend(levels);
-    ends(values.into_iter(), &chart.y.scale)
+    let (low, high) = ends(values.into_iter(), &chart.y.scale);
+    // The least bar has a height too.
+    let is_bar = |layer: &Layer| matches!(layer.form, Form::Bars { .. });
+    let has_bars = chart.y.scale == Scale::Log && chart.layers.iter().any(is_bar);
+    (if has_bars { low / 2.0 } else { low }, high)
 }
 
 fn cells(chart: &Chart) -> impl Iterator<Item = &HeatCell> {
