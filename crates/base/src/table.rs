@@ -56,6 +56,8 @@ pub struct Heading {
     /// How its values over consecutive slices of time make the value over all of them.
     pub merge: Merge,
     pub doc: Text,
+    /// What a reader looks for in the table: it is shown however narrow the screen is.
+    pub is_answer: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -268,7 +270,15 @@ impl Heading {
         doc: impl Into<Text>,
     ) -> Self {
         let merge = if measure == Measure::Text { Merge::Key } else { Merge::Mean };
-        Self { key: key.into(), heading: heading.into(), measure, merge, doc: doc.into() }
+        let (key, heading, doc) = (key.into(), heading.into(), doc.into());
+        Self { key, heading, measure, merge, doc, is_answer: false }
+    }
+
+    /// The same column as one that a reader looks for.
+    #[must_use]
+    pub const fn answer(mut self) -> Self {
+        self.is_answer = true;
+        self
     }
 }
 
@@ -451,7 +461,7 @@ pub const fn column(
     doc: &'static str,
 ) -> Heading {
     let (key, heading) = (Cow::Borrowed(key), Cow::Borrowed(heading));
-    Heading { key, heading, measure, merge, doc: Cow::Borrowed(doc) }
+    Heading { key, heading, measure, merge, doc: Cow::Borrowed(doc), is_answer: false }
 }
 
 /// A column of texts that name a row.

@@ -5,6 +5,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use blockstone_base::column::{Reading, Schema, Unmeasured};
+use blockstone_base::database::STATEMENT_TEXT;
 use blockstone_base::units::Nanos;
 use blockstone_record::manifest::{ProbeInfo, series_of};
 use blockstone_sys::clock;
@@ -55,13 +56,16 @@ impl Database {
     pub fn start(address: &str, samples: Nanos, origin_ns: u64) -> Result<Self, WatchError> {
         let mut monitor = monitor::open(address)?;
         let (series, server) = (monitor.series(), monitor.describe());
-        // Read once here, so that problems of the server are errors at the start.
-        monitor.counters(&mut Vec::new())?;
+        // Read once here, so that problems of the server are errors at the start. Texts are told
+        // once, so they are kept.
+        let mut texts = Vec::new();
+        monitor.counters(&mut texts)?;
+        texts.retain(|reading| reading.probe == STATEMENT_TEXT.probe);
         let (ticks, due) = mpsc::channel();
         let (answers_out, answers) = mpsc::channel();
         let processes = monitor.processes();
         let poller =
-            Poller { monitor, answers_out, samples, origin_ns, ticks_read: 0, gone: false };
+            Poller { monitor, texts, answers_out, samples, origin_ns, ticks_read: 0, gone: false };
         let thread = thread::Builder::new().name("database".to_owned());
         let thread = thread.spawn(move || poller.run(&due)).map_err(WatchError::Thread)?;
         let (ticks, thread) = (Some(ticks), Some(thread));
@@ -169,6 +173,8 @@ impl Drop for Database {
 
 struct Poller {
     monitor: Box<dyn Monitor>,
+    /// What statements say, as it was told before the first tick.
+    texts: Vec<Reading>,
     answers_out: Sender<Answer>,
     samples: Nanos,
     origin_ns: u64,
@@ -210,6 +216,7 @@ impl Poller {
             answer.error = Some(error.to_string());
             return answer;
         }
+        answer.readings.append(&mut self.texts);
         if self.ticks_read.is_multiple_of(ASK_EVERY) {
             answer.unmeasured = self.monitor.unmeasured();
             answer.processes = Some(self.monitor.processes());

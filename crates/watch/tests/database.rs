@@ -136,6 +136,44 @@ fn counted(interval: &Interval, file_type: &str, operation: &str, column: &str) 
     meant.map(|object| interval.moved_from_zero("kernel_io", object, column).unwrap()).sum()
 }
 
+/// A statement has its text in live tables and in the recording, also where it ran before the watch
+/// began and the watch is short.
+#[test]
+fn statements_that_ran_before_have_their_text() {
+    require!(Root, Postgres);
+    const LOADED: &str = "shared_preload_libraries=pg_stat_statements";
+    let server = PostgresServer::start(15, &[LOADED, "fsync=off"]).unwrap();
+    let before = "SELECT count(*) + 77 FROM generate_series(1, 1000)";
+    server.run(&["CREATE EXTENSION pg_stat_statements", before]).unwrap();
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("recording");
+    let mut watch = Watch::start(&Settings {
+        record: Some(Destination { dir: dir.clone(), id: "db".to_owned(), keep: None }),
+        ..settings(server.address(), Nanos::millis(250))
+    })
+    .unwrap();
+    let texts = |history: &History| -> Vec<String> {
+        let whole = history.whole().unwrap();
+        let rows = registry::find("statements").unwrap().table(&whole).unwrap().rows;
+        let text = |value: &Value| match value {
+            Value::Text(text) => text.clone(),
+            other => panic!("{other:?}"),
+        };
+        rows.iter().map(|row| text(&row[0])).collect()
+    };
+    for _ in 0..4 {
+        watch.wait_and_look().unwrap();
+        server.run(&[before]).unwrap();
+    }
+    watch.wait_and_look().unwrap();
+    let live = texts(watch.history());
+    assert!(live.iter().any(|text| text.contains("generate_series")), "{live:?}");
+    watch.close(End::Complete).unwrap();
+    let recorded = History::read(&Recording::open(&dir).unwrap()).unwrap();
+    let recorded = texts(&recorded);
+    assert!(recorded.iter().any(|text| text.contains("generate_series")), "{recorded:?}");
+}
+
 #[test]
 fn the_kernel_counts_the_reads_and_flushes_that_postgresql_tells_of() {
     require!(Root, Postgres, PostgresVersions, Bpf);

@@ -69,6 +69,40 @@ fn every_page_answers_to_the_mouse() {
     assert!(tips > 500, "{tips} tooltips");
 }
 
+/// Headings that are in the text of a command however narrow the terminal is.
+const ANSWERS: &[(&str, &[&str])] =
+    &[("compare run sqlite", &["A", "B", "B ÷ A", "result"]), ("trace sql.trc", &["text"])];
+
+#[test]
+fn text_keeps_to_the_width_and_has_its_answers() {
+    let scratch = ScratchDir::on_disk().unwrap();
+    lay_fixtures(scratch.path());
+    let mut faults = Vec::new();
+    for arguments in PAGES {
+        for width in ["80", "100", "120"] {
+            let mut command = Command::new(blockstone_binary());
+            command.current_dir(scratch.path()).args(*arguments).env("COLUMNS", width);
+            let ran = run(&mut command);
+            let name = arguments.join(" ");
+            let most: usize = width.parse().unwrap();
+            // Paths and commands are not broken.
+            let wide = ran.stdout.lines().filter(|line| line.chars().count() > most);
+            let wide = wide.filter(|line| !line.contains(['/', '`']));
+            faults.extend(wide.map(|line| format!("{name} at {width}: {line}")));
+            if ran.stdout.contains("not shown: \n") || ran.stdout.contains("not shown: ,") {
+                faults.push(format!("{name} at {width}: hides columns without a name"));
+            }
+            let answers = ANSWERS.iter().filter(|(of, _)| *of == name);
+            for heading in answers.flat_map(|(_, headings)| *headings) {
+                if !ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ").contains(heading) {
+                    faults.push(format!("{name} at {width}: no {heading}\n{}", ran.stdout));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
 /// The page that a command makes in the directory of the fixtures.
 fn page(dir: &Path, arguments: &[&str]) -> Result<String, String> {
     let mut command = Command::new(blockstone_binary());

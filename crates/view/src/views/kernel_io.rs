@@ -56,7 +56,7 @@ const fn columns(first: Heading) -> [Heading; 17] {
         first,
         count("read_sync_ios_per_s", "r sync/s", "Reads per second for which a process waits."),
         count("read_async_ios_per_s", "r async/s", "Reads per second for which no process waits."),
-        flow("read_bytes_per_s", "read", "Bytes read per second."),
+        flow("read_bytes_per_s", "read", "Bytes read per second.").answer(),
         mean_size("read_ios_per_s", "read_size_bytes", "r size", "Mean size of a read."),
         mean_time("read_ios_per_s", "read_await_ns", "r ave", "Mean time of a read."),
         unmerged(
@@ -71,7 +71,7 @@ const fn columns(first: Heading) -> [Heading; 17] {
             "w async/s",
             "Writes per second for which no process waits.",
         ),
-        flow("write_bytes_per_s", "write", "Bytes written per second."),
+        flow("write_bytes_per_s", "write", "Bytes written per second.").answer(),
         mean_size(
             "write_ios_per_s",
             "write_size_bytes",

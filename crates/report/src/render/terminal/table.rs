@@ -7,8 +7,9 @@ use super::columns::{Columns, visible_width, wrap};
 use super::{Style, more};
 use crate::format;
 
-/// Text cells are cut to this where not all columns fit.
+/// Text cells are cut to this at most where not all columns fit, and to the second at least.
 const TEXT_WIDTH: usize = 56;
+const TEXT_LEAST: usize = 20;
 
 /// The title, the rows, the notes. Unless `all` are wanted, at most as many rows as the table
 /// gives to a screen.
@@ -52,35 +53,16 @@ pub fn joined(parts: impl Iterator<Item = String>, width: usize) -> Vec<String> 
 }
 
 /// Where not all columns fit, those with nothing but zeros go first, then what condemns a row moves
-/// below it, then those at the right end go; a last line names what is missing.
+/// below it, then texts are shortened, then figures at the right end go, which a last line names.
+/// What names a row and what a reader looks for in it stay: where even they do not fit, they are
+/// folded into a second line.
 fn columns(table: &Table, all: bool, style: &Style) -> Vec<String> {
     let wanted = table.screen_rows.filter(|_| !all).unwrap_or(usize::MAX);
     let rows = &table.rows[..table.rows.len().min(wanted)];
-    let mut shown: Vec<usize> = (0..table.columns.len()).collect();
-    let mut reasons = Reasons::Beside;
-    let mut lines = draw(table, rows, &shown, usize::MAX, reasons, style);
-    let too_wide = |lines: &[String]| lines.iter().any(|line| visible_width(line) > style.width);
-    if too_wide(&lines) {
-        shown.retain(|&index| index == 0 || has_something(table, index));
-        lines = draw(table, rows, &shown, usize::MAX, reasons, style);
-    }
-    if too_wide(&lines) {
-        reasons = Reasons::Below;
-    }
-    // A statement leaves room for its figures.
-    let text_width = TEXT_WIDTH.min(style.width / 2);
-    while too_wide(&lines) {
-        lines = draw(table, rows, &shown, text_width, reasons, style);
-        if too_wide(&lines) && shown.len() > 1 {
-            shown.pop();
-        } else {
-            break;
-        }
-    }
-    let hidden = (0..table.columns.len())
-        .filter(|index| !shown.contains(index) && has_something(table, *index));
-    let hidden: Vec<&str> = hidden.map(|index| &*table.columns[index].heading).collect();
+    let plan = Plan::of(table, rows, style);
+    let mut lines = plan.lines(style);
     let mut remarks = Vec::new();
+    let hidden: Vec<String> = plan.hidden().map(named).collect();
     if !hidden.is_empty() {
         remarks.push(format!("columns not shown: {}", hidden.join(", ")));
     }
@@ -92,61 +74,172 @@ fn columns(table: &Table, all: bool, style: &Style) -> Vec<String> {
     lines
 }
 
+/// What people call a column.
+fn named(column: &Heading) -> String {
+    if column.heading.is_empty() {
+        column.key.replace('_', " ")
+    } else {
+        column.heading.to_string()
+    }
+}
+
 /// Where a condemned row names the rules.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Reasons {
     Beside,
     Below,
 }
 
-fn draw(
-    table: &Table,
-    rows: &[Row],
-    shown: &[usize],
+/// How a table is shown in a width.
+struct Plan<'a> {
+    table: &'a Table,
+    rows: &'a [Row],
+    /// Columns of the first line of a row.
+    shown: Vec<usize>,
+    /// Those of the second one.
+    folded: Vec<usize>,
+    /// Texts are cut to this.
     text_width: usize,
     reasons: Reasons,
-    style: &Style,
-) -> Vec<String> {
-    let reason = |row: &Row| {
-        let rules = row.condemned_by.join(", ");
-        (!rules.is_empty()).then(|| format!("condemned: {rules}"))
-    };
-    let mut columns = Columns::new(2);
-    let is_number = |index: usize| table.columns[index].measure != Measure::Text;
-    let heading = |&index: &usize| (style.dim(&table.columns[index].heading), is_number(index));
-    columns.mixed(shown.iter().map(heading).collect());
-    for row in rows {
-        let cell = |&index: &usize| {
-            let column = &table.columns[index];
-            let text = match &row[index] {
-                Value::Text(text) => format::short(text, text_width),
-                value => cell(row, column, value, style),
-            };
-            (text, is_number(index))
-        };
-        let mut cells: Vec<(String, bool)> = shown.iter().map(cell).collect();
-        if reasons == Reasons::Beside {
-            cells.extend(reason(row).map(|reason| (reason, false)));
+}
+
+impl<'a> Plan<'a> {
+    fn of(table: &'a Table, rows: &'a [Row], style: &Style) -> Self {
+        let widths = Widths::of(table, rows, style);
+        let shown = (0..table.columns.len()).collect();
+        let (folded, text_width, reasons) = (Vec::new(), usize::MAX, Reasons::Beside);
+        let mut plan = Self { table, rows, shown, folded, text_width, reasons };
+        let fits = |plan: &Self| widths.of_line(plan) <= style.width;
+        if fits(&plan) {
+            return plan;
         }
-        columns.mixed(cells);
+        let keys = keys(table);
+        let stays = |index: usize| index < keys || table.columns[index].is_answer;
+        let is_answer = |index: usize| table.columns[index].is_answer;
+        plan.shown.retain(|&index| index == 0 || is_answer(index) || has_something(table, index));
+        if fits(&plan) {
+            return plan;
+        }
+        plan.reasons = Reasons::Below;
+        plan.text_width = TEXT_LEAST;
+        while !fits(&plan) {
+            let Some(last) = plan.shown.iter().rposition(|&index| !stays(index)) else { break };
+            plan.shown.remove(last);
+        }
+        while !fits(&plan) && plan.shown.len() > 1 {
+            plan.folded.extend(plan.shown.pop());
+        }
+        plan.folded.reverse();
+        // A statement leaves room for its figures.
+        let most = TEXT_WIDTH.min(style.width / 2);
+        while plan.text_width < most && fits(&plan) {
+            plan.text_width += 1;
+        }
+        if !fits(&plan) {
+            plan.text_width = TEXT_LEAST.max(plan.text_width - 1);
+        }
+        plan
     }
-    if reasons == Reasons::Beside {
-        return columns.lines();
+
+    /// Columns that say something and are not shown.
+    fn hidden(&self) -> impl Iterator<Item = &'a Heading> {
+        let is_shown = |index: &usize| self.shown.contains(index) || self.folded.contains(index);
+        let all = 0..self.table.columns.len();
+        all.filter(move |index| !is_shown(index) && has_something(self.table, *index))
+            .map(|index| &self.table.columns[index])
     }
-    // The first line has the headings; of rows with one reason the last is followed by it.
-    let ends = |index: usize| {
-        let next = rows.get(index + 1).map(|row| &row.condemned_by);
-        next != Some(&rows[index].condemned_by)
-    };
-    let below = (0..rows.len()).map(|index| reason(&rows[index]).filter(|_| ends(index)));
-    let below = std::iter::once(None).chain(below.map(|it| Some(format!("    {}", it?))));
-    columns
-        .lines()
-        .into_iter()
-        .zip(below)
-        .flat_map(|(line, it)| [Some(line), it])
-        .flatten()
-        .collect()
+
+    fn lines(&self, style: &Style) -> Vec<String> {
+        let mut columns = Columns::new(2);
+        let is_number = |index: usize| self.table.columns[index].measure != Measure::Text;
+        let heading =
+            |&index: &usize| (style.dim(&self.table.columns[index].heading), is_number(index));
+        columns.mixed(self.shown.iter().map(heading).collect());
+        for row in self.rows {
+            let cell = |&index: &usize| (self.cell(row, index, style), is_number(index));
+            let mut cells: Vec<(String, bool)> = self.shown.iter().map(cell).collect();
+            if self.reasons == Reasons::Beside {
+                cells.extend(reason(row).map(|reason| (reason, false)));
+            }
+            columns.mixed(cells);
+        }
+        let mut lines = columns.lines().into_iter();
+        let mut all: Vec<String> = lines.next().into_iter().collect();
+        for (index, (row, line)) in self.rows.iter().zip(lines).enumerate() {
+            all.push(line);
+            all.extend(self.second_line(row, style));
+            // Of rows with one reason the last is followed by it.
+            let next = self.rows.get(index + 1).map(|row| &row.condemned_by);
+            if self.reasons == Reasons::Below && next != Some(&row.condemned_by) {
+                all.extend(reason(row).map(|reason| format!("    {reason}")));
+            }
+        }
+        all
+    }
+
+    fn cell(&self, row: &Row, index: usize, style: &Style) -> String {
+        match &row[index] {
+            Value::Text(text) => format::short(text, self.text_width),
+            value => cell(row, &self.table.columns[index], value, style),
+        }
+    }
+
+    /// What is folded of a row: names and values side by side.
+    fn second_line(&self, row: &Row, style: &Style) -> Vec<String> {
+        let pair = |&index: &usize| {
+            let name = style.dim(&named(&self.table.columns[index]));
+            format!("{name} {}", self.cell(row, index, style)).replace(' ', "\u{a0}")
+        };
+        let lines = joined(self.folded.iter().map(pair), style.width.saturating_sub(2));
+        lines.into_iter().map(|line| format!("  {line}")).collect()
+    }
+}
+
+/// How many columns name a row: its texts before the first number; one where all are texts.
+fn keys(table: &Table) -> usize {
+    let number = table.columns.iter().position(|column| column.measure != Measure::Text);
+    number.map_or(1, |first| first.max(1))
+}
+
+fn reason(row: &Row) -> Option<String> {
+    let rules = row.condemned_by.join(", ");
+    (!rules.is_empty()).then(|| format!("condemned: {rules}"))
+}
+
+/// How wide the columns of a table are on a screen.
+struct Widths {
+    /// Of the heading, and of the widest cell; whether that is text.
+    columns: Vec<(usize, usize, bool)>,
+    reason: usize,
+}
+
+impl Widths {
+    fn of(table: &Table, rows: &[Row], style: &Style) -> Self {
+        let column = |index: usize| {
+            let column = &table.columns[index];
+            let width = |row: &Row| match &row[index] {
+                Value::Text(text) => visible_width(text),
+                value => visible_width(&cell(row, column, value, style)),
+            };
+            let widest = rows.iter().map(width).max().unwrap_or(0);
+            let is_text = rows.iter().any(|row| matches!(row[index], Value::Text(_)));
+            (visible_width(&column.heading), widest, is_text)
+        };
+        let columns = (0..table.columns.len()).map(column).collect();
+        let reasons = rows.iter().filter_map(reason).map(|reason| visible_width(&reason));
+        Self { columns, reason: reasons.max().unwrap_or(0) }
+    }
+
+    /// Of the first line of a row.
+    fn of_line(&self, plan: &Plan<'_>) -> usize {
+        let column = |&index: &usize| {
+            let (heading, widest, is_text) = self.columns[index];
+            heading.max(if is_text { widest.min(plan.text_width) } else { widest })
+        };
+        let reason = if plan.reasons == Reasons::Beside { self.reason } else { 0 };
+        let all = plan.shown.iter().map(column).chain([reason]);
+        all.filter(|width| *width > 0).map(|width| width + 2).sum()
+    }
 }
 
 /// A cell as text: a condemned number struck through, an estimate with its interval.
@@ -170,4 +263,62 @@ fn has_something(table: &Table, index: usize) -> bool {
         Value::Text(text) => !text.is_empty(),
         value => value.number().is_some_and(|number| number != 0.0),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::stats::Estimate;
+    use blockstone_base::table::{count, flow, ratio, text};
+
+    use super::*;
+
+    fn style(width: usize) -> Style {
+        Style { color: false, width }
+    }
+
+    /// Two names, eight figures of which one is looked for, and a statement.
+    fn table() -> Table {
+        let mut columns = vec![text("role", "role", ""), text("file", "file", "")];
+        let figures = ["r sync/s", "r async/s", "r ave", "r p99", "w sync/s", "w async/s"];
+        columns.extend(figures.map(|name| count(name, name, "")));
+        columns.push(flow("write", "write", "").answer());
+        columns.push(ratio("ratio", "B ÷ A", ""));
+        columns.push(text("statement", "statement", "").answer());
+        columns.push(count("detail_of_it", "", ""));
+        let mut table = Table::new("io", "I/O", columns);
+        for n in 1..4 {
+            let mut row: Vec<Value> = vec!["postgres/checkpointer".into(), "base/5/16384".into()];
+            row.extend((0..6).map(|at| Value::from(f64::from(n * 1000 + at))));
+            row.push(
+                Estimate { value: 7e6, low: 6e6, high: 8e6, samples: 9, duration_ns: 1 }.into(),
+            );
+            row.push(1.5.into());
+            row.push("SELECT abalance FROM pgbench_accounts WHERE aid = $1 ORDER BY 1".into());
+            row.push(3.0.into());
+            table.push(row);
+        }
+        table
+    }
+
+    #[test]
+    fn names_and_answers_stay_at_every_width() {
+        let table = table();
+        for width in 40..220 {
+            let lines = lines(&table, true, &style(width));
+            let text = lines.join("\n");
+            for line in lines.iter().filter(|line| !line.contains("not shown")) {
+                assert!(visible_width(line) <= width, "{width}: {line}");
+            }
+            for word in ["postgres/checkpoi", "base/5/16384", "7 MB/s", "SELECT abalance FR"] {
+                assert_eq!(text.matches(word).count(), 3, "{width}: {word}\n{text}");
+            }
+            let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            for column in table.columns.iter() {
+                assert!(
+                    flat.contains(&named(column)) || width > 130,
+                    "{width}: {column:?}\n{text}"
+                );
+            }
+        }
+    }
 }

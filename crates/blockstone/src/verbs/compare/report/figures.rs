@@ -11,16 +11,17 @@ const POINTS: usize = 12;
 
 const COLUMNS: &[Heading] = &[
     text("figure", "", "The figure, or the point and its figure."),
-    unmerged("a", "A", Measure::OfRow, "Of the first set of recordings."),
-    unmerged("b", "B", Measure::OfRow, "Value of the second recording."),
-    unmerged("ratio", "B ÷ A", Measure::Ratio, "The second ÷ the first."),
+    unmerged("a", "A", Measure::OfRow, "Of the first set of recordings.").answer(),
+    unmerged("b", "B", Measure::OfRow, "Value of the second recording.").answer(),
+    unmerged("ratio", "B ÷ A", Measure::Ratio, "The second ÷ the first.").answer(),
     column(
         "outcome",
         "result",
         Measure::Text,
         Merge::Never,
         "Whether B is faster or slower, if that is established.",
-    ),
+    )
+    .answer(),
     column("unit", "unit", Measure::Text, Merge::Never, "Unit of A and B."),
 ];
 

@@ -18,16 +18,18 @@ const COLUMNS: &[Heading] = &[
     text("instance", "instance", "The database, where several are watched."),
     text("row", "what", "The row of that table."),
     text("figure", "figure", "The column of that table."),
-    unmerged("a", "A", Measure::OfRow, "Mean over the first part of time, or set of such."),
-    unmerged("b", "B", Measure::OfRow, "Mean of B."),
-    unmerged("ratio", "B ÷ A", Measure::Ratio, "The second ÷ the first."),
+    unmerged("a", "A", Measure::OfRow, "Mean over the first part of time, or set of such.")
+        .answer(),
+    unmerged("b", "B", Measure::OfRow, "Mean of B.").answer(),
+    unmerged("ratio", "B ÷ A", Measure::Ratio, "The second ÷ the first.").answer(),
     column(
         "outcome",
         "result",
         Measure::Text,
         Merge::Never,
         "Whether B is higher or lower, if that is established.",
-    ),
+    )
+    .answer(),
     unmerged(
         "contribution",
         "of change",

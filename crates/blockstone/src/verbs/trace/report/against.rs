@@ -60,7 +60,7 @@ const STATEMENTS: &[Heading] = &[
     total("b_calls", "executions B", Measure::Count, "In the second."),
     time("a_ns_mean", "mean A", "Of an execution in the first."),
     time("b_ns_mean", "mean B", "Of an execution in the second."),
-    text("text", "text", "Its beginning."),
+    text("text", "text", "Its beginning.").answer(),
 ];
 
 /// Names of its tables.

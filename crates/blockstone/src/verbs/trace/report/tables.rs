@@ -77,7 +77,7 @@ const STATEMENTS: &[Heading] = &[
     total("executions", "executions", Measure::Count, "How often."),
     time("time_ns_mean", "mean", "Of an execution."),
     text("first", "mostly", "The component that took most of it."),
-    text("text", "text", "Its beginning."),
+    text("text", "text", "Its beginning.").answer(),
     count("rows", "rows", "Returned or changed."),
     count("logical_reads", "logical reads", "Blocks looked at."),
     count("physical_reads", "reads", "Blocks read from storage, or from the file system's cache."),
