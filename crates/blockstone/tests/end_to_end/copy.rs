@@ -307,6 +307,35 @@ fn an_interrupted_copy_goes_on_where_it_was() {
 }
 
 #[test]
+fn what_is_no_file_takes_the_place_of_a_file_only_by_force() {
+    let place = Place::beside();
+    let (source, target) = (place.file("source"), place.file("target"));
+    for dir in [&source, &target] {
+        fs::create_dir(dir).unwrap();
+    }
+    let made = Command::new("mkfifo").arg(source.join("pipe")).status().unwrap();
+    assert!(made.success());
+    symlink("elsewhere", source.join("link")).unwrap();
+    fs::write(source.join("file"), "file").unwrap();
+    fs::hard_link(source.join("file"), source.join("other")).unwrap();
+    for name in ["pipe", "link", "other"] {
+        fs::write(target.join(name), "mine").unwrap();
+        let (from, to) = (source.join(name), target.join(name));
+        let copied = |options: &[&str]| copy(options, &[&from, &to]);
+        for options in [&[][..], &["--resume"]] {
+            let ran = copied(options);
+            assert_eq!(ran.code, Some(2), "{name} {options:?}: {ran:#?}");
+            assert!(ran.stderr.contains("\nhint: "), "{ran:#?}");
+            assert_eq!(fs::read_to_string(&to).unwrap(), "mine", "{name}");
+        }
+        assert_eq!(copied(&["--force"]).code, Some(0), "{name}");
+        // A pipe that is named as a target is never replaced.
+        let kept = if name == "pipe" { 2 } else { 0 };
+        assert_eq!(copied(&["--resume"]).code, Some(kept), "{name}: it is there");
+    }
+}
+
+#[test]
 fn a_pipe_gets_and_gives_the_bytes_of_files() {
     let place = Place::beside();
     let (from, packed, to) = (place.file("from"), place.file("packed"), place.file("to"));

@@ -10,6 +10,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use blockstone_base::rng::Rng;
+use blockstone_cli::Purpose;
 use clap::{Arg, ArgAction, Command};
 
 use super::runner::{Fault, Start};
@@ -133,8 +134,16 @@ impl Leaf {
             let ended = start.run(&arguments).expect("the program can be started");
             outcome.add(&ended);
             let may_leave = ["--keep", "--generate"].iter().any(|word| arguments.contains(word));
-            let left = held(place.path()) != before && !may_leave;
-            let left = left.then(|| Fault::Odd(differences(&before, &held(place.path()))));
+            let mut after = held(place.path());
+            // What is to be written is the last that is named.
+            if let Some(target) = arguments.last().filter(|_| self.writes_to_last()) {
+                let is_meant = |name: &String| Path::new(name).starts_with(target);
+                after.retain(|name, _| !is_meant(name));
+                let kept = before.iter().filter(|(name, _)| is_meant(name));
+                after.extend(kept.map(|(name, content)| (name.clone(), content.clone())));
+            }
+            let left = after != before && !may_leave;
+            let left = left.then(|| Fault::Odd(differences(&before, &after)));
             if let Some(fault) = ended.fault().or(left) {
                 let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
                 outcome.find(&fault, &format!("blockstone {}", words.join(" ")));
@@ -142,6 +151,12 @@ impl Leaf {
             prepare(place.path());
         }
         outcome
+    }
+
+    /// Whether it writes to the last of its arguments.
+    fn writes_to_last(&self) -> bool {
+        let last = self.command.get_arguments().filter(|arg| arg.is_positional()).last();
+        last.and_then(Purpose::of).is_some_and(|it| matches!(it, Purpose::Copy | Purpose::Output))
     }
 
     /// The words of the command, up to six options, and most of the arguments that it wants.

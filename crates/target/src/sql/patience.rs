@@ -58,13 +58,11 @@ pub fn within<T>(
     });
     match done {
         // What was ended may have answered in part.
-        _ if HUNG_UP.load(Ordering::Relaxed) && REMOVING.lock().is_none() => {
-            Err(SqlError::unsuitable(
-                name,
-                "it was waited for when this program was asked to end",
-                "start it again if that was not meant",
-            ))
-        }
+        _ if is_ending() => Err(SqlError::unsuitable(
+            name,
+            "it was waited for when this program was asked to end",
+            "start it again if that was not meant",
+        )),
         _ if late.load(Ordering::Relaxed) => {
             Err(SqlError::Silent { server: name.to_owned(), seconds: limit.as_secs() })
         }
@@ -79,6 +77,11 @@ pub fn removing<T>(work: impl FnOnce() -> T) -> T {
     let done = work();
     *REMOVING.lock() = None;
     done
+}
+
+/// Whether the user asked for the end, so that no server answers any more.
+pub fn is_ending() -> bool {
+    HUNG_UP.load(Ordering::Relaxed) && REMOVING.lock().is_none()
 }
 
 /// Ends all connections to servers, so that whatever waits for one gets an error; unless a run

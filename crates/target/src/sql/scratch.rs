@@ -14,6 +14,7 @@ use blockstone_sys::scratch::{Log, ScratchDir};
 use blockstone_sys::{input, path};
 
 use super::error::SqlError;
+use super::patience;
 
 /// How long a server may take until it answers.
 const START: Duration = Duration::from_mins(1);
@@ -178,7 +179,7 @@ impl Server {
     }
 
     /// Waits until `ready` gives something. Fails when the server ends or takes too long, with what
-    /// its log says.
+    /// its log says, and when the user asks for the end.
     pub fn wait_for<T>(
         &mut self,
         mut ready: impl FnMut() -> Result<Option<T>, SqlError>,
@@ -187,6 +188,9 @@ impl Server {
         loop {
             if let Some(found) = ready()? {
                 return Ok(found);
+            }
+            if patience::is_ending() {
+                return Err(SqlError::Interrupted);
             }
             if !self.is_running() || Instant::now() > until {
                 let ended = self.ended();

@@ -1,6 +1,7 @@
 //! `copy FILE -` and `copy - FILE`: large direct requests for programs that read or write a pipe.
 
 use std::fs::File;
+use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +15,7 @@ use blockstone_copy::file::{Copied, onto_device};
 use blockstone_copy::tree::{self, CopiedFile, Outcome, Steady, shown};
 use blockstone_measure::claim::Device;
 use blockstone_record::manifest::End;
+use blockstone_sys::file::BlockFile;
 use blockstone_sys::held::open_file;
 use blockstone_sys::path;
 
@@ -56,7 +58,7 @@ fn to_pipe(args: &CopyArgs, source: &Path, context: &Context) -> Result<Exit> {
     if device::is_device(source) {
         refuse_method(args)?;
     }
-    let out = own(std::io::stdout()).context("open standard output")?;
+    let out = own(io::stdout()).context("open standard output")?;
     let (ran, piped) = through(args, (source, source), context, |watch| {
         pipe::read(source, &out, &options(args), watch)
     })?;
@@ -71,7 +73,7 @@ fn from_pipe(args: &CopyArgs, target: &Path, context: &Context) -> Result<Exit> 
     if device::is_device(target) {
         refuse_method(args)?;
         let number = claim(args, target)?;
-        let input = own(std::io::stdin()).context("open standard input")?;
+        let input = own(io::stdin()).context("open standard input")?;
         let (ran, _) = through(args, (Path::new("-"), target), context, |watch| {
             let target = onto_device::Target { path: target, number };
             onto_device::write_pipe(&input, &target, &options(args), watch)
@@ -81,7 +83,7 @@ fn from_pipe(args: &CopyArgs, target: &Path, context: &Context) -> Result<Exit> 
     }
     refuse_destroy(args)?;
     let (dir, name) = tree::pipe_target(target, args.force)?;
-    let input = own(std::io::stdin()).context("open standard input")?;
+    let input = own(io::stdin()).context("open standard input")?;
     let (ran, _) = through(args, (Path::new("-"), target), context, |watch| {
         pipe::write(&input, (&dir, &name), &options(args), &|_, _| Ok(()), watch)
     })?;
@@ -167,7 +169,7 @@ fn refuse_method(args: &CopyArgs) -> Result<()> {
     Ok(())
 }
 
-fn own(stream: impl AsFd) -> std::io::Result<File> {
+fn own(stream: impl AsFd) -> io::Result<File> {
     Ok(File::from(stream.as_fd().try_clone_to_owned()?))
 }
 
@@ -179,7 +181,12 @@ fn through(
     act: impl FnOnce(&dyn blockstone_copy::file::Watch) -> Result<Piped, CopyError>,
 ) -> Result<(Ran, Option<Piped>)> {
     let file = if source == Path::new("-") { target } else { source };
-    let page_cache_before = cached_bytes([open_file(file)]);
+    // What is written may be led elsewhere by now, by who owns its directory.
+    let open = || match source == Path::new("-") {
+        true => BlockFile::open_found(target).and_then(|it| it.plain()).map_err(io::Error::other),
+        false => open_file(source),
+    };
+    let page_cache_before = cached_bytes([open()]);
     let all = device::size_bytes(source).unwrap_or(0);
     let mut bar = Progress::start(context.printer)?;
     let parent = target.parent().filter(|dir| !dir.as_os_str().is_empty());
@@ -223,7 +230,7 @@ fn through(
     };
     let ran = Ran {
         page_cache_before,
-        page_cache_after: cached_bytes([open_file(file)]),
+        page_cache_after: cached_bytes([open()]),
         end: End::by(bar.signal().filter(|_| piped.is_none())),
         outcome,
         cost,

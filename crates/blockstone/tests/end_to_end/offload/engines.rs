@@ -173,6 +173,31 @@ fn ctrl_c_ends_servers_and_removes_their_files() {
     assert!(found.is_none_or(|it| !it.title.contains("postgres")));
 }
 
+/// At moments in which a server starts, to which nothing connects any more from then on.
+#[test]
+fn ctrl_c_is_heard_while_servers_start() {
+    require!(Postgres);
+    let place = Place::beside();
+    for wait_ms in [0, 10, 20, 40, 80, 160] {
+        let child = start(&place);
+        let until = Instant::now() + Duration::from_mins(1);
+        let log = |dir: &String| place.data().join(dir).join("server.log").exists();
+        while !place.left_in_data().iter().any(log) {
+            assert!(Instant::now() < until, "no server starts");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_millis(wait_ms));
+        signal(&child, "INT");
+        let asked = Instant::now();
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(130), "after {wait_ms} ms: {said}");
+        // A server alone takes a moment to end; the limit of its start is a minute.
+        assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
+        assert_eq!(place.left_in_data(), Vec::<String>::new());
+    }
+}
+
 #[test]
 fn a_killed_run_leaves_nothing_to_the_next() {
     require!(Postgres);

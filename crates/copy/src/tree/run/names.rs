@@ -146,8 +146,12 @@ impl<'a> Run<'a> {
             }
             let kind = FileType::from_raw_mode(there.st_mode);
             CopyError::unless_replaceable(kind, &place.path)?;
-            if !self.settings.file.force && !self.settings.file.resume {
-                return Err(CopyError::io("make", &place.path)(Errno::EXIST));
+            if !self.settings.file.force {
+                let (path, why) = (place.path, "is another than its source".to_owned());
+                return Err(match self.settings.file.resume {
+                    true => CopyError::NotKept { path, why },
+                    false => CopyError::io("make", &path)(Errno::EXIST),
+                });
             }
             if kind == FileType::Directory {
                 return Err(CopyError::io("replace", &place.path)(Errno::ISDIR));
