@@ -22,14 +22,25 @@ pub fn locate(name: &str, runs_dir: &Path) -> Result<PathBuf> {
     }
     let list = || format!("hint: blockstone runs lists the recordings in {}", runs_dir.display());
     let mut runs = blockstone_record::list_runs(runs_dir).with_context(list)?;
-    if name != "last" {
-        runs.retain(|run| run.id.starts_with(name) || run.path.ends_with(name));
+    if let Some(before) = before_last(name) {
+        return match runs.get(before) {
+            Some(run) => Ok(run.path.clone()),
+            None => bail!("find recording `{name}`: there are {}\n{}", runs.len(), list()),
+        };
     }
+    runs.retain(|run| run.id.starts_with(name) || run.path.ends_with(name));
     match runs.as_slice() {
         [] => bail!("find recording `{name}`: no such recording\n{}", list()),
-        [run, ..] if name == "last" => Ok(run.path.clone()),
         [run] => Ok(run.path.clone()),
         many => bail!("find recording `{name}`: {} recordings match\n{}", many.len(), list()),
+    }
+}
+
+/// Of `last`, and of `last~2`, the one before the one before the last.
+fn before_last(name: &str) -> Option<usize> {
+    match name.strip_prefix("last")? {
+        "" => Some(0),
+        rest => rest.strip_prefix('~')?.parse().ok(),
     }
 }
 

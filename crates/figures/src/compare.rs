@@ -5,8 +5,10 @@
 //! the figures of the same name into a [`Row`] and says what holds for the whole: what differed in
 //! the set-up, and what a reader has to know.
 
+mod facts;
 mod order;
 mod outcome;
+mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,12 +21,18 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use outcome::{Better, Compared, Outcome, compare};
+pub use verdict::Verdict as Judgement;
 
 /// Two sets of recordings; `b` is judged against `a`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
     pub a: Side,
     pub b: Side,
+    /// What B is against A, of the headline figures; null where parts of time are compared, which
+    /// are only higher or lower.
+    pub verdict: Option<Judgement>,
+    /// Settings, versions and devices that differ between the sides.
+    pub differences: Vec<Difference>,
     /// Rows by outcome.
     pub counts: Counts,
     /// In the order of the first source. A figure that it lacks follows the one before it in its
@@ -73,6 +81,21 @@ pub struct Recorded {
     pub from_ns: Option<u64>,
     /// Its end.
     pub to_ns: Option<u64>,
+    /// What it was measured with and on, by name.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub facts: BTreeMap<String, String>,
+}
+
+/// Something that both sides have and that is not the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Difference {
+    /// What it is: a setting, the kernel, a mount option.
+    pub name: String,
+    /// In A; several where its recordings differ.
+    pub a: String,
+    /// In B.
+    pub b: String,
 }
 
 /// Rows by outcome.
@@ -93,6 +116,8 @@ pub struct Counts {
 pub struct Row {
     #[serde(flatten)]
     pub key: Key,
+    /// What it is, for people: `Most random reads a second`.
+    pub title: String,
     /// Estimate over the recordings of `a` that have the figure; none when only `b` has it.
     pub a: Option<Estimate>,
     /// The same of `b`.
@@ -141,6 +166,8 @@ pub enum Subject {
 #[derive(Clone, Debug)]
 pub struct Figure {
     pub key: Key,
+    /// What it is, for people.
+    pub title: String,
     pub estimate: Estimate,
     /// Rules that condemn it.
     pub condemned_by: Vec<String>,
@@ -168,12 +195,13 @@ impl Comparison {
     pub fn of(a: &[Source], b: &[Source]) -> Self {
         let rows = rows(a, b);
         let (a, b) = (Side::of(a), Side::of(b));
+        let (verdict, differences) = (Judgement::of(&rows), facts::differences(&a, &b));
         let mut caveats = vec![order::caveat(&a, &b).to_owned()];
         caveats.extend(variation(&a, &b));
         caveats.extend(partial(&rows, &a, &b));
         caveats.push(discoveries(&rows));
         let (warnings, counts) = (warnings(&a, &b), Counts::of(&rows));
-        Self { a, b, counts, rows, warnings, caveats }
+        Self { a, b, verdict, differences, counts, rows, warnings, caveats }
     }
 }
 
@@ -194,6 +222,7 @@ impl Recorded {
             trustworthy: !manifest.verdicts.iter().any(Verdict::condemns),
             from_ns: None,
             to_ns: None,
+            facts: facts::of(manifest),
         }
     }
 }
@@ -254,8 +283,25 @@ fn rows(a: &[Source], b: &[Source]) -> Vec<Row> {
     }
     let keys = keys(a.iter().chain(b)).into_iter();
     let mut rows: Vec<Row> = keys.map(|key| row(key, &sides[key][0], &sides[key][1])).collect();
-    limit_false_discoveries(&mut rows);
+    // A handful of headline figures is not to be held against a hundred points.
+    let (headline, others): (Vec<&mut Row>, Vec<&mut Row>) =
+        rows.iter_mut().partition(|row| row.is_headline());
+    limit_false_discoveries(headline);
+    limit_false_discoveries(others);
     rows
+}
+
+impl Row {
+    /// Whether it is a figure of a whole measurement.
+    pub fn is_headline(&self) -> bool {
+        matches!(self.key.subject, Subject::Measured { .. }) && self.key.figure.is_empty()
+    }
+
+    /// Whether it is one of a few, and the intervals of both sides have no value in common.
+    fn is_apart(&self) -> bool {
+        let both = self.a.zip(self.b).filter(|_| self.is_headline());
+        both.is_some_and(|(a, b)| a.high < b.low || b.high < a.low)
+    }
 }
 
 /// The share of rows called different that may be so by chance.
@@ -263,10 +309,11 @@ const FALSE_DISCOVERIES_MAX: f64 = 0.05;
 
 /// Of many rows without a difference some look different by chance. A row counts as different only
 /// while at most one in twenty of those that do is expected to be false (Benjamini and Hochberg,
-/// J. Royal Statistical Society B 57, 1995).
-fn limit_false_discoveries(rows: &mut [Row]) {
+/// J. Royal Statistical Society B 57, 1995). A headline figure whose intervals do not meet differs
+/// in any case: of equal ones that is so in one of some thousand.
+fn limit_false_discoveries(rows: Vec<&mut Row>) {
     let mut tested: Vec<&mut Row> = rows
-        .iter_mut()
+        .into_iter()
         .filter(|row| row.condemned_by.is_empty() && row.p_value.is_some())
         .collect();
     tested.sort_by(|x, y| x.p_value.partial_cmp(&y.p_value).expect("no probability is NaN"));
@@ -275,7 +322,7 @@ fn limit_false_discoveries(rows: &mut [Row]) {
     for (rank, row) in tested.iter_mut().enumerate().rev() {
         least = least.min(row.p_value.unwrap_or(1.0) * count / (rank + 1) as f64);
         row.q_value = Some(least);
-        if least > FALSE_DISCOVERIES_MAX {
+        if least > FALSE_DISCOVERIES_MAX && !row.is_apart() {
             row.outcome = Outcome::NotEstablished;
         }
     }
@@ -300,6 +347,7 @@ fn keys<'a>(sources: impl Iterator<Item = &'a Source>) -> Vec<&'a Key> {
 }
 
 fn row(key: &Key, a: &[&Figure], b: &[&Figure]) -> Row {
+    let mut figures_of = a.iter().chain(b);
     let rules = |of: fn(&Figure) -> &Vec<String>| -> Vec<String> {
         let rules: BTreeSet<&String> = a.iter().chain(b).flat_map(|figure| of(figure)).collect();
         rules.into_iter().cloned().collect()
@@ -324,8 +372,10 @@ fn row(key: &Key, a: &[&Figure], b: &[&Figure]) -> Row {
         }
     }
     let Compared { a, b, ratio, p_value, outcome } = compared;
+    let first = figures_of.next().map(|figure| figure.title.clone());
     Row {
         key: key.clone(),
+        title: first.unwrap_or_default(),
         a,
         b,
         n_a,
@@ -397,8 +447,9 @@ fn discoveries(rows: &[Row]) -> String {
     let tested = rows.iter().filter(|row| row.q_value.is_some()).count();
     format!(
         "Intervals are at 95 % for each row by itself. Of {tested} rows compared, those called \
-         different are chosen so that at most one in twenty of them is expected to be false. A \
-         row that a rule warns of is higher or lower, never faster or slower."
+         different are chosen so that at most one in twenty of them is expected to be false, \
+         headline figures and single points each by themselves. A row that a rule warns of is \
+         higher or lower, never faster or slower."
     )
 }
 

@@ -41,6 +41,7 @@ fn summary(findings: &Findings) -> impl Iterator<Item = Figure> {
     let point = |of: &Headline| findings.points.iter().find(|point| point.label == of.phase);
     findings.summary.iter().map(move |(name, figure)| Figure {
         key: key(name, "", &figure.unit),
+        title: if figure.title.is_empty() { name.clone() } else { figure.title.clone() },
         estimate: figure.estimate,
         condemned_by: figure.condemned_by.clone(),
         warned_by: warned_by(name),
@@ -71,6 +72,7 @@ fn of_point(point: &Point, drift_ratio: f64) -> impl Iterator<Item = Figure> {
     numbers.filter(|(.., estimate)| estimate.samples > 0).map(move |(figure, unit, estimate)| {
         Figure {
             key: key(&point.label, figure, unit),
+            title: point.label.clone(),
             estimate,
             condemned_by: point.condemned_by.clone(),
             warned_by: point.warned_by.clone(),

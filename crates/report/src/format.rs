@@ -56,6 +56,11 @@ pub fn plus_minus(estimate: &Estimate) -> String {
     if !has_interval(estimate) || estimate.value == 0.0 {
         return String::new();
     }
+    // An interval that is as wide for a half as for the double, and wide, is read as its ends.
+    let is_of_ratio = (estimate.low * estimate.high / estimate.value.powi(2) - 1.0).abs() < 1e-9;
+    if is_of_ratio && estimate.high > estimate.value * 1.2 {
+        return format!("{}–{}", three_digits(estimate.low), three_digits(estimate.high));
+    }
     let side = (estimate.high - estimate.value).max(estimate.value - estimate.low);
     let percent = side / estimate.value.abs() * 100.0;
     if percent < 0.1 { "±0.1 %".to_owned() } else { format!("±{} %", two_digits(percent)) }

@@ -64,6 +64,7 @@ pub fn source(recorded: Recorded, interval: &Interval<'_>) -> Source {
         let subject = Subject::Viewed { view: view.name.to_owned(), instance, row };
         Some(Figure {
             key: Key { subject, figure: view.columns[column].key.to_string() },
+            title: view.columns[column].heading.to_string(),
             estimate: Estimate { duration_ns, ..stats::mean_over_time(&values)? },
             condemned_by: Vec::new(),
             warned_by: Vec::new(),
@@ -128,6 +129,7 @@ mod tests {
             trustworthy: true,
             from_ns: None,
             to_ns: None,
+            facts: BTreeMap::default(),
         };
         source(recorded, interval)
     }

@@ -141,8 +141,8 @@ fn counted(interval: &Interval, file_type: &str, operation: &str, column: &str) 
 #[test]
 fn statements_that_ran_before_have_their_text() {
     require!(Root, Postgres);
-    const LOADED: &str = "shared_preload_libraries=pg_stat_statements";
-    let server = PostgresServer::start(15, &[LOADED, "fsync=off"]).unwrap();
+    let loaded = ["shared_preload_libraries=pg_stat_statements", "fsync=off"];
+    let server = PostgresServer::start(15, &loaded).unwrap();
     let before = "SELECT count(*) + 77 FROM generate_series(1, 1000)";
     server.run(&["CREATE EXTENSION pg_stat_statements", before]).unwrap();
     let scratch = tempfile::tempdir().unwrap();

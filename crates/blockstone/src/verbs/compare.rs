@@ -7,7 +7,8 @@ use anyhow::{Result, bail};
 use blockstone_base::stats;
 use blockstone_base::units::Nanos;
 use blockstone_figures::compare::{Comparison, Recorded, Source};
-use blockstone_record::Recording;
+use blockstone_record::manifest::Manifest;
+use blockstone_record::{Recording, RunEntry, RunState};
 use blockstone_report::Report;
 use blockstone_report::render::json::schema::Document;
 use clap::{Args, FromArgMatches};
@@ -43,22 +44,36 @@ struct Named {
 
 fn run(args: &CompareArgs, context: &Context) -> Result<Exit> {
     blockstone_sys::memory::hold_to(None);
-    let sets = args.sets()?;
-    let [a, b] = sets.map(|names| {
+    let [a, b] = args.sets()?.map(|names| {
         names.iter().map(|name| Named::open(name, context)).collect::<Result<Vec<_>>>()
     });
-    let (a, b) = (a?, b?);
+    let (mut a, b) = (a?, b?);
+    if a.is_empty() {
+        a.push(Named::before(&b[0], context)?);
+    }
     let verb = one_verb(&a, &b)?;
     let tool_version = a[0].recording.manifest.tool_version.clone();
     let of_layers = verb == WATCH || a.iter().chain(&b).any(|named| named.part.is_limited());
     let report = if of_layers {
         let (a, b) = (layers(&a)?, layers(&b)?);
         check_distinct([&a.sources, &b.sources], args, context)?;
+        if let Some(limit) = args.fail_if {
+            bail!(
+                "compare with --fail-if {limit}: parts of time are only higher or lower\n\
+                 hint: compare whole runs or calibrations"
+            );
+        }
         report::layers::report(&a, &b)
     } else {
         let (a, b) = (figures(a, context)?, figures(b, context)?);
         check_distinct([&a, &b], args, context)?;
-        report::figures::report(&Comparison::of(&a, &b))
+        let comparison = Comparison::of(&a, &b);
+        let report = report::figures::report(&comparison);
+        let ended = finish(&Report { tool_version, ..report }, context)?;
+        return Ok(match args.fail_if {
+            Some(limit) if limit.is_exceeded(&comparison) => Exit::JudgedFailed,
+            _ => ended,
+        });
     };
     finish(&Report { tool_version, ..report }, context)
 }
@@ -155,6 +170,31 @@ impl Named {
     fn open(name: &str, context: &Context) -> Result<Self> {
         let part = Part::of(name)?;
         Ok(Self { recording: recordings::open(&part.run, &context.global.runs_dir)?, part })
+    }
+
+    /// The one that was measured before, by the same verb and of the same path.
+    fn before(later: &Self, context: &Context) -> Result<Self> {
+        let Manifest { id, verb, target, started_at, .. } = &later.recording.manifest;
+        let runs = blockstone_record::list_runs(&context.global.runs_dir)?;
+        let began = runs.iter().find(|run| run.id == *id).and_then(|run| run.started_at);
+        let began = began.or_else(|| started_at.parse().ok());
+        let is_same = |run: &&RunEntry| {
+            run.verb == *verb
+                && run.id != *id
+                && run.target_path.as_deref() == Some(&*target.path)
+                && run.started_at < began
+                && matches!(run.state, RunState::Ended(_))
+        };
+        let Some(found) = runs.iter().filter(is_same).max_by_key(|run| run.started_at) else {
+            bail!(
+                "compare {}: no earlier {verb} of {} is in {}\n\
+                 hint: name the recording to compare it with first",
+                later.recording.dir.display(),
+                target.path,
+                context.global.runs_dir.display()
+            );
+        };
+        Self::open(&found.path.display().to_string(), context)
     }
 
     /// The directory, the part that is meant, and who measured if not Blockstone.

@@ -72,7 +72,11 @@ pub fn compare(a: &[Estimate], b: &[Estimate], better: Better) -> Compared {
     let ratio = both
         .filter(|both| better != Better::Neither || positive(both))
         .and_then(|(a, b)| ratio(&a, &b));
-    let p_value = both.map(|(a, b)| p_value(&a, &b));
+    // How often a rate or a time is another is a matter of their ratio; a level may be zero.
+    let p_value = both.map(|(a, b)| match ratio {
+        Some(_) if positive(&(a, b)) => p_of_ratio(&a, &b),
+        _ => p_value(&a, &b),
+    });
     let outcome = match (both, p_value) {
         (Some((a, b)), Some(p)) if p <= 0.05 && ratio.is_none_or(|ratio| excludes_one(&ratio)) => {
             Outcome::of(b.estimate.value > a.estimate.value, better)
@@ -125,14 +129,33 @@ fn p_value(a: &Mean, b: &Mean) -> f64 {
     student::p_value(difference / error, freedom)
 }
 
-/// b ÷ a: the errors of both are taken as independent, and add as relative errors in quadrature.
-fn ratio(a: &Mean, b: &Mean) -> Option<Estimate> {
-    let ratio = stats::ratio(&a.estimate, &b.estimate)?;
+/// The standard error of the logarithm of b ÷ a, and its degrees of freedom: the errors of both are
+/// taken as independent, and add as relative errors in quadrature.
+fn relative(a: &Mean, b: &Mean) -> (f64, f64) {
     let relative = |mean: &Mean| mean.error / mean.estimate.value.abs();
     let (of_a, of_b) = (relative(a), relative(b));
-    let half = ratio.value * of_a.hypot(of_b) * t_95(freedom((of_a, a.freedom), (of_b, b.freedom)));
-    let half = if half.is_finite() { half } else { ratio.value };
-    Some(Estimate::around(ratio.value, half, ratio.samples, ratio.duration_ns).not_negative())
+    (of_a.hypot(of_b), freedom((of_a, a.freedom), (of_b, b.freedom)))
+}
+
+/// How often two without a difference have a ratio as far from one as this.
+fn p_of_ratio(a: &Mean, b: &Mean) -> f64 {
+    let (error, freedom) = relative(a, b);
+    let difference = (b.estimate.value / a.estimate.value).ln().abs();
+    match error {
+        _ if difference == 0.0 || !error.is_finite() => 1.0,
+        0.0 => 0.0,
+        error => student::p_value(difference / error, freedom),
+    }
+}
+
+/// b ÷ a, with an interval that is as wide for ½ as for 2.
+fn ratio(a: &Mean, b: &Mean) -> Option<Estimate> {
+    let ratio = stats::ratio(&a.estimate, &b.estimate)?;
+    let (error, freedom) = relative(a, b);
+    let half = error * t_95(freedom);
+    let (low, high) = (ratio.value * (-half).exp(), ratio.value * half.exp());
+    // None where it may be anything.
+    high.is_finite().then_some(Estimate { low, high, ..ratio })
 }
 
 fn excludes_one(ratio: &Estimate) -> bool {
@@ -166,6 +189,17 @@ impl Outcome {
             (Better::More, false) | (Better::Less, true) => Self::Slower,
             (Better::Neither, true) => Self::Higher,
             (Better::Neither, false) => Self::Lower,
+        }
+    }
+
+    /// In a column of a table.
+    pub const fn short(self) -> &'static str {
+        match self {
+            Self::NotEstablished => "not established",
+            Self::OtherLoad => "other load",
+            Self::Condemned => "condemned",
+            Self::OnlyInOne => "on one side",
+            _ => self.words(),
         }
     }
 

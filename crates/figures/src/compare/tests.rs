@@ -19,9 +19,11 @@ fn source(minute: u64, figures: &[(&str, f64, &str)]) -> Source {
         trustworthy: figures.iter().all(|(.., rule)| rule.is_empty()),
         from_ns: None,
         to_ns: None,
+        facts: BTreeMap::default(),
     };
     let figure = |(name, value, rule): &(&str, f64, &str)| Figure {
         key: key(name),
+        title: (*name).to_owned(),
         estimate: Estimate {
             value: *value,
             low: value - 0.01,
@@ -67,9 +69,10 @@ fn two_sets_of_three_have_the_known_answer() {
     assert!(near(of_a.value, 10.0) && near(of_a.high, 12.4843) && of_a.samples == 30, "{of_a:?}");
     assert!(near(of_b.value, 20.0) && near(of_b.low, 15.0314), "{of_b:?}");
     // Relative errors of 0.057735 on either side, in quadrature; 2.7764 at four degrees of freedom.
-    assert!(near(ratio.value, 2.0) && near(ratio.low, 2.0 * (1.0 - 0.22669)), "{ratio:?}");
-    // Welch: t = 10 ÷ √(1/3 + 4/3) with 2.941 degrees of freedom.
-    assert!(near(row.p_value.unwrap(), 0.00478), "{row:?}");
+    let (low, high) = (2.0 * (-0.22669_f64).exp(), 2.0 * 0.22669_f64.exp());
+    assert!(near(ratio.value, 2.0) && near(ratio.low, low) && near(ratio.high, high), "{ratio:?}");
+    // t = ln 2 ÷ 0.08165 = 8.489 with four degrees of freedom.
+    assert!(near(row.p_value.unwrap(), 0.00106), "{row:?}");
     assert_eq!((row.outcome, row.n_a, row.n_b), (Outcome::Faster, 3, 3));
     assert_eq!(comparison.counts, Counts { faster: 1, ..Counts::default() });
     assert!(comparison.warnings.is_empty(), "{:?}", comparison.warnings);
@@ -158,7 +161,9 @@ fn many(real: usize) -> Comparison {
         let value = |row| 100.0 + shift(row) + 0.004 * normal(&mut rng);
         let values: Vec<f64> = (0..names.len()).map(value).collect();
         let figures: Vec<_> = names.iter().zip(values).map(|(n, v)| (n.as_str(), v, "")).collect();
-        source(side as u64, &figures)
+        let mut points = source(side as u64, &figures);
+        points.figures.iter_mut().for_each(|figure| figure.key.figure = "iops".to_owned());
+        points
     });
     Comparison::of(&[a], &[b])
 }
@@ -175,6 +180,65 @@ fn of_many_rows_without_a_difference_none_is_called_different_and_the_real_ones_
     assert!(wrong.count() <= 12, "at most one in twenty of those called different, or so");
     let row = &some.rows[0];
     assert!(row.q_value >= row.p_value && row.q_value.unwrap() < 0.001, "{row:?}");
+}
+
+/// 42,179 [11,990–72,368] against 505 [473–536] IOPS, beside a hundred points that are alike.
+#[test]
+fn a_headline_figure_is_not_held_against_the_points() {
+    let sides = [(42_179.0, 30_189.0), (505.0, 31.5)].map(|(value, half)| {
+        let mut side = source(0, &[("max_iops", value, "")]);
+        let headline = &mut side.figures[0].estimate;
+        (headline.low, headline.high) = (value - half, value + half);
+        for n in 0..100 {
+            let mut point = source(0, &[("point", 100.0, "")]).figures.remove(0);
+            point.key.figure = format!("{n}");
+            side.figures.push(point);
+        }
+        side
+    });
+    let comparison = Comparison::of(&sides[..1], &sides[1..]);
+    let row = &comparison.rows[0];
+    assert_eq!(row.outcome, Outcome::Slower, "{row:?}");
+    let ratio = row.ratio.unwrap();
+    assert!(ratio.low > 0.005 && ratio.high < 0.03, "{ratio:?}");
+    assert_eq!((comparison.verdict, comparison.counts.slower), (Some(Judgement::Slower), 1));
+}
+
+#[test]
+fn the_verdict_is_that_of_the_headline_figures() {
+    let of = |b: &[(&str, f64, &str)]| {
+        let a = source(0, &[("iops", 10.0, ""), ("latency_ns", 10.0, "")]);
+        Comparison::of(&[a], &[source(1, b)]).verdict
+    };
+    let verdict = |iops, ns| of(&[("iops", iops, ""), ("latency_ns", ns, "")]).unwrap();
+    assert_eq!(verdict(20.0, 10.0), Judgement::Faster);
+    assert_eq!(verdict(20.0, 5.0), Judgement::Faster);
+    assert_eq!(verdict(10.0, 20.0), Judgement::Slower);
+    assert_eq!(verdict(20.0, 20.0), Judgement::Mixed);
+    assert_eq!(verdict(10.0, 10.0), Judgement::Same);
+    assert_eq!(of(&[("iops", 30.0, "hole")]), Some(Judgement::NotEstablished), "condemned");
+}
+
+#[test]
+fn what_differs_is_named_with_both_values() {
+    let side = |kernel: &str, scheduler: Option<&str>| {
+        let mut side = source(0, &[]);
+        let facts = &mut side.recorded.facts;
+        facts.insert("kernel".to_owned(), kernel.to_owned());
+        facts.insert("block".to_owned(), "8 KiB".to_owned());
+        facts.extend(scheduler.map(|name| ("scheduler".to_owned(), name.to_owned())));
+        side
+    };
+    let a = [side("6.1", Some("none"))];
+    let b = [side("6.1", None), side("6.18", None)];
+    let found = Comparison::of(&a, &b).differences;
+    let expected = [("kernel", "6.1", "6.1 and 6.18"), ("scheduler", "none", "–")];
+    let expected = expected.map(|(name, a, b)| Difference {
+        name: name.to_owned(),
+        a: a.to_owned(),
+        b: b.to_owned(),
+    });
+    assert_eq!(found, expected);
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 /// At most one part in this many of the time is taken.
 const SHARE: u32 = 100;
 
-/// So often it is done at once: before the first tick, at it, and at the next, so that a short watch
-/// has something to compare.
+/// So often it is done at once: before the first tick, at it, and at the next, so that a short
+/// watch has something to compare.
 const AT_ONCE: u8 = 3;
 
 #[derive(Clone, Copy, Debug, Default)]

@@ -4,14 +4,16 @@ pub mod figures;
 pub mod layers;
 
 use blockstone_base::Estimate;
-use blockstone_base::table::{Missing, Value};
-use blockstone_figures::compare::{Comparison, Outcome, Recorded, Row, Subject};
+use blockstone_base::table::{
+    Heading, Measure, Merge, Missing, Row as Cells, Table, Value, column, text,
+};
+use blockstone_figures::compare::{Comparison, Judgement, Outcome, Recorded, Row, Subject};
 use blockstone_report::render::json;
 use blockstone_report::{Headline, Report, Section, Tone, format};
 
 /// What both have, around the sections of one; those without a row are omitted.
 fn report(verb: &'static str, comparison: &Comparison, mut sections: Vec<Section>) -> Report {
-    let Comparison { a, b, counts, rows, warnings, caveats } = comparison;
+    let Comparison { a, b, counts, rows, warnings, caveats, .. } = comparison;
     sections.retain(|section| !section.blocks.is_empty());
     let sides = [("A", a), ("B", b)];
     let recordings =
@@ -20,17 +22,70 @@ fn report(verb: &'static str, comparison: &Comparison, mut sections: Vec<Section
         .filter(|(_, recorded)| !recorded.trustworthy)
         .map(|(side, recorded)| format!("{side} is not trustworthy: {}", recorded.id));
     let tone = if counts.condemned > 0 { Tone::Warning } else { Tone::Plain };
-    let (subject, text) = ("B against A".to_owned(), counted(rows, " · "));
+    let counts = counted(rows, " · ");
+    let text = match comparison.verdict {
+        Some(verdict) => format!("{} ({counts})", sentence(verdict, rows)),
+        None => counts,
+    };
+    let subject = "B against A".to_owned();
+    // What differs stands above the figures, which may differ for that.
+    if let Some(table) = differences(comparison) {
+        sections.insert(0, Section::new("differences", WHAT_DIFFERS).with([table]));
+    }
+    let has_table = !comparison.differences.is_empty();
+    let of_text = |warning: &&String| !(has_table && warning.contains("differs"));
     Report {
         verb: verb.into(),
         version: 1,
         headline: Headline { subject, text, tone, ..Headline::default() },
         identity: recordings().map(|(side, recorded)| identity(side, recorded)).collect(),
-        warnings: untrustworthy.chain(warnings.iter().cloned()).collect(),
+        warnings: untrustworthy.chain(warnings.iter().filter(of_text).cloned()).collect(),
         sections,
         notes: caveats.clone(),
         document: json::keys(comparison),
         ..Report::default()
+    }
+}
+
+const WHAT_DIFFERS: &str = "What differs between A and B";
+/// On one screen.
+const DIFFERENCES: usize = 15;
+
+const COLUMNS: &[Heading] = &[
+    text("name", "", "A setting, a version, a device, or what the kernel was told of it."),
+    column("a", "A", Measure::Text, Merge::Never, "In A, of each of its recordings.").answer(),
+    column("b", "B", Measure::Text, Merge::Never, "In B.").answer(),
+];
+
+fn differences(comparison: &Comparison) -> Option<Table> {
+    let rows = comparison.differences.iter().map(|it| [&it.name, &it.a, &it.b].map(Value::from));
+    let table = Table::new("setup", WHAT_DIFFERS, COLUMNS).on_screen(DIFFERENCES);
+    (!comparison.differences.is_empty()).then(|| table.with(rows.map(Cells::from)))
+}
+
+/// The verdict in one sentence, with the figure that differs most.
+fn sentence(verdict: Judgement, rows: &[Row]) -> String {
+    let headline: Vec<&Row> = rows.iter().filter(|row| row.is_headline()).collect();
+    let count = |worse| headline.iter().filter(|row| row.is_worse() == Some(worse)).count();
+    let compared = headline.iter().filter(|row| row.p_value.is_some()).count();
+    let of = |n: usize| format!("{n} of {compared} figures");
+    let most = headline.iter().filter(|row| row.is_worse().is_some()).max_by(|a, b| {
+        let far = |row: &Row| row.ratio.map_or(0.0, |ratio| ratio.value.ln().abs());
+        far(a).total_cmp(&far(b))
+    });
+    let most = most.and_then(|row| {
+        let ratio = format::value(&Value::Number(row.ratio?.value), Measure::Ratio);
+        Some(format!(", most in \u{201c}{}\u{201d}: {ratio}", row.title))
+    });
+    let most = most.unwrap_or_default();
+    match verdict {
+        Judgement::Faster => format!("B is faster in {}{most}", of(count(false))),
+        Judgement::Slower => format!("B is slower in {}{most}", of(count(true))),
+        Judgement::Mixed => {
+            format!("B is faster in {} and slower in {}{most}", count(false), of(count(true)))
+        }
+        Judgement::Same => "B is as fast as A, within 10 %".to_owned(),
+        Judgement::NotEstablished => "No difference is established".to_owned(),
     }
 }
 
@@ -40,7 +95,7 @@ fn counted<'a>(rows: impl IntoIterator<Item = &'a Row>, separator: &str) -> Stri
     let count = |outcome| rows.iter().filter(|row| row.outcome == outcome).count();
     let counts = Outcome::ALL.map(|outcome| (outcome, count(outcome)));
     let parts = counts.iter().filter(|(_, count)| *count > 0);
-    let parts = parts.map(|(outcome, count)| format!("{count} {}", outcome.words()));
+    let parts = parts.map(|(outcome, count)| format!("{count} {}", outcome.short()));
     parts.collect::<Vec<_>>().join(separator)
 }
 
@@ -73,9 +128,9 @@ fn cells(row: &Row) -> [Value; 4] {
             format!("{}, but see {}", outcome.words(), row.warned_by.join(", ")).into()
         }
         Outcome::OtherLoad => {
-            format!("{} ({})", Outcome::OtherLoad.words(), row.loads.join(" / ")).into()
+            format!("{} ({})", Outcome::OtherLoad.short(), row.loads.join(" / ")).into()
         }
-        outcome => outcome.words().into(),
+        outcome => outcome.short().into(),
     };
     [value(row.a), value(row.b), ratio, outcome]
 }

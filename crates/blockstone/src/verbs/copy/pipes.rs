@@ -182,9 +182,12 @@ fn through(
 ) -> Result<(Ran, Option<Piped>)> {
     let file = if source == Path::new("-") { target } else { source };
     // What is written may be led elsewhere by now, by who owns its directory.
-    let open = || match source == Path::new("-") {
-        true => BlockFile::open_found(target).and_then(|it| it.plain()).map_err(io::Error::other),
-        false => open_file(source),
+    let open = || {
+        if source == Path::new("-") {
+            BlockFile::open_found(target).and_then(|it| it.plain()).map_err(io::Error::other)
+        } else {
+            open_file(source)
+        }
     };
     let page_cache_before = cached_bytes([open()]);
     let all = device::size_bytes(source).unwrap_or(0);

@@ -148,9 +148,10 @@ impl<'a> Run<'a> {
             CopyError::unless_replaceable(kind, &place.path)?;
             if !self.settings.file.force {
                 let (path, why) = (place.path, "is another than its source".to_owned());
-                return Err(match self.settings.file.resume {
-                    true => CopyError::NotKept { path, why },
-                    false => CopyError::io("make", &path)(Errno::EXIST),
+                return Err(if self.settings.file.resume {
+                    CopyError::NotKept { path, why }
+                } else {
+                    CopyError::io("make", &path)(Errno::EXIST)
                 });
             }
             if kind == FileType::Directory {

@@ -3,7 +3,9 @@
 use blockstone_base::table::{
     Heading, Measure, Merge, Row as Cells, Table, Value, column, text, unmerged,
 };
-use blockstone_figures::compare::{Comparison, Row, Subject};
+use blockstone_base::Estimate;
+use blockstone_figures::compare::{Comparison, Outcome, Row, Subject};
+use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
 use blockstone_report::{Report, Section};
 
 /// Points on one screen: those that differ most. The page, JSON and CSV have all.
@@ -35,11 +37,37 @@ pub fn report(comparison: &Comparison) -> Report {
         let others = super::counted(points[differing..].iter().copied(), ", ");
         of_points.notes.push(format!("Other numbers of single points: {others}."));
     }
-    let sections = vec![
-        Section::new("figures", "Figures").with([table("figures", "Figures", &figures)]),
-        Section::new("points", "Points that differ most").with([of_points]),
-    ];
+    let mut of_figures = Section::new("figures", "Figures");
+    of_figures = of_figures.with([table("figures", "Figures", &figures)]).with(chart(&figures));
+    let of_points = Section::new("points", "Points that differ most").with([of_points]);
+    let sections = vec![of_figures, of_points];
     super::report("compare", comparison, sections)
+}
+
+/// The ratios with their intervals, on the page.
+fn chart(rows: &[&Row]) -> Option<Chart> {
+    let known = rows.iter().filter(|row| row.outcome != Outcome::Condemned);
+    let known: Vec<(&&Row, Estimate)> = known.filter_map(|row| Some((row, row.ratio?))).collect();
+    let names = known.iter().map(|(row, _)| row.title.clone()).collect();
+    let of = |is_established: bool| -> Vec<Point> {
+        let those = known.iter().enumerate();
+        let those = those.filter(|(_, (row, _))| row.outcome.is_established() == is_established);
+        let point = |(place, (_, ratio)): (usize, &(&&Row, Estimate))| Point {
+            x: place as f64,
+            y: Some(ratio.value),
+            interval: Some((ratio.low, ratio.high)),
+            condemned: false,
+        };
+        those.map(point).collect()
+    };
+    let ratio = Axis::new("B \u{f7} A", Measure::Ratio).log();
+    let chart = Chart::new("ratios", "B \u{f7} A", Axis::names("", names), ratio)
+        .wide(320)
+        .about("With 95 % intervals. At 1\u{d7} both are alike.")
+        .level(1.0, "alike")
+        .layer("different", Color::Series(1), Form::Dots(of(true)))
+        .layer("not established", Color::Grey, Form::Dots(of(false)));
+    (!known.is_empty()).then_some(chart)
 }
 
 /// How far an established difference is from none, the same for ½ as for 2; zero without one.
@@ -69,7 +97,8 @@ fn cells(row: &Row) -> Cells {
         "ns" => (Measure::Nanoseconds, ""),
         unit => (Measure::Count, unit),
     };
-    let named = Value::from(format!("{label} {figure}").trim_end());
+    let name = if row.is_headline() { &row.title } else { label };
+    let named = Value::from(format!("{name} {figure}").trim_end());
     let [a, b, ratio, outcome] = super::cells(row);
     let cells: Cells = [named, a, b, ratio, outcome, unit.into()].into();
     cells.of(measure).condemned_by(&row.condemned_by)
@@ -77,6 +106,8 @@ fn cells(row: &Row) -> Cells {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use blockstone_base::Estimate;
     use blockstone_figures::compare::{Figure, Key, Recorded, Source};
     use blockstone_report::render::terminal::Style;
@@ -99,6 +130,7 @@ mod tests {
             trustworthy: id != "other",
             from_ns: None,
             to_ns: None,
+            facts: BTreeMap::default(),
         };
         let figure = |(label, figure, value): &(&str, &str, f64)| {
             let lower_is_faster = label.contains("latency");
@@ -107,6 +139,7 @@ mod tests {
             let (value, low, high) = (*value, value * 0.9, value * 1.1);
             Figure {
                 key: Key { subject, figure: (*figure).to_owned() },
+                title: (*label).to_owned(),
                 estimate: Estimate { value, low, high, samples: 9, duration_ns: 1 },
                 condemned_by: label
                     .starts_with("cached")
@@ -160,7 +193,7 @@ mod tests {
             "not interleaved",
             "condemned: memory-test",
             "A /data on vda · db1 · 2026-01-02T03:04:05Z · one",
-            "Other numbers of single points: 1 difference not established, 1 measured on one side",
+            "Other numbers of single points: 1 not established, 1 on one side",
         ] {
             assert!(text.contains(words), "{words} is not in {text}");
         }

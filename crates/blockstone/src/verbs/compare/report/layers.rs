@@ -146,6 +146,7 @@ mod tests {
         let estimate =
             |value: f64| Estimate { value, low: value, high: value, samples: 9, duration_ns: 1 };
         let of = |view: &str, figure: &str| Row {
+            title: figure.to_owned(),
             key: Key {
                 subject: Subject::Viewed {
                     view: view.to_owned(),

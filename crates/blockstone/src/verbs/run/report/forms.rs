@@ -398,10 +398,7 @@ const NOISE: &[Heading] = &[
 fn effect(noise: &Noise) -> Table {
     let mut table = Table::new("noise", "Effect of noise on the sessions", NOISE);
     for row in &noise.effect {
-        let outcome = match row.outcome {
-            Outcome::Condemned => "condemned",
-            other => other.words(),
-        };
+        let outcome = row.outcome.short();
         let unit = if row.unit == "ns" { "" } else { &row.unit };
         let cells = row![&row.title, row.quiet, row.noisy, happened(row.ratio), outcome, unit];
         table.push(cells.of(measure(&row.unit)).condemned_by(&row.condemned_by));

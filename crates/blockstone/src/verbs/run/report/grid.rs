@@ -6,7 +6,6 @@ use blockstone_base::Estimate;
 use blockstone_base::table::{
     Heading, Measure, Merge, Row, Table, Value, column, happened, text, unmerged,
 };
-use blockstone_figures::compare::Outcome;
 use blockstone_judge::grid::{Cell, CellFigure, FIGURES, Grid};
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
 use blockstone_report::render::json;
@@ -165,10 +164,7 @@ fn against_first(grid: &Grid) -> Table {
     let mut table = Table::new("against-first", format!("Compared with {first}"), columns);
     for cell in &grid.cells {
         for against in &cell.against_first {
-            let outcome = match against.outcome {
-                Outcome::Condemned => "condemned",
-                outcome => outcome.words(),
-            };
+            let outcome = against.outcome.short();
             let values = cell.values.iter().map(|value| Value::from(value.as_str()));
             let mut cells: Vec<Value> = values.collect();
             let ratio = happened(against.ratio);

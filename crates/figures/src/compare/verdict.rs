@@ -1,0 +1,66 @@
+//! What one set is against another, in a word.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Outcome, Row, Subject};
+
+/// Of the headline figures, each of which has a direction that is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Some are better, and none is worse.
+    Faster,
+    /// Some are worse, and none is better.
+    Slower,
+    /// No difference is established, and none that could be there is larger than a tenth.
+    Same,
+    /// Some are better, others worse.
+    Mixed,
+    /// No difference is established, but there may be one.
+    NotEstablished,
+}
+
+/// A ratio whose interval is within this of one shows that there is no difference to speak of.
+const SAME: f64 = 0.1;
+
+impl Verdict {
+    /// None where no row is a headline figure.
+    pub(super) fn of(rows: &[Row]) -> Option<Self> {
+        let mut headline = rows.iter().filter(|row| row.is_headline()).peekable();
+        headline.peek()?;
+        let headline: Vec<&Row> = headline.collect();
+        let has = |worse: bool| headline.iter().any(|row| row.is_worse() == Some(worse));
+        Some(match (has(false), has(true)) {
+            (true, true) => Self::Mixed,
+            (true, false) => Self::Faster,
+            (false, true) => Self::Slower,
+            (false, false) if are_alike(&headline) => Self::Same,
+            (false, false) => Self::NotEstablished,
+        })
+    }
+}
+
+/// Whether all that can be compared are known to be alike.
+fn are_alike(rows: &[&Row]) -> bool {
+    let mut compared = rows.iter().filter(|row| row.outcome == Outcome::NotEstablished).peekable();
+    let alike = |row: &&Row| {
+        row.ratio.is_some_and(|ratio| ratio.low >= 1.0 - SAME && ratio.high <= 1.0 + SAME)
+    };
+    compared.peek().is_some() && compared.all(alike)
+}
+
+impl Row {
+    /// Whether B is worse, or better; none where no difference is established, or neither direction
+    /// is better. What a rule warns of counts too: it differs, whatever the cause is.
+    pub fn is_worse(&self) -> Option<bool> {
+        let Subject::Measured { lower_is_faster, .. } = self.key.subject else { return None };
+        match self.outcome {
+            Outcome::Faster => Some(false),
+            Outcome::Slower => Some(true),
+            Outcome::Higher => Some(lower_is_faster),
+            Outcome::Lower => Some(!lower_is_faster),
+            _ => None,
+        }
+    }
+}
