@@ -1,9 +1,9 @@
 //! The report of a comparison of figures.
 
+use blockstone_base::Estimate;
 use blockstone_base::table::{
     Heading, Measure, Merge, Row as Cells, Table, Value, column, text, unmerged,
 };
-use blockstone_base::Estimate;
 use blockstone_figures::compare::{Comparison, Outcome, Row, Subject};
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
 use blockstone_report::{Report, Section};
