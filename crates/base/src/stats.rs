@@ -66,6 +66,19 @@ impl Estimate {
         Self { low: self.low.max(0.0), ..self }
     }
 
+    /// The same quantile, not said to be above less than a lower one of the same operations is.
+    #[must_use]
+    pub fn not_below(self, lower: &Self) -> Self {
+        let floor = lower.value;
+        match self {
+            bound if bound.is_lower_bound() && bound.value < floor => {
+                Self { value: floor, low: floor, ..bound }
+            }
+            known if floor < known.value => Self { low: known.low.max(floor), ..known },
+            other => other,
+        }
+    }
+
     /// Half the width of the interval as a fraction of the value: 0.02 is ±2 %. Infinite when the
     /// value is zero.
     pub fn relative_half_width(&self) -> f64 {
@@ -382,6 +395,22 @@ mod tests {
             assert!(json.contains("\"high\":null"), "{json}");
             assert_eq!(serde_json::from_str::<Estimate>(&json).unwrap(), estimate);
         }
+    }
+
+    #[test]
+    fn a_quantile_is_at_least_a_lower_one() {
+        let median = Estimate::around(4.0, 1.0, 9, 1);
+        let open = |value, low| Estimate {
+            low,
+            high: f64::INFINITY,
+            ..Estimate::around(value, 0.0, 9, 1)
+        };
+        assert_eq!(open(8.0, 0.5).not_below(&median), open(8.0, 4.0));
+        assert_eq!(open(8.0, 6.0).not_below(&median), open(8.0, 6.0));
+        let bound = Estimate::at_least(2.0, 9, 1).not_below(&median);
+        assert!(bound.is_lower_bound() && bound.value == 4.0, "{bound:?}");
+        let known = Estimate::around(4.0, 3.0, 9, 1).not_below(&median);
+        assert!(!known.is_lower_bound() && known.value == 4.0, "{known:?}");
     }
 
     #[test]

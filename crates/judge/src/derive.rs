@@ -109,13 +109,14 @@ fn latency(windows: &[&Window], all: &LatencyHistogram, in_flight: u64) -> Laten
     let mean = all.mean_ns();
     let ops: u64 = windows.iter().map(|window| window.completed_ops()).sum();
     let lag_ns_sum: u64 = windows.iter().map(|window| window.lag_ns_sum).sum();
+    let median = quantile(0.5);
     Latency {
         ns_mean: Estimate::around(mean, half, all.count(), duration_ns).not_negative(),
-        ns_p50: quantile(0.5),
-        ns_p90: quantile(0.9),
-        ns_p99: quantile(0.99),
-        ns_p999: quantile(0.999),
-        ns_p9999: quantile(0.9999),
+        ns_p50: median,
+        ns_p90: quantile(0.9).not_below(&median),
+        ns_p99: quantile(0.99).not_below(&median),
+        ns_p999: quantile(0.999).not_below(&median),
+        ns_p9999: quantile(0.9999).not_below(&median),
         ns_min: all.min_ns(),
         ns_max: all.max_ns().max(unfinished.max_ns()),
         unfinished: windows.iter().all(|w| w.unfinished.is_some()).then(|| unfinished.count()),

@@ -59,10 +59,16 @@ pub fn figures(
     let figure = |name: &str| {
         let (title, unit, Chosen { point, from }, of) = figure(name, &select)?;
         let estimate = simultaneous::chosen_from(from, point.windows, of(point));
+        let estimate = with_drift(estimate, drift_ratio);
+        let is_quantile = name.ends_with("_p99");
         let figure = Figure {
             title: title.to_owned(),
             unit: unit.to_owned(),
-            estimate: with_drift(estimate, drift_ratio),
+            estimate: if is_quantile {
+                estimate.not_below(&point.latency.ns_p50)
+            } else {
+                estimate
+            },
             phase: point.label.clone(),
             condemned_by: Vec::new(),
         };

@@ -48,16 +48,17 @@ fn row(
     // A session has one operation under way.
     let unfinished_of = (lasted, window.sessions());
     let quantile = |q| histogram.quantile_with(unfinished_of, q, seconds, window.duration_ns());
+    let median = quantile(0.5);
     (histogram.count() > 0).then(|| Percentiles {
         name: name.to_owned(),
         role: role.to_owned(),
         count: histogram.count(),
         ns_mean: histogram.mean_ns(),
-        ns_p50: quantile(0.5),
-        ns_p90: quantile(0.9),
-        ns_p99: quantile(0.99),
-        ns_p999: quantile(0.999),
-        ns_p9999: quantile(0.9999),
+        ns_p50: median,
+        ns_p90: quantile(0.9).not_below(&median),
+        ns_p99: quantile(0.99).not_below(&median),
+        ns_p999: quantile(0.999).not_below(&median),
+        ns_p9999: quantile(0.9999).not_below(&median),
         ns_max: histogram.max_ns().max(lasted.max_ns()),
         unfinished: unfinished.map(LatencyHistogram::count),
         spread: with_unfinished.buckets().collect(),
