@@ -34,6 +34,8 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// How many rows one terminal screen shows; the rest stand on the page and in CSV. `None`: all.
     pub screen_rows: Option<usize>,
+    /// Whether a screen names rows without a number other than zero in one line.
+    pub folds_idle: bool,
     /// Remarks below it, such as why cells are empty.
     pub notes: Vec<String>,
 }
@@ -174,6 +176,7 @@ impl Table {
             columns: columns.into(),
             rows: Vec::new(),
             screen_rows: None,
+            folds_idle: false,
             notes: Vec::new(),
         }
     }

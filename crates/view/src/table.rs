@@ -37,6 +37,7 @@ impl View {
         let table = |columns| Table {
             about: self.doc.into(),
             shape: self.shape,
+            folds_idle: FOLDED.contains(&self.name),
             ..Table::new(self.name, self.title, columns)
         };
         let instances = interval.instances_with(self.probe);
@@ -97,6 +98,9 @@ impl View {
         instance.map_or(name.clone(), |instance| format!("{instance} {name}").trim_end().to_owned())
     }
 }
+
+/// Of devices, of which a machine may have many that do nothing.
+const FOLDED: [&str; 2] = ["disks", "network"];
 
 /// The column before all others where several instances are watched.
 pub(crate) const INSTANCE: Heading =

@@ -69,7 +69,14 @@ const PROBE: &str = "block";
 fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     let ends = interval.disks();
     let all = (ends.len() > 1).then(|| row(interval, "all", &ends));
-    let each = interval.objects(PROBE).into_iter().map(|name| row(interval, name, &[name]));
+    let mut each: Vec<&str> = interval.objects(PROBE);
+    // Those that move most first; idle ones keep their order.
+    let bytes = |device: &str| -> f64 {
+        let moved = ["read_bytes", "write_bytes"].map(|column| interval.moved(PROBE, device, column));
+        moved.into_iter().flatten().sum()
+    };
+    each.sort_by(|a, b| bytes(b).total_cmp(&bytes(a)));
+    let each = each.into_iter().map(|name| row(interval, name, &[name]));
     all.into_iter().chain(each).collect()
 }
 

@@ -2,10 +2,11 @@
 
 use blockstone_figures::{Interval, Known, Latencies, Missing, ratio, sum};
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::table::{
-    Heading, Nanoseconds, Shape, Value, View, count, flow, mean_size, mean_time, moves, sorted,
+    Heading, Nanoseconds, Shape, Value, View, count, flow, mean_size, mean_time, moves,
     text, unmerged,
 };
 
@@ -110,7 +111,18 @@ fn rows(interval: &Interval<'_>, layer: &str, by: &str) -> Vec<Vec<Value>> {
         groups.entry(group).or_default().entry((operation, mode)).or_default().push(object);
     }
     let rows = groups.iter().map(|(group, objects)| row(interval, group, objects));
-    sorted(rows.filter(|row| moves(row)).collect(), 3)
+    let mut rows: Vec<Vec<Value>> = rows.filter(|row| moves(row)).collect();
+    // By what they move, read and written together, then by their requests.
+    let of = |row: &[Value], keys: [&str; 2]| -> f64 {
+        let places = VIEW.columns.iter().enumerate().filter(|(_, it)| keys.contains(&&*it.key));
+        places.filter_map(|(place, _)| row[place].number()).sum()
+    };
+    let weight = |row: &[Value]| {
+        let bytes = of(row, ["read_bytes_per_s", "write_bytes_per_s"]);
+        (bytes, of(row, ["read_ios_per_s", "write_ios_per_s"]))
+    };
+    rows.sort_by(|a, b| weight(b).partial_cmp(&weight(a)).unwrap_or(Ordering::Equal));
+    rows
 }
 
 fn row(interval: &Interval<'_>, group: &str, objects: &Objects<'_>) -> Vec<Value> {

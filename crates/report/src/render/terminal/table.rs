@@ -58,20 +58,34 @@ pub fn joined(parts: impl Iterator<Item = String>, width: usize) -> Vec<String> 
 /// folded into a second line.
 fn columns(table: &Table, all: bool, style: &Style) -> Vec<String> {
     let wanted = table.screen_rows.filter(|_| !all).unwrap_or(usize::MAX);
-    let rows = &table.rows[..table.rows.len().min(wanted)];
-    let plan = Plan::of(table, rows, style);
+    let is_folded = |row: &Row| table.folds_idle && !all && is_idle(row);
+    let (idle, active): (Vec<&Row>, Vec<&Row>) = table.rows.iter().partition(|row| is_folded(row));
+    // One alone takes no more room as it is.
+    let (idle, active) = if idle.len() > 1 { (idle, active) } else { (vec![], table.rows.iter().collect()) };
+    let rows: Vec<&Row> = active.iter().take(wanted).copied().collect();
+    let plan = Plan::of(table, &rows, style);
     let mut lines = plan.lines(style);
     let mut remarks = Vec::new();
     let hidden: Vec<String> = plan.hidden().map(named).collect();
     if !hidden.is_empty() {
         remarks.push(format!("columns not shown: {}", hidden.join(", ")));
     }
-    if rows.len() < table.rows.len() {
-        remarks.push(more(table.rows.len() - rows.len(), &table.name));
+    if !idle.is_empty() {
+        let names: Vec<String> = idle.iter().map(|row| table.name_of(row)).collect();
+        remarks.push(format!("{} idle: {}", idle.len(), names.join(", ")));
+    }
+    if rows.len() < active.len() {
+        remarks.push(more(active.len() - rows.len(), &table.name));
     }
     let remarks = remarks.iter().flat_map(|text| wrap(text, style.width, 2, 4));
     lines.extend(remarks.map(|line| style.dim(&line)));
     lines
+}
+
+/// Whether no number of a row is other than zero.
+fn is_idle(row: &Row) -> bool {
+    let numbers = row.cells.iter().filter_map(Value::number);
+    row.condemned_by.is_empty() && numbers.fold(true, |is_idle, number| is_idle && number == 0.0)
 }
 
 /// What people call a column.
@@ -93,7 +107,7 @@ enum Reasons {
 /// How a table is shown in a width.
 struct Plan<'a> {
     table: &'a Table,
-    rows: &'a [Row],
+    rows: &'a [&'a Row],
     /// Columns of the first line of a row.
     shown: Vec<usize>,
     /// Those of the second one.
@@ -104,7 +118,7 @@ struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    fn of(table: &'a Table, rows: &'a [Row], style: &Style) -> Self {
+    fn of(table: &'a Table, rows: &'a [&'a Row], style: &Style) -> Self {
         let widths = Widths::of(table, rows, style);
         let shown = (0..table.columns.len()).collect();
         let (folded, text_width, reasons) = (Vec::new(), usize::MAX, Reasons::Beside);
@@ -214,10 +228,10 @@ struct Widths {
 }
 
 impl Widths {
-    fn of(table: &Table, rows: &[Row], style: &Style) -> Self {
+    fn of(table: &Table, rows: &[&Row], style: &Style) -> Self {
         let column = |index: usize| {
             let column = &table.columns[index];
-            let width = |row: &Row| match &row[index] {
+            let width = |row: &&Row| match &row[index] {
                 Value::Text(text) => visible_width(text),
                 value => visible_width(&cell(row, column, value, style)),
             };
@@ -226,7 +240,7 @@ impl Widths {
             (visible_width(&column.heading), widest, is_text)
         };
         let columns = (0..table.columns.len()).map(column).collect();
-        let reasons = rows.iter().filter_map(reason).map(|reason| visible_width(&reason));
+        let reasons = rows.iter().filter_map(|row| reason(row)).map(|reason| visible_width(&reason));
         Self { columns, reason: reasons.max().unwrap_or(0) }
     }
 
@@ -298,6 +312,22 @@ mod tests {
             table.push(row);
         }
         table
+    }
+
+    #[test]
+    fn devices_that_do_nothing_are_named_in_one_line() {
+        let columns = vec![text("device", "device", ""), count("reads", "r/s", "")];
+        let mut table = Table::new("disks", "Disks", columns);
+        for (name, reads) in [("vda", 9.0), ("loop0", 0.0), ("loop1", 0.0)] {
+            table.push([Value::from(name), reads.into()]);
+        }
+        let text = |table: &Table, all| lines(table, all, &style(80)).join("\n");
+        assert!(text(&table, false).contains("loop1     0"), "{}", text(&table, false));
+        table.folds_idle = true;
+        assert!(text(&table, false).ends_with("vda       9\n  2 idle: loop0, loop1"));
+        assert!(text(&table, true).contains("loop1     0"), "with all rows");
+        table.rows.remove(2);
+        assert!(text(&table, false).contains("loop0     0"), "one is no more than a line");
     }
 
     #[test]
