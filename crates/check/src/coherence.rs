@@ -16,6 +16,8 @@ mod stamp;
 mod tests;
 mod truncate;
 
+use std::io;
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -25,6 +27,7 @@ use blockstone_measure::claim::{self, ClaimError};
 use blockstone_measure::{Observer, scratch};
 use blockstone_sys::clock::now_ns;
 use blockstone_sys::file::{Access, BlockFile};
+use blockstone_sys::held::HeldDir;
 use blockstone_sys::path::whole;
 use blockstone_sys::survey;
 use rustix::io::Errno;
@@ -39,6 +42,8 @@ use session::{Outcome, Session};
 use stamp::BLOCK_BYTES;
 
 const CHECK: &str = "coherence";
+/// Within which a new file has its name in every mount: no client has asked for that name before.
+const SEEN_WITHIN: Duration = Duration::from_millis(800);
 /// How long ranks wait for each other.
 const MEET_WITHIN: Duration = Duration::from_mins(1);
 
@@ -131,7 +136,7 @@ pub fn prepare(dir: &Path, id: u64) -> Result<PathBuf, CheckError> {
     let path = dir.join(scratch::kept_name(id, CHECK));
     let file = BlockFile::create_new(&path, false)?;
     let mut block = vec![0; BLOCK_BYTES];
-    let failed = |errno| file.error("write", std::io::Error::from_raw_os_error(errno));
+    let failed = |errno| file.error("write", io::Error::from_raw_os_error(errno));
     file.set_size(FILE_BYTES)?;
     for number in 0..BLOCKS {
         stamp::write(id, stamp::sectors_before(number.into()), 1, &mut block);
@@ -161,7 +166,53 @@ fn local_ranks(plan: &Plan) -> Result<(Vec<Rank>, Vec<Target>), CheckError> {
         targets.push(target);
         agents.push(agent);
     }
+    if targets.iter().all(|target| target.kind == PathKind::Directory) {
+        check_one_directory(plan)?;
+    }
     Ok((agents.into_iter().map(Rank::thread).collect::<Result<_, _>>()?, targets))
+}
+
+/// Refuses paths to directories that have nothing to do with each other, in which every case would
+/// fail: what is made in the first that can be written to must have its name in all.
+fn check_one_directory(plan: &Plan) -> Result<(), CheckError> {
+    let is_one = plan.paths.windows(2).all(|pair| pair[0] == pair[1]);
+    let blind = if is_one { Ok(None) } else { does_not_see(plan) };
+    let failed = |source| {
+        let hint = "check that the directories are still there";
+        CheckError::Scratch { dir: plan.paths[0].clone(), source, hint }
+    };
+    match blind.map_err(failed)? {
+        None => Ok(()),
+        Some(path) => {
+            let why = "what is made in the other directory does not appear in it";
+            let hint = "name one directory by several paths, such as two mounts of it";
+            Err(CheckError::Target { path, why, hint })
+        }
+    }
+}
+
+/// The first path in which a new file of another does not appear soon.
+fn does_not_see(plan: &Plan) -> io::Result<Option<PathBuf>> {
+    let held = plan.paths.iter().map(|path| HeldDir::reach(path));
+    let held: Vec<HeldDir> = held.collect::<io::Result<_>>()?;
+    let name = scratch::name(plan.id, "look");
+    let name = Path::new(&name);
+    let made = held.iter().find_map(|dir| Some((dir, dir.create_new(name).ok()?)));
+    // Where none can be written to, each case says so.
+    let Some((home, file)) = made else { return Ok(None) };
+    let until = Instant::now() + SEEN_WITHIN;
+    let sees = |dir: &HeldDir| loop {
+        if dir.look(name).is_ok_and(|found| found.is_some()) {
+            return true;
+        }
+        if Instant::now() > until {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let blind = held.iter().position(|dir| !sees(dir));
+    home.remove_this(name.as_os_str(), file.as_fd())?;
+    Ok(blind.map(|place| plan.paths[place].clone()))
 }
 
 fn agent_of(plan: &Plan, path: &Path) -> Result<(Agent, Target), CheckError> {

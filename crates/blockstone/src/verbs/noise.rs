@@ -5,7 +5,7 @@ mod report;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use blockstone_base::units::Nanos;
 use blockstone_noise::Settings;
 use blockstone_report::render::json::schema::Document;
@@ -44,6 +44,13 @@ const DURATION: Nanos = Nanos::millis(60_000);
 
 fn run(args: &NoiseArgs, context: &Context) -> Result<Exit> {
     args.password.read_for(args.db.as_deref())?;
+    let has_end = args.duration.is_some() || args.phase.is_some() || args.db.is_some();
+    if args.path.is_empty() && !has_end {
+        bail!(
+            "write noise: neither a path nor a time is given\n\
+             hint: `blockstone noise .` writes in this directory until Ctrl-C, --for 30s ends it"
+        );
+    }
     let settings = settings(args, &context.global)?;
     let mut progress = Progress::start(context.printer)?;
     let prepared = blockstone_noise::prepare(&settings)?;

@@ -79,7 +79,8 @@ fn noise_that_would_destroy_or_cannot_be_is_refused() {
     std::fs::write(&file, b"precious").unwrap();
     let data = place.data().display().to_string();
     let file_name = file.display().to_string();
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 10] = [
+        (&[], "neither a path nor a time"),
         (&[&file_name], "no file of others is overwritten"),
         (&[&data, "--destroy", "/dev/null"], "not one of the paths"),
         (&[&data, "--writers", "0"], "one for each path"),

@@ -72,7 +72,8 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     let mut each: Vec<&str> = interval.objects(PROBE);
     // Those that move most first; idle ones keep their order.
     let bytes = |device: &str| -> f64 {
-        let moved = ["read_bytes", "write_bytes"].map(|column| interval.moved(PROBE, device, column));
+        let moved =
+            ["read_bytes", "write_bytes"].map(|column| interval.moved(PROBE, device, column));
         moved.into_iter().flatten().sum()
     };
     each.sort_by(|a, b| bytes(b).total_cmp(&bytes(a)));

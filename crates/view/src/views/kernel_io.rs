@@ -6,8 +6,8 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::table::{
-    Heading, Nanoseconds, Shape, Value, View, count, flow, mean_size, mean_time, moves,
-    text, unmerged,
+    Heading, Nanoseconds, Shape, Value, View, count, flow, mean_size, mean_time, moves, text,
+    unmerged,
 };
 
 pub const VIEW: View = View {

@@ -4,6 +4,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use blockstone_base::Bytes;
 use blockstone_testkit::{
@@ -216,5 +217,15 @@ fn checks_of_coherence_that_cannot_be_made_are_refused() {
         let what = refused(&place, place.command("check").arg("coherence").args(*arguments));
         assert!(what.contains(said), "{arguments:?}: {what}");
     }
-    assert_eq!(place.left_in_data(), ["small"]);
+    let (one, other) = (place.file("one"), place.file("other"));
+    for dir in [&one, &other] {
+        fs::create_dir(dir).unwrap();
+    }
+    let began = Instant::now();
+    let mut check = place.command("check");
+    let what = refused(&place, check.arg("coherence").args([&one, &other]));
+    assert!(what.contains("does not appear in it"), "{what}");
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    assert!(names(&one).is_empty() && names(&other).is_empty());
+    assert_eq!(place.left_in_data(), ["one", "other", "small"]);
 }

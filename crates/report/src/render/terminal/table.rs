@@ -61,7 +61,8 @@ fn columns(table: &Table, all: bool, style: &Style) -> Vec<String> {
     let is_folded = |row: &Row| table.folds_idle && !all && is_idle(row);
     let (idle, active): (Vec<&Row>, Vec<&Row>) = table.rows.iter().partition(|row| is_folded(row));
     // One alone takes no more room as it is.
-    let (idle, active) = if idle.len() > 1 { (idle, active) } else { (vec![], table.rows.iter().collect()) };
+    let (idle, active) =
+        if idle.len() > 1 { (idle, active) } else { (vec![], table.rows.iter().collect()) };
     let rows: Vec<&Row> = active.iter().take(wanted).copied().collect();
     let plan = Plan::of(table, &rows, style);
     let mut lines = plan.lines(style);
@@ -84,8 +85,8 @@ fn columns(table: &Table, all: bool, style: &Style) -> Vec<String> {
 
 /// Whether no number of a row is other than zero.
 fn is_idle(row: &Row) -> bool {
-    let numbers = row.cells.iter().filter_map(Value::number);
-    row.condemned_by.is_empty() && numbers.fold(true, |is_idle, number| is_idle && number == 0.0)
+    let mut numbers = row.cells.iter().filter_map(Value::number);
+    row.condemned_by.is_empty() && numbers.all(|number| number == 0.0)
 }
 
 /// What people call a column.
@@ -240,7 +241,8 @@ impl Widths {
             (visible_width(&column.heading), widest, is_text)
         };
         let columns = (0..table.columns.len()).map(column).collect();
-        let reasons = rows.iter().filter_map(|row| reason(row)).map(|reason| visible_width(&reason));
+        let reasons =
+            rows.iter().filter_map(|row| reason(row)).map(|reason| visible_width(&reason));
         Self { columns, reason: reasons.max().unwrap_or(0) }
     }
 
