@@ -154,8 +154,11 @@ fn ratio(a: &Mean, b: &Mean) -> Option<Estimate> {
     let (error, freedom) = relative(a, b);
     let half = error * t_95(freedom);
     let (low, high) = (ratio.value * (-half).exp(), ratio.value * half.exp());
-    // None where it may be anything.
-    high.is_finite().then_some(Estimate { low, high, ..ratio })
+    if high.is_finite() {
+        return Some(Estimate { low, high, ..ratio });
+    }
+    // One side may be anything, and so may the ratio.
+    Some(Estimate::around(ratio.value, ratio.value, ratio.samples, ratio.duration_ns))
 }
 
 fn excludes_one(ratio: &Estimate) -> bool {
@@ -260,6 +263,14 @@ mod tests {
             let compared = compare(&a, &b, Better::More);
             assert_eq!(compared.outcome, Outcome::NotEstablished, "{compared:?}");
         }
+    }
+
+    #[test]
+    fn a_side_that_may_be_anything_leaves_a_ratio_and_nothing_else() {
+        let open = Estimate { high: f64::INFINITY, ..estimate(10.0, 1.0) };
+        let compared = compare(&[open], &[estimate(20.0, 0.1)], Better::Less);
+        assert_eq!(compared.outcome, Outcome::NotEstablished);
+        assert_eq!(compared.ratio.map(|ratio| (ratio.value, ratio.low)), Some((2.0, 0.0)));
     }
 
     #[test]
