@@ -171,7 +171,8 @@ fn what_are_not_two_sets_is_refused_with_a_hint() {
         three.contains("the second set is missing") && three.contains("A1 A2 --with B1 B2"),
         "{three}"
     );
-    assert!(refused(&[&run1]).contains("--with"));
+    let alone = refused(&[&run1]);
+    assert!(alone.contains("no earlier run of") && alone.contains("\nhint: "), "{alone}");
     assert!(refused(&[&run1, "--with"]).contains("--with <B>"));
     assert!(refused(&["--with", &run1]).contains("<A>"));
     let watch = place.copy("watch", "watch", 7);
