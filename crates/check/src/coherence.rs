@@ -17,7 +17,7 @@ mod tests;
 mod truncate;
 
 use std::io;
-use std::os::fd::AsFd as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,6 @@ use blockstone_measure::claim::{self, ClaimError};
 use blockstone_measure::{Observer, scratch};
 use blockstone_sys::clock::now_ns;
 use blockstone_sys::file::{Access, BlockFile};
-use blockstone_sys::held::HeldDir;
 use blockstone_sys::path::whole;
 use blockstone_sys::survey;
 use rustix::io::Errno;
@@ -42,8 +41,8 @@ use session::{Outcome, Session};
 use stamp::BLOCK_BYTES;
 
 const CHECK: &str = "coherence";
-/// Within which a new file has its name in every mount: no client has asked for that name before.
-const SEEN_WITHIN: Duration = Duration::from_millis(800);
+/// File systems that no other machine has a mount of.
+const LOCAL: [&str; 6] = ["ext2", "ext3", "ext4", "xfs", "f2fs", "tmpfs"];
 /// How long ranks wait for each other.
 const MEET_WITHIN: Duration = Duration::from_mins(1);
 
@@ -172,47 +171,21 @@ fn local_ranks(plan: &Plan) -> Result<(Vec<Rank>, Vec<Target>), CheckError> {
     Ok((agents.into_iter().map(Rank::thread).collect::<Result<_, _>>()?, targets))
 }
 
-/// Refuses paths to directories that have nothing to do with each other, in which every case would
-/// fail: what is made in the first that can be written to must have its name in all.
+/// Refuses directories that have nothing to do with each other, in which every case would fail. On
+/// file systems of this machine alone, one directory has one number, however it is reached.
 fn check_one_directory(plan: &Plan) -> Result<(), CheckError> {
-    let is_one = plan.paths.windows(2).all(|pair| pair[0] == pair[1]);
-    let blind = if is_one { Ok(None) } else { does_not_see(plan) };
-    let failed = |source| {
-        let hint = "check that the directories are still there";
-        CheckError::Scratch { dir: plan.paths[0].clone(), source, hint }
+    let number = |path: &Path| -> Option<(u64, u64)> {
+        let found = survey::target(Path::new("/"), path).ok()?;
+        let is_local = found.file_system.is_some_and(|it| LOCAL.contains(&&*it.kind));
+        let found = blockstone_sys::path::look(path).ok().filter(|_| is_local)?;
+        Some((found.dev(), found.ino()))
     };
-    match blind.map_err(failed)? {
-        None => Ok(()),
-        Some(path) => {
-            let why = "what is made in the other directory does not appear in it";
-            let hint = "name one directory by several paths, such as two mounts of it";
-            Err(CheckError::Target { path, why, hint })
-        }
-    }
-}
-
-/// The first path in which a new file of another does not appear soon.
-fn does_not_see(plan: &Plan) -> io::Result<Option<PathBuf>> {
-    let held = plan.paths.iter().map(|path| HeldDir::reach(path));
-    let held: Vec<HeldDir> = held.collect::<io::Result<_>>()?;
-    let name = scratch::name(plan.id, "look");
-    let name = Path::new(&name);
-    let made = held.iter().find_map(|dir| Some((dir, dir.create_new(name).ok()?)));
-    // Where none can be written to, each case says so.
-    let Some((home, file)) = made else { return Ok(None) };
-    let until = Instant::now() + SEEN_WITHIN;
-    let sees = |dir: &HeldDir| loop {
-        if dir.look(name).is_ok_and(|found| found.is_some()) {
-            return true;
-        }
-        if Instant::now() > until {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    };
-    let blind = held.iter().position(|dir| !sees(dir));
-    home.remove_this(name.as_os_str(), file.as_fd())?;
-    Ok(blind.map(|place| plan.paths[place].clone()))
+    let first = plan.paths.first().and_then(|path| number(path));
+    let is_other = |path: &&PathBuf| first.zip(number(path)).is_some_and(|(a, b)| a != b);
+    let Some(path) = plan.paths.iter().find(is_other) else { return Ok(()) };
+    let why = "it is another directory, which has nothing to do with the first";
+    let hint = "name one directory by several paths, such as two mounts of it";
+    Err(CheckError::Target { path: path.clone(), why, hint })
 }
 
 fn agent_of(plan: &Plan, path: &Path) -> Result<(Agent, Target), CheckError> {

@@ -38,7 +38,7 @@ use ways::{Honest, Reach, WAYS, Way};
 
 const CAN: &str = "temporary files can be made";
 /// The command whose options of all verbs are attacked in a test: what they do is written once.
-const COMMON_OF: &str = "size";
+const COMMON_OF: &str = "claim";
 /// Stands for the number of the process in a name that it makes.
 const PID: &str = "{pid}";
 
