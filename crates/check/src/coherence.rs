@@ -171,8 +171,9 @@ fn local_ranks(plan: &Plan) -> Result<(Vec<Rank>, Vec<Target>), CheckError> {
     Ok((agents.into_iter().map(Rank::thread).collect::<Result<_, _>>()?, targets))
 }
 
-/// Refuses directories that have nothing to do with each other, in which every case would fail. On
-/// file systems of this machine alone, one directory has one number, however it is reached.
+/// Refuses directories that have nothing to do with each other, in which every case would fail: two
+/// of one file system of this machine alone. On two file systems they may still be one, as those of
+/// two devices over the same bytes are.
 fn check_one_directory(plan: &Plan) -> Result<(), CheckError> {
     let number = |path: &Path| -> Option<(u64, u64)> {
         let found = survey::target(Path::new("/"), path).ok()?;
@@ -181,7 +182,8 @@ fn check_one_directory(plan: &Plan) -> Result<(), CheckError> {
         Some((found.dev(), found.ino()))
     };
     let first = plan.paths.first().and_then(|path| number(path));
-    let is_other = |path: &&PathBuf| first.zip(number(path)).is_some_and(|(a, b)| a != b);
+    let is_other =
+        |path: &&PathBuf| first.zip(number(path)).is_some_and(|(a, b)| a.0 == b.0 && a.1 != b.1);
     let Some(path) = plan.paths.iter().find(is_other) else { return Ok(()) };
     let why = "it is another directory, which has nothing to do with the first";
     let hint = "name one directory by several paths, such as two mounts of it";
