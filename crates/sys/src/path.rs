@@ -130,7 +130,7 @@ pub fn directory(path: &Path) -> io::Result<OwnedFd> {
     }
 }
 
-/// What a link says; none where this is no link. Fails with [`ForeignLink`].
+/// The target of a symbolic link, or `None` for anything else. Fails with [`ForeignLink`].
 fn followed(found: &OwnedFd) -> io::Result<Option<PathBuf>> {
     let stat = fstat(found)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {

@@ -21,7 +21,7 @@ pub enum Verdict {
     NotEstablished,
 }
 
-/// A ratio whose interval is within this of one shows that there is no difference to speak of.
+/// Two figures count as the same if the interval of their ratio lies within 1 ± this.
 const SAME: f64 = 0.1;
 
 impl Verdict {

@@ -36,8 +36,8 @@ pub struct CompareArgs {
     #[arg(long, value_name = "B", num_args = 1..)]
     #[arg(add = Purpose::Input)]
     pub with: Vec<String>,
-    /// End with code 1 if a headline figure of B is worse than that of A, by more than so many per
-    /// cent where that is given: `slower`, `slower=5`
+    /// Exit with code 1 if any headline figure of B is slower than in A: `slower`, or `slower=5`
+    /// for more than 5 %
     #[arg(long, value_name = "slower[=PCT]")]
     pub fail_if: Option<FailIf>,
 }

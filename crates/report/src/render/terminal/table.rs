@@ -60,7 +60,7 @@ fn columns(table: &Table, all: bool, style: &Style) -> Vec<String> {
     let wanted = table.screen_rows.filter(|_| !all).unwrap_or(usize::MAX);
     let is_folded = |row: &Row| table.folds_idle && !all && is_idle(row);
     let (idle, active): (Vec<&Row>, Vec<&Row>) = table.rows.iter().partition(|row| is_folded(row));
-    // One alone takes no more room as it is.
+    // Folding a single row would not save a line.
     let (idle, active) =
         if idle.len() > 1 { (idle, active) } else { (vec![], table.rows.iter().collect()) };
     let rows: Vec<&Row> = active.iter().take(wanted).copied().collect();
@@ -329,7 +329,7 @@ mod tests {
         assert!(text(&table, false).ends_with("vda       9\n  2 idle: loop0, loop1"));
         assert!(text(&table, true).contains("loop1     0"), "with all rows");
         table.rows.remove(2);
-        assert!(text(&table, false).contains("loop0     0"), "one is no more than a line");
+        assert!(text(&table, false).contains("loop0     0"), "a single idle row is kept");
     }
 
     #[test]
