@@ -20,6 +20,8 @@ named! {
         Flat = "flat",
         /// A device declares a volatile cache, and flushes do not reach it.
         Unflushed = "unflushed",
+        /// Main memory holds the files: nothing is there after a cut.
+        Memory = "memory",
         /// All that was acknowledged is there after a cut that lost what was not flushed.
         Durable = "durable",
         /// Acknowledged writes are missing after a cut.

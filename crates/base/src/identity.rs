@@ -1,12 +1,15 @@
 //! What was measured and where: the host, the path, the file system and the devices beneath it.
 //! Collected by `sys`, kept in every recording, so that nothing later has to ask the machine.
 
+mod memory;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::named;
+pub use memory::{ChainEnd, Keeps, keeps_in_memory};
 
 use crate::capability::Capability;
+use crate::named;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {

@@ -15,7 +15,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
-use blockstone_base::identity::PathKind;
+use blockstone_base::identity::{PathKind, keeps_in_memory};
 use blockstone_base::metadata::{CacheGrowth, Cell, Growth, MetadataFindings, Operation, Shape};
 use blockstone_measure::{Observer, claim, scratch};
 use blockstone_sys::scratch::ScratchDir;
@@ -105,7 +105,7 @@ pub fn of_path(
     scratch::remove_orphans(dir, &[]);
     let mut check = Check {
         path,
-        in_memory: matches!(kind.as_str(), "tmpfs" | "ramfs" | "devtmpfs"),
+        in_memory: keeps_in_memory(&kind),
         elsewhere: classify::elsewhere(&kind),
         settings,
         scratch: Scratch::make(dir, id).map_err(|source| failed(path, source))?,

@@ -93,10 +93,7 @@ use crate::claim::Claim;
 use crate::findings::Point;
 use crate::run::FIGURES;
 pub use evidence::{Case, Evidence, Observed, RunCase, ScanCase};
-use evidence::{
-    beyond_sight, direct_elsewhere, file_system, in_memory, is_served, keeps_in_memory,
-    kernel_version,
-};
+use evidence::{beyond_sight, direct_elsewhere, file_system, in_memory, is_served, kernel_version};
 
 /// One rule, and all that its page in docs/verdicts.md says.
 pub struct Rule {

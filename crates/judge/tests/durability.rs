@@ -96,6 +96,7 @@ fn every_rule_on_durability_passes_fails_and_is_left_open() {
 #[test]
 fn what_the_chain_shows_counts_beside_the_times() {
     let rule = "lying-flush";
+    assert_eq!(outcome(rule, &flushes(Class::Memory)), Outcome::Fail);
     let behind = |class| DurabilityFindings { hypervisor: Some("KVM".into()), ..flushes(class) };
     assert_eq!(outcome(rule, &behind(Class::Volatile)), Outcome::Inconclusive);
     let off = Some("nobarrier".to_owned());

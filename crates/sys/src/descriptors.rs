@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use blockstone_base::identity::keeps_in_memory;
+
 use crate::proc::under;
 
 /// File systems on block devices that have a device number of their own.
 const WITHOUT_DEVICE: [&str; 4] = ["btrfs", "overlay", "zfs", "bcachefs"];
-/// File systems that keep files in memory.
-const IN_MEMORY: [&str; 3] = ["tmpfs", "ramfs", "hugetlbfs"];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Descriptor {
@@ -63,7 +63,7 @@ pub fn local_mounts(root: &Path, pid: u32) -> HashSet<u64> {
 
 /// Those whose file system is in this machine's memory.
 pub fn memory_mounts(root: &Path, pid: u32) -> HashSet<u64> {
-    mounts(root, pid, |_, kind| IN_MEMORY.contains(&kind))
+    mounts(root, pid, |_, kind| keeps_in_memory(kind))
 }
 
 fn mounts(root: &Path, pid: u32, is_wanted: impl Fn(&str, &str) -> bool) -> HashSet<u64> {

@@ -14,8 +14,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use blockstone_base::capability::Capability;
-use blockstone_base::identity::StorageTarget;
-use blockstone_base::identity::{BlockDevice, CgroupCap, DirectIo, FileSystem, PathKind};
+use blockstone_base::identity::{
+    BlockDevice, CgroupCap, DirectIo, FileSystem, PathKind, StorageTarget, keeps_in_memory,
+};
 
 use crate::cgroup::Groups;
 pub use crate::mounts::{Mount, Mounts};
@@ -113,8 +114,7 @@ fn caps(root: &Path, devices: &[BlockDevice]) -> Vec<CgroupCap> {
 
 fn direct_io(place: &Place, file_system: Option<&FileSystem>, devices: &[BlockDevice]) -> DirectIo {
     let logical = devices.iter().map(|device| device.logical_block_bytes).max().unwrap_or(4096);
-    let memory_file_system =
-        file_system.filter(|fs| matches!(fs.kind.as_str(), "tmpfs" | "ramfs" | "hugetlbfs"));
+    let memory_file_system = file_system.filter(|fs| keeps_in_memory(&fs.kind));
     let refused = match (memory_file_system, place.alignment) {
         (Some(fs), _) => Some(format!(
             "{} keeps files in memory; O_DIRECT is accepted but has no effect; choose a path on a \

@@ -41,6 +41,7 @@ pub fn examine(
 ) -> Result<DurabilityFindings, CheckError> {
     let root = Path::new("/");
     let mut chain = Chain::of(root, path)?;
+    let memory = chain.target.is_memory();
     let flushing = if chain.target.kind == PathKind::Directory {
         claim::directory(path)?;
         scratch::remove_orphans(path, &[]);
@@ -51,18 +52,15 @@ pub fn examine(
         for ((layer, before), after) in chain.layers.iter_mut().zip(before).zip(after) {
             layer.flush_ios = after.zip(before).map(|(after, before)| after.saturating_sub(before));
         }
-        let (file_system, barrier_off) = (chain.file_system(), chain.barrier_off());
-        let (file_system, barrier_off) = (file_system.as_str(), barrier_off.as_deref());
+        let barrier_off = chain.barrier_off();
+        let (memory, barrier_off) = (memory.as_deref(), barrier_off.as_deref());
         let layers = &chain.layers;
-        slope::judge(&timed, &Surroundings { file_system, barrier_off, layers })
+        slope::judge(&timed, &Surroundings { memory, barrier_off, layers })
     } else {
-        Flushing {
-            class: Class::Unknown,
-            evidence: "not timed: it is not written to; name a directory on it".to_owned(),
-            slope: None,
-            write_ns_per_mib: None,
-            asked_flushes: 0,
-        }
+        let untimed = "not timed: it is not written to; name a directory on it";
+        let untimed = (Class::Unknown, untimed.to_owned());
+        let (class, evidence) = memory.as_deref().map_or(untimed, slope::in_memory);
+        Flushing { class, evidence, slope: None, write_ns_per_mib: None, asked_flushes: 0 }
     };
     let mut findings = of_chain(Stage::Examined, path, chain);
     findings.flushing = Some(flushing);

@@ -163,7 +163,8 @@ impl Writer {
 /// What else is known where flushes were timed.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'a> {
-    pub file_system: &'a str,
+    /// The main memory that the files are kept in.
+    pub memory: Option<&'a str>,
     pub barrier_off: Option<&'a str>,
     /// With the flushes that each completed meanwhile.
     pub layers: &'a [Layer],
@@ -196,9 +197,8 @@ fn quantile(mut values: Vec<f64>, share: f64) -> Option<f64> {
 }
 
 fn classify(flushing: &Flushing, direct: bool, around: &Surroundings<'_>) -> (Class, String) {
-    if ["tmpfs", "ramfs", "hugetlbfs", "devtmpfs"].contains(&around.file_system) {
-        let what = format!("{} keeps its files in memory: nothing is durable", around.file_system);
-        return (Class::Unknown, what);
+    if let Some(memory) = around.memory {
+        return in_memory(memory);
     }
     let (Some(slope), Some(write)) = (&flushing.slope, flushing.write_ns_per_mib) else {
         return (Class::Unknown, "too slow: too few flushes were timed".to_owned());
@@ -228,6 +228,11 @@ fn classify(flushing: &Flushing, direct: bool, around: &Surroundings<'_>) -> (Cl
             ),
         )
     }
+}
+
+/// What is known without timing a flush.
+pub fn in_memory(memory: &str) -> (Class, String) {
+    (Class::Memory, format!("kept in main memory ({memory}): nothing is durable"))
 }
 
 /// How many times as long a flush takes after the most bytes as after none.
@@ -313,7 +318,7 @@ mod tests {
 
     fn class(timed: &Timed, layer: Layer) -> Class {
         let layers = [layer];
-        let around = Surroundings { file_system: "ext4", barrier_off: None, layers: &layers };
+        let around = Surroundings { memory: None, barrier_off: None, layers: &layers };
         let found = judge(timed, &around);
         println!("{:?}: {}", found.class, found.evidence);
         found.class
@@ -347,8 +352,14 @@ mod tests {
         few.samples.truncate(20);
         assert_eq!(class(&few, layer("write back", 60)), Class::Unknown);
         assert_eq!(class(&Timed::default(), layer("write back", 60)), Class::Unknown);
-        let around = Surroundings { file_system: "tmpfs", barrier_off: None, layers: &[] };
-        assert_eq!(judge(&timed(1e3, 0.0, 1e3, (0, 1)), &around).class, Class::Unknown);
+    }
+
+    #[test]
+    fn nothing_in_main_memory_is_durable_whatever_its_flushes_take() {
+        let around = Surroundings { memory: Some("zram0"), barrier_off: None, layers: &[] };
+        for timed in [timed(1e3, 0.0, 1e3, (0, 1)), timed(302e3, 1_090e3, 900e3, (0, 1))] {
+            assert_eq!(judge(&timed, &around).class, Class::Memory);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use blockstone_base::coherence::CoherenceFindings;
 use blockstone_base::copy::CopyFindings;
 use blockstone_base::direct::DirectFindings;
 use blockstone_base::durability::DurabilityFindings;
-use blockstone_base::identity::{BlockDevice, DeviceKind, Link, StorageTarget};
+use blockstone_base::identity::{BlockDevice, DeviceKind, Link, StorageTarget, keeps_in_memory};
 use blockstone_base::load::Op;
 use blockstone_base::metadata::MetadataFindings;
 use blockstone_base::need::NeedFindings;
@@ -111,9 +111,6 @@ impl Evidence<'_> {
     }
 }
 
-/// File systems that keep their files in main memory.
-const MEMORY_FILE_SYSTEMS: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
-
 /// Points that read through the page cache by intention, for contrast.
 const CACHED_BY_INTENTION: [&str; 2] = ["cached-read/cached", "cached-read/buffered"];
 
@@ -213,11 +210,6 @@ pub(super) fn file_system(manifest: &Manifest) -> &str {
 pub(super) fn kernel_version(manifest: &Manifest) -> Option<(u32, u32)> {
     let mut parts = manifest.host.kernel.split(|c: char| !c.is_ascii_digit());
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
-}
-
-/// Whether a file system of this type keeps its files in main memory.
-pub(crate) fn keeps_in_memory(kind: &str) -> bool {
-    MEMORY_FILE_SYSTEMS.contains(&kind)
 }
 
 /// The file system under test, or that of a loop device's backing file, where it keeps its files

@@ -33,9 +33,10 @@ pub(super) const RULE: Rule = Rule {
                 after none: it wrote them out. Inconclusive where less is added, where a flush \
                 takes less even after 8 MiB (a protected cache, or nothing was made durable), and \
                 behind a hypervisor, controller or array, which may drop flushes: only a power cut \
-                tells. In a check (docs/check.md): condemns what a file system mounted without \
-                barriers holds, and less than half a flush of a device with a volatile cache for \
-                each fdatasync after a write; passes where flushes write out a cache.",
+                tells. In a check (docs/check.md): condemns what main memory or a file system \
+                mounted without barriers holds, and less than half a flush of a device with a \
+                volatile cache for each fdatasync after a write; passes where flushes write out a \
+                cache.",
     cause: "Flushes are disabled (mount option nobarrier, an unsafe cache mode of the hypervisor) \
             or ignored by the device; by latency alone, a cache protected by a battery or \
             capacitors looks the same.",

@@ -1,10 +1,10 @@
 //! Storage that is main memory of this machine.
 
-use blockstone_base::identity::{BlockDevice, DeviceKind};
+use blockstone_base::identity::{ChainEnd, Keeps};
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Manifest;
 
-use super::{Check, Judgement, Rule, file_system, in_memory, keeps_in_memory};
+use super::{Check, Judgement, Rule, file_system, in_memory};
 
 pub(super) const RULE: Rule = Rule {
     id: "memory-backed",
@@ -25,32 +25,6 @@ pub(super) const RULE: Rule = Rule {
     checks: &[Check::Storage(check)],
 };
 
-/// Prefixes of kernel names of devices that keep their data in main memory.
-const MEMORY_DEVICES: [(&str, &str); 3] = [
-    ("zram", "compressed memory"),
-    ("ram", "a RAM disk"),
-    ("nullb", "a null_blk device, which keeps data in memory or nowhere"),
-];
-/// Prefixes of kernel names of devices behind which a program serves the data.
-const SERVED_DEVICES: [&str; 3] = ["nbd", "ublkb", "rbd"];
-const SCSI_DEBUG: &str = "Linux scsi_debug";
-
-/// One of the devices in which the chain ends.
-struct End {
-    keeps: Keeps,
-    /// Its name, and what it is.
-    what: String,
-}
-
-/// Where a device keeps its data.
-#[derive(Clone, Copy, PartialEq)]
-enum Keeps {
-    Memory,
-    PersistentMemory,
-    Server,
-    Storage,
-}
-
 fn check(manifest: &Manifest) -> Judgement {
     let target = &manifest.target;
     if target.devices.is_empty() {
@@ -66,7 +40,7 @@ fn check(manifest: &Manifest) -> Judgement {
             )),
         };
     }
-    let ends: Vec<End> = target.devices.iter().filter_map(end).collect();
+    let ends: Vec<ChainEnd> = target.ends();
     let of = |keeps: Keeps| -> Vec<&str> {
         let wanted = ends.iter().filter(|end| end.keeps == keeps);
         wanted.map(|end| end.what.as_str()).collect()
@@ -105,43 +79,11 @@ const PERSISTENT_NEXT: &str = "\
     Check what it is (ndctl list -v, dmesg): only a module with its own power keeps data, and \
     latencies are those of memory in any case.";
 
-/// What this device is, if the chain ends here.
-fn end(device: &BlockDevice) -> Option<End> {
-    let BlockDevice { name, kind, model, beneath, backing_file_system, .. } = device;
-    let is = |keeps: Keeps, what: String| Some(End { keeps, what: format!("{name}{what}") });
-    if *kind == DeviceKind::Loop {
-        let on = backing_file_system.as_deref().filter(|kind| keeps_in_memory(kind))?;
-        let file = beneath.first().map_or("its file", String::as_str);
-        return is(Keeps::Memory, format!(", whose backing file {file} lies on {on}"));
-    }
-    let called = |prefix: &str| is_numbered(name, prefix);
-    // zram may write pages that it holds for long to a device beneath.
-    if let Some((_, what)) = MEMORY_DEVICES.iter().find(|(prefix, _)| called(prefix)) {
-        return is(Keeps::Memory, format!(", {what}"));
-    }
-    if !beneath.is_empty() {
-        return None;
-    }
-    if model.as_deref() == Some(SCSI_DEBUG) {
-        return is(Keeps::Memory, ", a scsi_debug disk in memory".to_owned());
-    }
-    if called("pmem") {
-        return is(Keeps::PersistentMemory, ", persistent memory".to_owned());
-    }
-    let served = SERVED_DEVICES.iter().any(|prefix| called(prefix));
-    is(if served { Keeps::Server } else { Keeps::Storage }, String::new())
-}
-
-/// Whether a kernel name is this prefix followed by a number: `ram0`, not `rambler`.
-fn is_numbered(name: &str, prefix: &str) -> bool {
-    name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-}
-
 #[cfg(test)]
 mod tests {
+    use blockstone_base::identity::{BlockDevice, DeviceKind};
     use blockstone_base::verdict::{Outcome, Verdict};
 
-    use super::*;
     use crate::testing::{Fixture, device};
 
     fn judged(devices: Vec<BlockDevice>) -> Verdict {
@@ -166,7 +108,7 @@ mod tests {
             assert!(verdict.condemns() && !verdict.concerns.is_empty(), "{name}");
             assert!(verdict.evidence.contains(name), "{}", verdict.evidence);
         }
-        let debug = BlockDevice { model: Some(SCSI_DEBUG.to_owned()), ..disk("sda") };
+        let debug = BlockDevice { model: Some("Linux scsi_debug".to_owned()), ..disk("sda") };
         assert!(judged(vec![debug]).condemns());
         for name in ["vda", "nvme0n1", "rambler", "xvda", "mmcblk0"] {
             let verdict = judged(vec![disk(name)]);

@@ -1,9 +1,10 @@
 //! Storage that another machine serves as files.
 
+use blockstone_base::identity::keeps_in_memory;
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Manifest;
 
-use super::{Check, Judgement, Rule, is_served, keeps_in_memory};
+use super::{Check, Judgement, Rule, is_served};
 
 pub(super) const RULE: Rule = Rule {
     id: "network-file-system",

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use blockstone_base::capability::Capability;
 use blockstone_base::database::DIRECT_DATA;
+use blockstone_base::identity::keeps_in_memory;
 use blockstone_base::load::Op;
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::{FileEvidence, Manifest};
@@ -13,7 +14,7 @@ use blockstone_record::parameters::CalibrateParameters;
 
 use super::{
     Case, Check, FIGURES, Judgement, Rule, RunCase, all_figures, direct_elsewhere, file_system,
-    keeps_in_memory, kernel_version, labels, megabytes,
+    kernel_version, labels, megabytes,
 };
 use crate::findings::Point;
 use crate::run::{Transfers, has_server};
@@ -45,8 +46,8 @@ pub(super) const RULE: Rule = Rule {
                 reads; the data file of SQLite with --io direct, which this program opens. \
                 Inconclusive for other databases. In a check: any operation of whole blocks, \
                 or in a shape that statx(2) \
-                allows, and any file opened with O_DIRECT, whose class is buffered or dropped \
-                (docs/check.md).",
+                allows, and any file opened with O_DIRECT, whose class is buffered, dropped or \
+                memory (docs/check.md).",
     cause: "The page cache was between the load and the storage.",
     next: "Omit --buffered, or measure on a file system that supports direct I/O (ext4, XFS) or on \
            the device.",

@@ -206,7 +206,7 @@ fn answer(findings: &DirectFindings) -> (String, Tone) {
     }
     let (direct, unknown) = (count(Class::Direct), count(Class::Unknown));
     if count(Class::Memory) > 0 {
-        ("memory: the file system keeps its files in memory".to_owned(), Tone::Warning)
+        ("memory: the file system keeps its files in memory".to_owned(), Tone::Bad)
     } else if unknown > 0 {
         (format!("cannot tell: no evidence on {unknown} of {total} {what}"), Tone::Warning)
     } else if direct > 0 {

@@ -289,6 +289,7 @@ fn examined(findings: &DurabilityFindings) -> (String, Tone) {
         Class::Unflushed => {
             ("unflushed: flushes do not reach a volatile cache".to_owned(), Tone::Bad)
         }
+        Class::Memory => ("memory: nothing is durable".to_owned(), Tone::Bad),
         _ => ("cannot tell what a flush does".to_owned(), Tone::Warning),
     }
 }

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use blockstone_base::Bytes;
 use blockstone_testkit::{
-    CpuHog, Ran, ScratchDir, VolatileDevice, WriteCache, blockstone_binary, require, run,
+    CpuHog, Ran, ScratchDir, VolatileDevice, WriteCache, ZramDevice, blockstone_binary, require,
+    run,
 };
 use serde_json::Value;
 
@@ -229,6 +230,29 @@ fn flushes_of_an_honest_cache_take_longer_the_more_was_written() {
         let found = outcome(&document, "lying-flush");
         assert!(verdict.contains(&found.as_str()), "{found}: {document:#}");
     }
+}
+
+#[test]
+fn nothing_in_main_memory_is_durable() {
+    require!(Root, Tmpfs, Zram);
+    let _turn = Turn::beside();
+    let memory = ScratchDir::in_memory().unwrap();
+    let zram = ZramDevice::create(Bytes::mib(32)).unwrap();
+    make_ext4(zram.device());
+    let scratch = ScratchDir::on_disk().unwrap();
+    let at = scratch.path().join("mnt");
+    let mounted = Mounted::new(zram.device(), &at, "rw");
+    for path in [memory.path(), &at] {
+        let ran = run(check().arg(path));
+        assert_eq!(ran.code, Some(3), "{ran:#?}");
+        let document = ran.json();
+        keeps_to_its_schema(&document);
+        assert_eq!(class(&document, "flush"), "memory", "{document:#}");
+        assert_eq!(outcome(&document, "lying-flush"), "fail");
+    }
+    drop(mounted);
+    let ran = run(check().arg(zram.device()));
+    assert_eq!(class(&ran.json(), "flush"), "memory", "a device is not written to: {ran:#?}");
 }
 
 #[test]

@@ -9,11 +9,18 @@ const CAUSE: &str = "The file system does not flush its device (mount option nob
 const NEXT: &str = "Mount without that option and check again; where no option explains it, test \
                     with a power cut: blockstone check durability --witness HOST:PORT PATH.";
 
+const MEMORY_CAUSE: &str = "The path lies in main memory, which no flush leaves.";
+const MEMORY_NEXT: &str = "Choose a path on a storage device (findmnt -T PATH, lsblk -s).";
+
 pub(in crate::rules) fn check(findings: &DurabilityFindings) -> Judgement {
     let Some(flushing) = &findings.flushing else {
         return Judgement::inconclusive("no flush was timed");
     };
     let evidence = flushing.evidence.as_str();
+    if flushing.class == Class::Memory {
+        let judgement = Judgement::fail(evidence, vec!["flush".to_owned()]);
+        return judgement.caused_by(MEMORY_CAUSE).advising(MEMORY_NEXT);
+    }
     if flushing.class == Class::Unflushed {
         let judgement = Judgement::fail(evidence, vec!["flush".to_owned()]);
         return judgement.caused_by(CAUSE).advising(NEXT);

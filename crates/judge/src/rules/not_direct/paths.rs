@@ -10,6 +10,10 @@ const NEXT: &str = "Measure, and keep databases, where these requests are direct
                     data=journal, on XFS, on the device, or on btrfs in a directory with chattr \
                     +C DIR before its files are created.";
 
+const MEMORY_CAUSE: &str = "The file system keeps its files in main memory: there is no storage \
+                            to reach directly.";
+const MEMORY_NEXT: &str = "Choose a path on a storage device (findmnt -T PATH, lsblk -s).";
+
 pub(in crate::rules) fn check(findings: &DirectFindings) -> Judgement {
     let classes: Vec<(String, Class)> = findings.expected().collect();
     let of = |wanted: fn(Class) -> bool| -> Vec<String> {
@@ -32,7 +36,13 @@ pub(in crate::rules) fn check(findings: &DirectFindings) -> Judgement {
     }
     let memory = of(|class| class == Class::Memory);
     if !memory.is_empty() {
-        return Judgement::inconclusive(format!("kept in memory: {}", some_of(&memory)));
+        let evidence = format!(
+            "{} of {} are kept in main memory: {}",
+            memory.len(),
+            classes.len(),
+            some_of(&memory)
+        );
+        return Judgement::fail(evidence, memory).caused_by(MEMORY_CAUSE).advising(MEMORY_NEXT);
     }
     let unknown = of(|class| class == Class::Unknown);
     let direct = of(|class| class == Class::Direct);

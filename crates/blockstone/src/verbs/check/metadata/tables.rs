@@ -77,11 +77,11 @@ pub fn sections(findings: &MetadataFindings, verdicts: &[Verdict]) -> Vec<Sectio
         return Vec::new();
     }
     let condemned = |cell: &Cell| -> Vec<String> {
-        let is_concerned = |it: &&Verdict| it.failed() && it.concerns.contains(&cell.case());
+        let is_concerned = |it: &&Verdict| it.condemns() && it.concerns.contains(&cell.case());
         let concerned = verdicts.iter().filter(is_concerned);
         concerned.map(|it| it.rule.clone()).collect()
     };
-    let about = "Struck through: figures of memory, not of the storage.";
+    let about = "Figures from `cached` are those of memory, not of the storage.";
     let costs = Table::new("metadata", "Cost of names and inodes", COSTS).on_screen(SCREEN_ROWS);
     let rows = ordered(&findings.cells).map(|it| cost(it).condemned_by(&condemned(it)));
     let costs = costs.with(rows);

@@ -1,0 +1,92 @@
+//! What keeps its data in main memory: file systems, devices, and chains of devices that end in
+//! one.
+
+use super::{BlockDevice, DeviceKind, StorageTarget};
+
+const FILE_SYSTEMS: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
+/// Prefixes of kernel names of devices that keep their data in main memory.
+const DEVICES: [(&str, &str); 3] = [
+    ("zram", "compressed memory"),
+    ("ram", "a RAM disk"),
+    ("nullb", "a null_blk device, which keeps data in memory or nowhere"),
+];
+/// Prefixes of kernel names of devices behind which a program serves the data.
+const SERVED_DEVICES: [&str; 3] = ["nbd", "ublkb", "rbd"];
+const SCSI_DEBUG: &str = "Linux scsi_debug";
+
+/// One of the devices in which a chain ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChainEnd {
+    pub keeps: Keeps,
+    /// Its name, and what it is.
+    pub what: String,
+}
+
+/// Where a device keeps its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeps {
+    Memory,
+    PersistentMemory,
+    /// A program serves them, and may keep them anywhere.
+    Server,
+    Storage,
+}
+
+/// Whether a file system of this type keeps its files in main memory.
+pub fn keeps_in_memory(file_system: &str) -> bool {
+    FILE_SYSTEMS.contains(&file_system)
+}
+
+impl StorageTarget {
+    /// The devices in which its chain ends.
+    pub fn ends(&self) -> Vec<ChainEnd> {
+        self.devices.iter().filter_map(BlockDevice::end).collect()
+    }
+
+    /// Its file system, or all ends of its chain, where these are main memory: `tmpfs`,
+    /// `zram0, compressed memory`.
+    pub fn is_memory(&self) -> Option<String> {
+        let kind = self.file_system.as_ref().map(|fs| fs.kind.as_str());
+        if let Some(kind) = kind.filter(|kind| keeps_in_memory(kind)) {
+            return Some(kind.to_owned());
+        }
+        let ends = self.ends();
+        let all = !ends.is_empty() && ends.iter().all(|end| end.keeps == Keeps::Memory);
+        all.then(|| ends.iter().map(|end| end.what.as_str()).collect::<Vec<_>>().join("; "))
+    }
+}
+
+impl BlockDevice {
+    /// What this device is, if the chain ends here.
+    fn end(&self) -> Option<ChainEnd> {
+        let Self { name, kind, model, beneath, backing_file_system, .. } = self;
+        let is =
+            |keeps: Keeps, what: String| Some(ChainEnd { keeps, what: format!("{name}{what}") });
+        if *kind == DeviceKind::Loop {
+            let on = backing_file_system.as_deref().filter(|kind| keeps_in_memory(kind))?;
+            let file = beneath.first().map_or("its file", String::as_str);
+            return is(Keeps::Memory, format!(", whose backing file {file} lies on {on}"));
+        }
+        let called = |prefix: &str| is_numbered(name, prefix);
+        // zram may write pages that it holds for long to a device beneath.
+        if let Some((_, what)) = DEVICES.iter().find(|(prefix, _)| called(prefix)) {
+            return is(Keeps::Memory, format!(", {what}"));
+        }
+        if !beneath.is_empty() {
+            return None;
+        }
+        if model.as_deref() == Some(SCSI_DEBUG) {
+            return is(Keeps::Memory, ", a scsi_debug disk in memory".to_owned());
+        }
+        if called("pmem") {
+            return is(Keeps::PersistentMemory, ", persistent memory".to_owned());
+        }
+        let served = SERVED_DEVICES.iter().any(|prefix| called(prefix));
+        is(if served { Keeps::Server } else { Keeps::Storage }, String::new())
+    }
+}
+
+/// Whether a kernel name is this prefix followed by a number: `ram0`, not `rambler`.
+fn is_numbered(name: &str, prefix: &str) -> bool {
+    name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
