@@ -17,6 +17,9 @@ mod spread;
 pub use merge::{divisors, merge};
 pub use spread::Spread;
 
+/// The key of the unit of a row in JSON and CSV.
+pub const UNIT: &str = "unit";
+
 /// Text that is usually a constant.
 pub type Text = Cow<'static, str>;
 
@@ -81,6 +84,21 @@ pub enum Measure {
     ToOne,
     /// Differs by row: [`Row::measure`].
     OfRow,
+}
+
+impl Measure {
+    /// The unit of its numbers in JSON and CSV; empty for texts.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::Text => "",
+            Self::Count | Self::OfRow => "count",
+            Self::Bytes => "bytes",
+            Self::BytesPerS => "bytes_per_s",
+            Self::Nanoseconds => "ns",
+            Self::Share => "share",
+            Self::Ratio | Self::ToOne => "ratio",
+        }
+    }
 }
 
 /// How the values of a column over consecutive slices of time combine into one over all of them.
@@ -226,6 +244,12 @@ impl Table {
         self.columns.iter().position(|column| column.key == key)
     }
 
+    /// Whether JSON and CSV say the unit of each row: its columns do not, and no text does.
+    pub fn has_units_of_rows(&self) -> bool {
+        let differs = self.columns.iter().any(|column| column.measure == Measure::OfRow);
+        differs && self.column(UNIT).is_none()
+    }
+
     /// What names a row: its texts before the first number, joined by blanks.
     pub fn name_of(&self, row: &Row) -> String {
         name_of(&self.columns, row)
@@ -302,6 +326,11 @@ impl Row {
     #[must_use]
     pub fn spread(self, spread: Spread) -> Self {
         Self { spread, ..self }
+    }
+
+    /// The unit of its numbers in columns of [`Measure::OfRow`].
+    pub fn unit(&self) -> &'static str {
+        self.measure.unwrap_or(Measure::Count).unit()
     }
 
     /// What the numbers under `heading` are in this row.

@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::{Missing, Row, Table, Value};
+use super::{Missing, Row, Table, UNIT, Value};
 
 impl Serialize for Table {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
@@ -23,12 +23,15 @@ impl JsonSchema for Table {
         let mut rules = generator.subschema_for::<Vec<String>>();
         let about = "Rules that condemn the numbers of this row; absent when they stand.";
         rules.insert("description".to_owned(), about.into());
+        let mut unit = generator.subschema_for::<String>();
+        let about = "Unit of the numbers that differ by row, where a table has such.";
+        unit.insert("description".to_owned(), about.into());
         json_schema!({
             "description": "Rows, each with its cells by the keys of their columns.",
             "type": "array",
             "items": {
                 "type": "object",
-                "properties": { "condemned_by": rules },
+                "properties": { "unit": unit, "condemned_by": rules },
                 "additionalProperties": generator.subschema_for::<Value>(),
             },
         })
@@ -45,6 +48,9 @@ impl Serialize for Keyed<'_> {
         let mut map = to.serialize_map(None)?;
         for (column, value) in self.table.columns.iter().zip(&self.row.cells) {
             map.serialize_entry(&column.key, value)?;
+        }
+        if self.table.has_units_of_rows() {
+            map.serialize_entry(UNIT, self.row.unit())?;
         }
         if !self.row.condemned_by.is_empty() {
             map.serialize_entry("condemned_by", &self.row.condemned_by)?;

@@ -1,7 +1,8 @@
 //! Tables as RFC 4180: the JSON keys as heading, numbers in base units without grouping.
 //!
 //! An estimate takes four fields: `key`, `key_low`, `key_high`, `key_samples`. A missing value is
-//! an empty field; a table in which rules condemn rows ends in the column `condemned_by`.
+//! an empty field. A table whose rows have different units ends in the column `unit`; one in which
+//! rules condemn rows, in the column `condemned_by`.
 //!
 //! Names of processes, databases and files come from others. A text that a spreadsheet would take
 //! for a formula gets a `'` before it, as OWASP recommends ("CSV Injection"), unless [`Texts::Raw`]
@@ -11,7 +12,7 @@ pub mod ticks;
 
 use std::borrow::Cow;
 
-use blockstone_base::table::{Row, Table, Value};
+use blockstone_base::table::{Row, Table, UNIT, Value};
 
 use crate::report::Report;
 
@@ -43,10 +44,13 @@ pub fn table(table: &Table, texts: Texts) -> String {
             heading.extend(parts.map(|part| Cow::Owned(format!("{}_{part}", column.key))));
         }
     }
+    let has_units = table.has_units_of_rows();
+    heading.extend(has_units.then_some(Cow::Borrowed(UNIT)));
     heading.extend(judged.then_some(Cow::Borrowed("condemned_by")));
     let mut text = line(&heading, texts);
     for row in &table.rows {
         let mut fields = fields(row, &estimated);
+        fields.extend(has_units.then(|| Cow::Borrowed(row.unit())));
         fields.extend(judged.then(|| Cow::Owned(row.condemned_by.join(" "))));
         text.push_str(&line(&fields, texts));
     }
@@ -113,7 +117,7 @@ fn quoted(field: &str, texts: Texts) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use blockstone_base::stats::Estimate;
-    use blockstone_base::table::{Missing, count, text};
+    use blockstone_base::table::{Heading, Measure, Missing, count, text};
 
     use super::*;
 
@@ -130,6 +134,24 @@ mod tests {
                         condemned_by\r\n\
                         \"a \"\"b\"\", c\",1.5,1,,9,\r\nd,,,,,\r\ne,7,,,,hole\r\n";
         assert_eq!(table(&disks, Texts::Guarded), expected);
+    }
+
+    #[test]
+    fn rows_of_different_units_say_theirs() {
+        let amount = Heading::new("per_s", "per second", Measure::OfRow, "");
+        let mut load = Table::new("load", "Load", vec![text("name", "name", ""), amount.clone()]);
+        let rows = [("DB time", 5e9, Measure::Nanoseconds), ("Redo size", 7.0, Measure::BytesPerS)];
+        for (name, number, measure) in rows {
+            load.push(Row::from([Value::from(name), number.into()]).of(measure));
+        }
+        load.push([Value::from("Transactions"), 3.0.into()]);
+        let expected = "name,per_s,unit\r\nDB time,5000000000,ns\r\nRedo size,7,bytes_per_s\r\n\
+                        Transactions,3,count\r\n";
+        assert_eq!(table(&load, Texts::Guarded), expected);
+        // A table that has such a column keeps its own.
+        let mut own = Table::new("own", "Own", vec![text("unit", "unit", ""), amount]);
+        own.push([Value::from("IOPS"), 1.0.into()]);
+        assert_eq!(table(&own, Texts::Guarded), "unit,per_s\r\nIOPS,1\r\n");
     }
 
     #[test]
