@@ -43,6 +43,8 @@ struct Log {
     /// Plans with and without the time of I/O.
     with_io: u64,
     without_io: u64,
+    /// The most that a plan says of what was read.
+    shows: Shows,
     /// By process: the statement whose plan was logged last, and its time.
     explained: HashMap<String, (String, f64)>,
     /// By process: the execution whose duration was logged last. A portal writes its plan when it
@@ -55,6 +57,38 @@ struct Log {
     skipped: u64,
 }
 
+/// What a plan says of what it read, which shows what is switched on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Shows {
+    Estimates,
+    /// Of nodes that were executed.
+    Execution,
+    Buffers,
+    /// Blocks that took time to read, and not how long.
+    Reads,
+}
+
+impl Shows {
+    fn of(plan: &Plan) -> Self {
+        match plan.root.as_ref().map(|root| root.read_blocks) {
+            None => Self::Estimates,
+            Some(None) => Self::Execution,
+            Some(Some(blocks)) if blocks > 0.0 => Self::Reads,
+            Some(Some(_)) => Self::Buffers,
+        }
+    }
+
+    /// Why no plan has a time of I/O.
+    fn without_io(self) -> &'static str {
+        match self {
+            Self::Estimates => "auto_explain.log_analyze is off",
+            Self::Execution => "auto_explain.log_buffers is off",
+            Self::Buffers => "no plan read a block",
+            Self::Reads => "track_io_timing is off",
+        }
+    }
+}
+
 impl Log {
     fn new(options: Options) -> Self {
         Self {
@@ -65,6 +99,7 @@ impl Log {
             plans: Plans::new(options.limits.row_sources),
             with_io: 0,
             without_io: 0,
+            shows: Shows::Estimates,
             explained: HashMap::new(),
             awaiting: HashMap::new(),
             announced: HashMap::new(),
@@ -104,6 +139,7 @@ impl Log {
             self.skipped += 1;
             return;
         };
+        self.shows = self.shows.max(Shows::of(&plan));
         let named = self.named(&plan.sql);
         let id = named.id.clone();
         let execution = self.execution(&plan, ns, message.at_s);
@@ -185,8 +221,7 @@ impl Log {
             (Component::Lock, "auto_explain does not measure it"),
         ];
         if self.with_io == 0 {
-            let why =
-                "auto_explain.log_analyze, auto_explain.log_buffers or track_io_timing is off";
+            let why = self.shows.without_io();
             absent.extend([(Component::StorageRead, why), (Component::StorageWrite, why)]);
         }
         let mut notes = trace.notes;

@@ -110,6 +110,31 @@ fn text_document_table_and_page_say_the_same() {
     assert_eq!(sampled["response_seconds"], 16.0);
 }
 
+/// What `auto_explain` writes of a join in memory.
+const JOINED: &str = "\
+2026-11-26 02:00:01.000 UTC [77] LOG:  duration: 6140.000 ms  plan:
+\tQuery Text: select count(*) from a join b using (k)
+\tAggregate  (cost=1.0..2.0 rows=1 width=8) (actual time=6139.0..6140.000 rows=1 loops=1)
+\t  Buffers: shared hit=100
+\t  ->  Hash Join  (cost=1.0..2.0 rows=2 width=8) \
+(actual time=9.0..4250.000 rows=20000000 loops=1)
+\t        Buffers: shared hit=100
+\t        ->  Seq Scan on a  (cost=0.0..7.0 rows=8 width=0) \
+(actual time=3.0..1360.000 rows=5 loops=1)
+\t              Buffers: shared hit=100
+";
+
+#[test]
+fn a_plan_leads_with_the_node_that_took_the_time() {
+    let _turn = Turn::beside();
+    let files = Files::new();
+    let log = files.file("postgresql.log", JOINED);
+    let ran = trace(&[], &[&log]);
+    let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(": 47 % of 6.14 s is the Hash Join, 20,000,000 rows "), "{ran:#?}");
+    assert!(ran.stdout.contains("no plan read a block"), "{ran:#?}");
+}
+
 #[test]
 fn compressed_files_and_standard_input_are_read_as_they_are() {
     let _turn = Turn::beside();

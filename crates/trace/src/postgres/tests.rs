@@ -59,6 +59,34 @@ fn a_plan_and_the_duration_of_one_execution_count_once() {
 }
 
 #[test]
+fn what_is_off_is_told_by_what_plans_show() {
+    let without = |starts: &[&str]| -> String {
+        let kept = PARALLEL.lines().filter(|line| {
+            let line = line.trim_start();
+            !starts.iter().any(|start| line.starts_with(start))
+        });
+        kept.flat_map(|line| [line, "\n"]).collect()
+    };
+    let estimated = without(&["I/O Timings", "Buffers"])
+        .replace(" (actual", " (then")
+        .lines()
+        .fold(String::new(), |text, line| {
+            let (plan, _) = line.split_once(" (then").unwrap_or((line, ""));
+            text + plan + "\n"
+        });
+    for (log, expected) in [
+        (without(&["I/O Timings"]), "track_io_timing is off"),
+        (without(&["I/O Timings"]).replace("read=90", "dirtied=1"), "no plan read a block"),
+        (without(&["I/O Timings", "Buffers"]), "auto_explain.log_buffers is off"),
+        (estimated, "auto_explain.log_analyze is off"),
+    ] {
+        let trace = read(&log);
+        let (_, why) = trace.absent.iter().find(|(it, _)| *it == Component::StorageRead).unwrap();
+        assert_eq!(*why, expected, "{log}");
+    }
+}
+
+#[test]
 fn a_plan_may_follow_the_duration_of_its_execution() {
     let (plan, duration) = PARALLEL.split_at(PARALLEL.rfind("2026").unwrap());
     let trace = read(&format!("{duration}{plan}"));

@@ -15,7 +15,7 @@ use blockstone_copy::tree::shown;
 use blockstone_record::manifest::End;
 use blockstone_report::render::json;
 use blockstone_report::{Block, Card, Headline, Report, Section, Tone, percent};
-use blockstone_trace::{Component, Kind, Trace};
+use blockstone_trace::{Component, Kind, RowSource, Trace};
 
 use super::input::Input;
 use super::what_if::Change;
@@ -113,6 +113,19 @@ fn headline(trace: &Trace, subject: &str) -> Headline {
     let all = words::response_ns(trace);
     let first = words::greatest(&trace.components);
     let text = match (first, trace.statements.first()) {
+        (Some((Component::Unaccounted, _)), _) if let Some(node) = longest(trace, all) => {
+            let ns = node.own_ns.unwrap_or(0.0);
+            format!(
+                "{} of {} is the {}{}",
+                percent(ns / all.max(1.0)),
+                format_ns(all),
+                node.operation.trim(),
+                match node.rows {
+                    rows if rows >= 1.0 => format!(", {} rows", thousands(rows as i64)),
+                    _ => String::new(),
+                }
+            )
+        }
         (Some((component, spent)), _) => {
             let name = match component {
                 Component::Unaccounted => "in no component of this log".to_owned(),
@@ -129,6 +142,18 @@ fn headline(trace: &Trace, subject: &str) -> Headline {
         (None, None) => "no statement".to_owned(),
     };
     Headline { subject: subject.to_owned(), text, tone: Tone::Plain, ..Headline::default() }
+}
+
+/// The node of a plan that took the most time itself, if that is a part worth naming. Plans have
+/// few components: what these leave open is in the nodes.
+fn longest(trace: &Trace, all_ns: f64) -> Option<&RowSource> {
+    const WORTH: f64 = 0.05;
+    if trace.kind != Some(Kind::AutoExplain) {
+        return None;
+    }
+    let own = |row: &RowSource| row.own_ns.unwrap_or(0.0);
+    let longest = trace.row_sources.iter().max_by(|a, b| own(a).total_cmp(&own(b)))?;
+    (own(longest) >= WORTH * all_ns && all_ns > 0.0).then_some(longest)
 }
 
 fn identity(input: &Input) -> Vec<String> {
