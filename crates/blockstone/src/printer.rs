@@ -18,18 +18,39 @@ pub enum Color {
     Never,
 }
 
+/// How progress is shown on standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProgressForm {
+    /// A bar on a terminal, elsewhere a line every ten seconds.
+    Auto,
+    /// A JSON object on a line every second, for a program.
+    Json,
+    /// Not at all.
+    None,
+}
+
+/// What [`ProgressForm`] means here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    Bar,
+    Lines,
+    Json,
+    Nothing,
+}
+
 const LINE_CHARS_MAX: usize = 2000;
 
-/// Prints according to `--json`, `--quiet`, `--color` and `NO_COLOR`.
+/// Prints according to `--quiet`, `--progress`, `--color` and `NO_COLOR`.
 #[derive(Clone, Copy, Debug)]
 pub struct Printer {
     quiet: bool,
+    progress: ProgressForm,
     color_out: bool,
     color_err: bool,
 }
 
 impl Printer {
-    pub fn new(quiet: bool, color: Color) -> Self {
+    pub fn new(quiet: bool, progress: ProgressForm, color: Color) -> Self {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let choose = |terminal: bool| match color {
             Color::Always => true,
@@ -38,6 +59,7 @@ impl Printer {
         };
         Self {
             quiet,
+            progress,
             color_out: choose(io::stdout().is_terminal()),
             color_err: choose(io::stderr().is_terminal()),
         }
@@ -48,9 +70,15 @@ impl Printer {
         Style { color: self.color_out, width }
     }
 
-    /// Whether a progress bar has somewhere to be drawn.
-    pub fn draws_progress(self) -> bool {
-        !self.quiet && io::stderr().is_terminal()
+    /// How progress is shown.
+    pub fn progress(self) -> Shown {
+        match self.progress {
+            ProgressForm::Json => Shown::Json,
+            ProgressForm::Auto if self.quiet => Shown::Nothing,
+            ProgressForm::Auto if io::stderr().is_terminal() => Shown::Bar,
+            ProgressForm::Auto => Shown::Lines,
+            ProgressForm::None => Shown::Nothing,
+        }
     }
 
     /// A remark beside the answer.

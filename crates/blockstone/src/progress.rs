@@ -1,27 +1,53 @@
-//! The progress bar of everything that takes longer than two seconds: how much is done, what is
-//! going on, the time left. It also tells when a signal asks for the end.
+//! The progress of everything that takes longer than two seconds: how much is done, what is going
+//! on, the time left. It also tells when a signal asks for the end.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use blockstone_base::units::{Nanos, three_digits};
+use blockstone_base::Bytes;
+use blockstone_base::units::{Nanos, format_span, three_digits};
 use blockstone_measure::{Live, Observer, Rate};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
-use crate::printer::Printer;
+use crate::printer::{Printer, Shown, complain};
 
 /// Work that ends sooner shows no bar.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Between lines for people, where no bar can be drawn.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+/// Between objects for programs.
+const OBJECT_EVERY: Duration = Duration::from_secs(1);
+/// The share of work from which on its end is foretold.
+const FORETOLD_FROM: f64 = 0.02;
+const BAR_LENGTH: u64 = 1_000;
 
-/// Draws on standard error when that is a terminal.
+/// Shown on standard error.
 pub struct Progress {
     bar: ProgressBar,
     interrupt: Interrupt,
     printer: Printer,
+    shown: Shown,
     began: Instant,
+    /// When the last line was written.
+    written: Instant,
+    /// Of the measurement, at the last tick.
     elapsed: Nanos,
+    left: Nanos,
+}
+
+/// The moment, as [`Shown::Json`] has it.
+#[derive(Serialize)]
+struct Moment<'a> {
+    /// The share of the work that is done, between 0 and 1; none where its whole is not known.
+    done: Option<f64>,
+    left_ns: Option<u64>,
+    /// Whether it follows from the pace until now; else it is the longest that is to come.
+    left_is_estimate: bool,
+    what: &'a str,
+    rates: &'a [Rate],
 }
 
 impl Progress {
@@ -31,29 +57,39 @@ impl Progress {
     }
 
     pub fn new(printer: Printer, interrupt: Interrupt) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::hidden());
+        let bar = ProgressBar::with_draw_target(Some(BAR_LENGTH), ProgressDrawTarget::hidden());
         let style = ProgressStyle::with_template("{bar:24.cyan/black.bright} {wide_msg}")
             .unwrap_or_else(|_| ProgressStyle::default_bar());
         bar.set_style(style.progress_chars("━━─"));
-        Self { bar, interrupt, printer, began: Instant::now(), elapsed: Nanos(0) }
+        let (shown, now) = (printer.progress(), Instant::now());
+        let (elapsed, left) = (Nanos(0), Nanos(0));
+        Self { bar, interrupt, printer, shown, began: now, written: now, elapsed, left }
     }
 
     /// Work of which the share `done` is done; false when a signal asks for the end.
     pub fn step(&mut self, done: f64, text: &str) -> bool {
-        let passed = self.began.elapsed();
-        let left = passed.mul_f64(((1.0 - done) / done.max(1e-6)).clamp(0.0, 1e4));
-        self.bar.set_length(1_000);
-        self.bar.set_position((done * 1_000.0) as u64);
-        self.show(&format!("about {:>2} s left  {text}", left.as_secs()));
+        let passed = self.began.elapsed().as_nanos() as f64;
+        let left = (done >= FORETOLD_FROM).then(|| (passed * (1.0 - done) / done) as u64);
+        self.show(&Moment {
+            done: Some(done.clamp(0.0, 1.0)),
+            left_ns: left,
+            left_is_estimate: true,
+            what: text,
+            rates: &[],
+        });
         self.interrupt.signal().is_none()
     }
 
     /// A part of work whose whole is not known, with the share of it that is done; false when a
     /// signal asks for the end.
     pub fn part(&mut self, done: Option<f64>, text: &str) -> bool {
-        self.bar.set_length(1_000);
-        self.bar.set_position((done.unwrap_or(0.0).min(1.0) * 1_000.0) as u64);
-        self.show(text);
+        self.show(&Moment {
+            done: done.map(|done| done.clamp(0.0, 1.0)),
+            left_ns: None,
+            left_is_estimate: true,
+            what: text,
+            rates: &[],
+        });
         self.interrupt.signal().is_none()
     }
 
@@ -73,34 +109,90 @@ impl Progress {
     }
 
     /// Shows how much of a measurement is over, whose time is known.
-    fn measured(&self, text: &str, left: Nanos, bound: &str) {
-        self.bar.set_length((self.elapsed.get() + left.get()).max(1));
-        self.bar.set_position(self.elapsed.get());
-        let left = Duration::from_nanos(left.get()).as_secs();
-        self.show(&format!("{bound} {left:>2} s left  {text}"));
+    fn measured(&mut self, label: &str, rates: &[Rate], left_is_estimate: bool) {
+        let (elapsed, left) = (self.elapsed.get(), self.left.get());
+        // Nothing is known before the first tick.
+        let whole = Some(elapsed + left).filter(|whole| *whole > 0);
+        let what = words(label);
+        self.show(&Moment {
+            done: whole.map(|whole| elapsed as f64 / whole as f64),
+            left_ns: whole.map(|_| left),
+            left_is_estimate,
+            what: &what,
+            rates,
+        });
     }
 
-    fn show(&self, text: &str) {
-        let due = self.printer.draws_progress() && self.began.elapsed() > PATIENCE;
-        if due && self.bar.is_hidden() {
-            self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+    fn show(&mut self, moment: &Moment<'_>) {
+        let due = |after: Duration| self.written.elapsed() >= after;
+        match self.shown {
+            Shown::Bar => {
+                let share = moment.done.unwrap_or(0.0) * BAR_LENGTH as f64;
+                self.bar.set_position(share as u64);
+                if self.bar.is_hidden() && self.began.elapsed() > PATIENCE {
+                    self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+                }
+                self.bar.set_message(moment.text());
+            }
+            Shown::Lines if due(LINE_EVERY) => {
+                self.written = Instant::now();
+                let done = moment.done.map(|done| format!("{:.0} % · ", done * 100.0));
+                complain(&format!("{}{}", done.unwrap_or_default(), moment.text()));
+            }
+            Shown::Json if due(OBJECT_EVERY) => {
+                self.written = Instant::now();
+                complain(&serde_json::to_string(moment).unwrap_or_default());
+            }
+            Shown::Lines | Shown::Json | Shown::Nothing => {}
         }
-        self.bar.set_message(text.to_owned());
+    }
+}
+
+impl Moment<'_> {
+    /// `≤ 1 min 5 s left · random read · 8 in flight · 35,683 IOPS`.
+    fn text(&self) -> String {
+        let second = Duration::from_secs(1).as_nanos() as u64;
+        let left = self.left_ns.map(|left| {
+            let about = if self.left_is_estimate { "about" } else { "≤" };
+            let whole = left.div_ceil(second) * second;
+            let whole = if whole == 0 { "0 s".to_owned() } else { format_span(whole) };
+            format!("{about} {whole} left")
+        });
+        let rates = self.rates.iter();
+        let rates = rates.map(|rate| format!("{} {}", three_digits(rate.value), rate.unit));
+        let parts = left.into_iter().chain([self.what.to_owned()]).chain(rates);
+        parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
+    }
+}
+
+/// A label of a recording, `random-read/psync/x8`, in words: `random read · psync · 8 in flight`.
+fn words(label: &str) -> String {
+    let parts = label.split('/').filter(|part| !part.is_empty());
+    parts.map(word).collect::<Vec<_>>().join(" · ")
+}
+
+fn word(part: &str) -> String {
+    let of = |prefix: char| part.strip_prefix(prefix).and_then(|rest| rest.parse::<u64>().ok());
+    let size = || part.ends_with(['K', 'M', 'G', 'T']).then(|| part.parse::<Bytes>().ok())?;
+    if let Some(count) = of('x').or_else(|| of('q')) {
+        format!("{count} in flight")
+    } else if let Some(rate) = of('r') {
+        format!("{rate} a second")
+    } else if let Some(size) = size() {
+        size.to_string()
+    } else {
+        part.replace('-', " ")
     }
 }
 
 impl Observer for Progress {
     fn phase(&mut self, label: &str) {
-        let left = Nanos(self.bar.length().unwrap_or(1).saturating_sub(self.elapsed.get()));
-        self.measured(label, left, "≤");
+        self.measured(label, &[], false);
     }
 
     fn tick(&mut self, live: &Live<'_>) {
-        self.elapsed = live.elapsed;
-        let rate = |rate: &Rate| format!("{} {}", three_digits(rate.value), rate.unit);
-        let rates: Vec<String> = live.rates.iter().map(rate).collect();
-        let text = format!("{:<34} {}", live.label, rates.join("  "));
-        self.measured(&text, live.left, if live.is_estimate { "about" } else { "≤" });
+        (self.elapsed, self.left) = (live.elapsed, live.left);
+        self.measured(live.label, live.rates, live.is_estimate);
     }
 
     fn note(&mut self, text: &str) {
@@ -109,5 +201,41 @@ impl Observer for Progress {
 
     fn interrupted(&self) -> Option<&'static str> {
         self.interrupt.signal()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_of_recordings_are_put_into_words() {
+        for (label, expected) in [
+            ("random-read/psync/x8", "random read · psync · 8 in flight"),
+            ("commit/fdatasync/append/8K/x1", "commit · fdatasync · append · 8 KiB · 1 in flight"),
+            ("cache-map/16M", "cache map · 16 MiB"),
+            ("open-loop/read/r500", "open loop · read · 500 a second"),
+            ("warm up run", "warm up run"),
+            ("", ""),
+        ] {
+            assert_eq!(words(label), expected);
+        }
+    }
+
+    #[test]
+    fn an_end_is_foretold_in_units_that_suit_it_and_not_from_nothing() {
+        let rates = [Rate { value: 35_683.0, unit: "IOPS" }];
+        let mut moment = Moment {
+            done: Some(0.5),
+            left_ns: Some(64_100_000_000),
+            left_is_estimate: false,
+            what: "random read",
+            rates: &rates,
+        };
+        assert_eq!(moment.text(), "≤ 1 min 5 s left · random read · 35,683 IOPS");
+        (moment.left_ns, moment.rates) = (None, &[]);
+        assert_eq!(moment.text(), "random read");
+        (moment.left_ns, moment.left_is_estimate) = (Some(0), true);
+        assert_eq!(moment.text(), "about 0 s left · random read");
     }
 }

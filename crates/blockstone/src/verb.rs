@@ -13,7 +13,7 @@ use blockstone_report::render::json::schema::Document;
 use clap::{ArgMatches, Args, ValueHint};
 
 use crate::exit::Exit;
-use crate::printer::{Color, Printer};
+use crate::printer::{Color, Printer, ProgressForm};
 use crate::purpose::Purpose;
 
 /// Takes the figures out of a recording.
@@ -64,6 +64,10 @@ pub struct Global {
     /// Print only the result: no progress, no notes
     #[arg(long, short, global = true)]
     pub quiet: bool,
+    /// How to show progress on standard error
+    #[arg(long, global = true, value_enum, default_value_t = ProgressForm::Auto,
+          value_name = "FORM")]
+    pub progress: ProgressForm,
     /// Print the whole report as its page has it: all sections, all rows, and why each verdict that
     /// is inconclusive is so
     #[arg(long, global = true, conflicts_with_all = ["json", "csv"])]
@@ -135,7 +139,7 @@ impl Verb {
 
 impl Context {
     pub fn new(global: Global) -> Self {
-        let printer = Printer::new(global.quiet, global.color);
+        let printer = Printer::new(global.quiet, global.progress, global.color);
         Self { global, printer }
     }
 }

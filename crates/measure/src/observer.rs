@@ -1,6 +1,7 @@
 //! What a measurement reports to its observer.
 
 use blockstone_base::units::Nanos;
+use serde::Serialize;
 
 /// Follows a measurement. Every method has a default that does nothing.
 pub trait Observer {
@@ -30,7 +31,7 @@ pub struct Live<'a> {
     pub is_estimate: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Rate {
     pub value: f64,
     /// Of what: `IOPS`, `MB/s`, `commits/s`.

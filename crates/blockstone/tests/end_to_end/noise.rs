@@ -55,6 +55,37 @@ fn noise_beside_a_run_alternates_and_compares_what_the_sessions_got() {
 }
 
 #[test]
+fn progress_is_lines_where_no_terminal_is_and_objects_for_programs() {
+    let place = Place::beside();
+    let made = |how: &str, time: &str| {
+        let mut command = place.command("noise");
+        command.args([
+            "--area",
+            "2M",
+            "--writers",
+            "1",
+            "--sync",
+            "--for",
+            time,
+            "--progress",
+            how,
+        ]);
+        let ran = run(command.arg(place.data()));
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+        ran.stderr.lines().filter(|line| line.contains("left")).map(str::to_owned).collect()
+    };
+    let lines: Vec<String> = made("auto", "11s");
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains(" % · ") && lines[0].contains(" s left · "), "{lines:?}");
+    let lines: Vec<String> = made("json", "4s");
+    let objects: Vec<Value> = lines.iter().map(|it| serde_json::from_str(it).unwrap()).collect();
+    let done: Vec<f64> = objects.iter().filter_map(|it| it["done"].as_f64()).collect();
+    assert!(done.len() >= 2 && done.is_sorted() && done.iter().all(|it| *it <= 1.0), "{lines:?}");
+    assert!(objects[0]["what"].is_string() && objects[0]["rates"].is_array(), "{lines:?}");
+    assert_eq!(made("none", "2s"), Vec::<String>::new());
+}
+
+#[test]
 fn an_interrupted_noise_leaves_a_result_and_no_file() {
     let place = Place::beside();
     let mut command = place.command("noise");
