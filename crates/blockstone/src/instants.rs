@@ -1,8 +1,113 @@
-//! Instants of the wall clock.
+//! Instants of the wall clock, and times of a recording that are named by them.
 
+use std::fmt;
+use std::str::FromStr;
+
+use anyhow::{Result, anyhow};
+use blockstone_base::units::{Nanos, format_span};
+use blockstone_figures::WallClock;
 use blockstone_record::Manifest;
-use jiff::Timestamp;
+use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan as _};
+
+/// A time of a recording, as `--from` and `--to` take one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// After its first tick: `10m`.
+    After(Nanos),
+    /// As a clock showed it in the time zone of this machine: `18:45`, `18:45:10`.
+    Clock(Time),
+    /// The same with its day: `2026-11-24T18:45`.
+    Day(DateTime),
+    /// With its distance from UTC: `2026-11-24T18:45:10+01:00`, `2026-11-24T17:45:10Z`.
+    At(Timestamp),
+}
+
+impl FromStr for When {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let after = || text.parse().map(Self::After);
+        let clock = || {
+            // Of a bare number a clock would make hours.
+            let is_clock = text.contains(':') && !text.contains(['T', ' ', '-']);
+            is_clock.then(|| text.parse().ok().map(Self::Clock))?
+        };
+        let day = || (text.len() > "2026-11-24".len()).then(|| text.parse().ok().map(Self::Day))?;
+        let at = || text.parse().ok().map(Self::At);
+        after().or_else(|_| {
+            at().or_else(day).or_else(clock).ok_or_else(|| {
+                format!(
+                    "`{text}` is no time of a recording: write how long after its start (10m), \
+                     what the clock showed (18:45:10), or an instant \
+                     (2026-11-24T18:45:10, with Z or +01:00 where it is not of this time zone)"
+                )
+            })
+        })
+    }
+}
+
+impl fmt::Display for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::After(time) => f.write_str(&format_span(time.get())),
+            Self::Clock(time) => time.fmt(f),
+            Self::Day(time) => time.fmt(f),
+            Self::At(instant) => instant.fmt(f),
+        }
+    }
+}
+
+impl When {
+    /// As a time of this recording, whose ticks lie between `first` and `last`. Of several days on
+    /// which a clock shows it, the one on which it lies within; otherwise the nearest.
+    pub fn t_ns(self, manifest: &Manifest, (first, last): (u64, u64)) -> Result<u64> {
+        let (zone, clock) = (TimeZone::system(), WallClock::of(manifest));
+        let of = |wall_ns: i128| {
+            clock.t_ns(wall_ns).ok_or_else(|| {
+                anyhow!(
+                    "find {self} in {}: it does not say when it began\n\
+                     hint: count from its start, as in 10m",
+                    manifest.id
+                )
+            })
+        };
+        let wall = |time: DateTime| {
+            let zoned = zone.to_zoned(time).map_err(|error| anyhow!("read {self}: {error}"))?;
+            Ok::<_, anyhow::Error>(zoned.timestamp().as_nanosecond())
+        };
+        match self {
+            Self::After(time) => Ok(first.saturating_add(time.get())),
+            Self::At(instant) => of(instant.as_nanosecond()),
+            Self::Day(time) => of(wall(time)?),
+            Self::Clock(time) => {
+                let day = |t_ns: u64| {
+                    let wall_ns = clock.realtime_ns(t_ns);
+                    let instant = wall_ns.and_then(|ns| Timestamp::from_nanosecond(ns).ok());
+                    instant.map(|instant| instant.to_zoned(zone.clone()).date())
+                };
+                let Some((begin, end)) = day(first).zip(day(last)) else { return of(0) };
+                let (mut found, mut day) = (Vec::new(), begin);
+                while day <= end {
+                    found.push(of(wall(day.to_datetime(time))?)?);
+                    day = day.checked_add(1.day())?;
+                }
+                let within = found.iter().filter(|t_ns| (first..=last).contains(*t_ns));
+                if let [_, second, ..] = within.collect::<Vec<_>>()[..] {
+                    let second = clock.realtime_ns(*second).map(|ns| local(ns, false));
+                    return Err(anyhow!(
+                        "find {self}: it is several times in this recording\n\
+                         hint: name the day too, as in {}",
+                        second.unwrap_or_default()
+                    ));
+                }
+                let away = |t_ns: &u64| first.saturating_sub(*t_ns) + t_ns.saturating_sub(last);
+                Ok(found.into_iter().min_by_key(away).unwrap_or(first))
+            }
+        }
+    }
+}
 
 /// As ISO 8601 in the time zone of this machine, with its distance from UTC. With milliseconds if
 /// `exact`.
@@ -18,44 +123,55 @@ pub fn utc(ns: i128) -> Option<String> {
     Some(instant.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
 }
 
-/// What the wall clock of the recorded machine showed at an instant of the recording, in
-/// nanoseconds since 1970. None if the manifest does not say when it began.
-pub fn of_recording(manifest: &Manifest, t_ns: u64) -> Option<i128> {
-    let started: Timestamp = manifest.started_at.parse().ok()?;
-    // A clock that was set in between shows another time from the next reading on.
-    let mut readings = manifest.clocks.iter().filter(|reading| reading.t_ns <= t_ns);
-    let set_ns = match (manifest.clocks.first(), readings.next_back()) {
-        (Some(first), Some(last)) => {
-            i128::from(last.realtime_offset_ns) - i128::from(first.realtime_offset_ns)
-        }
-        _ => 0,
-    };
-    Some(started.as_nanosecond() + i128::from(t_ns) + set_ns)
-}
-
 #[cfg(test)]
 mod tests {
-    use blockstone_record::manifest::ClockReading;
-
-    use super::*;
     use blockstone_record::testing;
 
+    use super::*;
+
     #[test]
-    fn instants_follow_a_clock_that_was_set() {
-        let mut manifest = testing::manifest();
-        manifest.started_at = "2026-11-24T03:00:00Z".to_owned();
-        let reading =
-            |t_ns, realtime_offset_ns| ClockReading { t_ns, realtime_offset_ns, ..READING };
-        manifest.clocks = vec![reading(0, 7), reading(5_000_000_000, 3_600_000_000_007)];
-        let at = |t_ns| Timestamp::from_nanosecond(of_recording(&manifest, t_ns).unwrap()).unwrap();
-        assert_eq!(at(4_000_000_000).to_string(), "2026-11-24T03:00:04Z");
-        assert_eq!(at(6_000_000_000).to_string(), "2026-11-24T04:00:06Z");
-        manifest.started_at = "yesterday".to_owned();
-        assert_eq!(of_recording(&manifest, 0), None);
+    fn times_of_a_recording_are_durations_clocks_and_instants() {
+        let of = |text: &str| text.parse::<When>();
+        assert_eq!(of("10m"), Ok(When::After(Nanos::millis(600_000))));
+        assert!(matches!(of("18:45"), Ok(When::Clock(_))));
+        assert!(matches!(of("18:45:10.5"), Ok(When::Clock(_))));
+        assert!(matches!(of("2026-11-24T18:45"), Ok(When::Day(_))));
+        assert!(matches!(of("2026-11-24 18:45:10"), Ok(When::Day(_))));
+        for text in ["2026-11-24T18:45:10Z", "2026-11-24T18:45:10+01:00", "2026-11-24 18:45Z"] {
+            assert!(matches!(of(text), Ok(When::At(_))), "{text}");
+        }
+        for text in ["", "10", "25:00", "18:45pm", "2026-11-24", "yesterday", "-5s"] {
+            let error = of(text).unwrap_err();
+            assert!(error.contains("18:45:10"), "{text}: {error}");
+        }
     }
 
-    const READING: ClockReading =
-        ClockReading { t_ns: 0, realtime_offset_ns: 0, boottime_offset_ns: 0 };
+    #[test]
+    fn a_clock_names_the_time_of_the_recording_that_it_showed() {
+        const S: u64 = 1_000_000_000;
+        let mut manifest = testing::manifest();
+        // Two hours from ten in the evening on, wherever this runs.
+        let begin = DateTime::constant(2026, 11, 24, 22, 0, 0, 0);
+        let begin = TimeZone::system().to_zoned(begin).unwrap().timestamp();
+        manifest.started_at = begin.to_string();
+        manifest.clocks = Vec::new();
+        let ticks = (5 * S, 4 * 3_600 * S);
+        let at = |text: &str| text.parse::<When>().unwrap().t_ns(&manifest, ticks).unwrap();
+        assert_eq!(at("10s"), 15 * S, "after the first tick");
+        assert_eq!(at("22:00:30"), 30 * S);
+        assert_eq!(at("01:00"), 3 * 3_600 * S, "on the next day");
+        assert_eq!(at("2026-11-24T23:00"), 3_600 * S);
+        assert_eq!(at("21:00"), 0, "before its beginning");
+        let later = Timestamp::from_second(begin.as_second() + 90).unwrap();
+        assert_eq!(at(&later.to_string()), 90 * S);
+        // In two days it is twice.
+        let ticks = (0, 48 * 3_600 * S);
+        let error = "01:00".parse::<When>().unwrap().t_ns(&manifest, ticks).unwrap_err();
+        assert!(error.to_string().contains("several times"), "{error}");
+        manifest.started_at = "yesterday".to_owned();
+        let error = "01:00".parse::<When>().unwrap().t_ns(&manifest, ticks).unwrap_err();
+        assert!(error.to_string().contains("hint:"), "{error}");
+    }
 
     #[test]
     fn local_time_says_how_far_it_is_from_utc() {

@@ -3,43 +3,58 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, anyhow, bail};
-use blockstone_base::units::{Nanos, format_span};
+use blockstone_base::units::format_span;
+use blockstone_figures::WallClock;
 use blockstone_record::manifest::ProbeInfo;
-use blockstone_record::{Recording, TICKS};
+use blockstone_record::{Manifest, Recording, TICKS};
 use blockstone_view::{Condition, Focus, History, registry};
 use jiff::tz::TimeZone;
+
+use crate::instants::{self, When};
 
 /// The history of a part of a recording, and the interval that it is.
 pub fn read(
     recording: &Recording,
-    from: Option<Nanos>,
-    to: Option<Nanos>,
+    from: Option<When>,
+    to: Option<When>,
 ) -> Result<Option<(History, (u64, u64))>> {
     let ticks = recording.instants(TICKS)?;
-    let Some(span_ns) = edges(&ticks, from, to)? else { return Ok(None) };
+    let Some(span_ns) = edges(&recording.manifest, &ticks, from, to)? else { return Ok(None) };
     let history = History::read_part(recording, ticks, span_ns)?;
     Ok(Some((history.in_zone(TimeZone::system()), span_ns)))
 }
 
-/// From one instant to another, both counted from the first tick: without them, from the first tick
-/// to the last. An instant is the tick next to it. None when there are no two ticks.
-pub fn edges(ticks: &[u64], from: Option<Nanos>, to: Option<Nanos>) -> Result<Option<(u64, u64)>> {
+/// From one instant to another: without them, from the first tick to the last. An instant is the
+/// tick next to it. None when there are no two ticks.
+pub fn edges(
+    manifest: &Manifest,
+    ticks: &[u64],
+    from: Option<When>,
+    to: Option<When>,
+) -> Result<Option<(u64, u64)>> {
     let (Some(&first), Some(&last)) = (ticks.first(), ticks.last()) else { return Ok(None) };
-    let at = |time: Option<Nanos>, default: u64| match time {
-        None => default,
-        Some(time) => {
-            let meant = first.saturating_add(time.get());
-            ticks.iter().copied().min_by_key(|tick| tick.abs_diff(meant)).unwrap_or(default)
-        }
+    let at = |when: Option<When>, default: u64| {
+        let Some(when) = when else { return Ok(default) };
+        let meant = when.t_ns(manifest, (first, last))?;
+        let nearest = ticks.iter().copied().min_by_key(|tick| tick.abs_diff(meant));
+        anyhow::Ok(nearest.unwrap_or(default))
     };
-    let (from_ns, to_ns) = (at(from, first), at(to, last));
+    let (from_ns, to_ns) = (at(from, first)?, at(to, last)?);
     if from_ns >= to_ns && first < last {
+        let said = |when: Option<When>, default: &str| {
+            when.map_or_else(|| default.to_owned(), |when| when.to_string())
+        };
+        let clock = WallClock::of(manifest);
+        let clocks = clock.realtime_ns(first).zip(clock.realtime_ns(last)).map(|(first, last)| {
+            format!(", from {} to {}", instants::local(first, false), instants::local(last, false))
+        });
         bail!(
             "show from {} to {}: fewer than two samples were recorded in this time\n\
-             hint: the recording lasts {}",
-            format_span(from.map_or(0, Nanos::get)),
-            format_span(to.map_or(last - first, Nanos::get)),
-            format_span(last - first)
+             hint: the recording lasts {}{}",
+            said(from, "its start"),
+            said(to, "its end"),
+            format_span(last - first),
+            clocks.unwrap_or_default()
         );
     }
     Ok((from_ns < to_ns).then_some((from_ns, to_ns)))

@@ -1,22 +1,26 @@
-//! A recording or a part of its time, in one word: `night`, `night@10m..12m`, `night@..2h`.
+//! A recording or a part of its time, in one word: `night`, `night@10m..12m`, `night@18:40..18:45`.
 
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use blockstone_base::units::Nanos;
 
-/// A recording and, counted from its first tick, the time that is meant.
+use crate::instants::When;
+
+/// A recording and the time of it that is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The recording: its directory, its id, or `last`.
     pub run: String,
     /// From when on; none from its beginning.
-    pub from: Option<Nanos>,
+    pub from: Option<When>,
     /// Up to when; none to its end.
-    pub to: Option<Nanos>,
+    pub to: Option<When>,
 }
 
 impl Part {
+    /// All of a recording that is at hand.
+    pub const WHOLE: Self = Self { run: String::new(), from: None, to: None };
+
     /// What `text` means. A directory of just this name is meant as a whole.
     pub fn of(text: &str) -> Result<Self> {
         let whole = || Self { run: text.to_owned(), from: None, to: None };
@@ -35,11 +39,17 @@ impl Part {
             time => time.parse().map(Some).map_err(|error| {
                 anyhow!(
                     "read the time range {text}: {error}\n\
-                     hint: night@10m..12m, night@..2h, night@2h.."
+                     hint: night@10m..12m, night@..2h, night@18:40..18:45"
                 )
             }),
         };
         Ok(Self { run: run.to_owned(), from: instant(from)?, to: instant(to)? })
+    }
+
+    /// The same with these times where the word names none.
+    #[must_use]
+    pub fn or(self, from: Option<When>, to: Option<When>) -> Self {
+        Self { from: self.from.or(from), to: self.to.or(to), ..self }
     }
 
     /// Whether not all of the recording is meant.
@@ -50,10 +60,12 @@ impl Part {
 
 #[cfg(test)]
 mod tests {
+    use blockstone_base::units::Nanos;
+
     use super::*;
 
     fn part(run: &str, from_s: Option<u64>, to_s: Option<u64>) -> Part {
-        let time = |s: u64| Nanos::millis(s * 1_000);
+        let time = |s: u64| When::After(Nanos::millis(s * 1_000));
         Part { run: run.to_owned(), from: from_s.map(time), to: to_s.map(time) }
     }
 
@@ -66,6 +78,13 @@ mod tests {
         assert_eq!(of("/d/me@home/night@90s.."), part("/d/me@home/night", Some(90), None));
         assert_eq!(of("/d/me@home/night"), part("/d/me@home/night", None, None));
         assert!(of("night@1s..").is_limited() && !of("night@..").is_limited());
+    }
+
+    #[test]
+    fn a_part_may_be_named_by_the_clock() {
+        let Part { run, from, to } = Part::of("night@18:40..2026-11-24T18:45:10+01:00").unwrap();
+        assert_eq!(run, "night");
+        assert!(matches!(from, Some(When::Clock(_))) && matches!(to, Some(When::At(_))));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use jiff::tz::TimeZone;
 
 use interval::Interval;
 use latencies::{Bucket, Latencies};
-use wall_clock::WallClock;
+pub use wall_clock::WallClock;
 
 use crate::sample::Sample;
 

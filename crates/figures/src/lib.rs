@@ -38,11 +38,11 @@ mod student;
 pub use blockstone_base::table::{Known, Missing};
 pub use blockstone_record::manifest::ProbeInfo;
 pub use focus::{Condition, ConditionError, Focus};
-pub use history::History;
 pub use history::interval::charges::OVERCHARGED;
 pub use history::interval::{Grown, Interval, ratio, sum};
 pub use history::latencies::{Bucket, Latencies, OCTAVES, Timed, octave_bounds};
 pub use history::part::RECENT_S;
+pub use history::{History, WallClock};
 pub use rates::{Track, rate, slope};
 pub use sample::Sample;
 

@@ -113,7 +113,10 @@ fn header(
         let first = history.ticks().next().unwrap_or(0);
         let at = Nanos(interval.to_ns.saturating_sub(first));
         let span = Nanos(interval.to_ns - interval.from_ns);
-        pieces.push(Piece::raw(format!(" at {at}, over {span} ")));
+        let clock =
+            history.time(interval.to_ns).and_then(|time| Some(time.get(11..19)?.to_owned()));
+        let clock = clock.map(|time| format!(" {time},")).unwrap_or_default();
+        pieces.push(Piece::raw(format!("{clock} at {at}, over {span} ")));
         let own = registry::find("own").and_then(|view| view.table(interval));
         let cost = own.as_ref().and_then(|table| table.rows.first());
         if let Some(row) = cost {

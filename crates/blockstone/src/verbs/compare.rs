@@ -16,6 +16,7 @@ use clap::{Args, FromArgMatches};
 use super::report::WATCH;
 use crate::exit::Exit;
 use crate::finish::finish;
+use crate::instants::When;
 use crate::part::Part;
 use crate::verb::{Context, Verb};
 use crate::{interval, recordings, verbs};
@@ -201,7 +202,7 @@ impl Named {
     fn name(&self) -> String {
         let Self { recording, part } = self;
         let dir = recording.dir.display();
-        let time = |time: Option<Nanos>| time.map_or(String::new(), |time| time.to_string());
+        let time = |time: Option<When>| time.map_or(String::new(), |time| time.to_string());
         let times = format!("{}..{}", time(part.from), time(part.to)).replace(' ', "");
         let name = if part.is_limited() { format!("{dir}@{times}") } else { dir.to_string() };
         match &recording.manifest.imported {

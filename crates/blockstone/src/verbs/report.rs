@@ -11,6 +11,7 @@ use super::run::{awr, matrix};
 use super::watch;
 use crate::exit::Exit;
 use crate::finish::{self, finish, report_of};
+use crate::part::Part;
 use crate::recordings;
 use crate::verb::{Context, Verb};
 use args::ReportArgs;
@@ -35,11 +36,12 @@ fn run(args: &ReportArgs, context: &Context) -> Result<Exit> {
     if dir.join(blockstone_judge::grid::PLAN_FILE).is_file() {
         return finish(&matrix::report(dir)?, context);
     }
-    let recording = recordings::open(&args.run, &global.runs_dir)?;
+    let part = Part::of(&args.run)?.or(args.from, args.to);
+    let recording = recordings::open(&part.run, &global.runs_dir)?;
     for warning in recording.warnings() {
         printer.note(&format!("warning: {warning}"));
     }
-    if recording.manifest.verb == WATCH || args.is_of_layers() {
+    if recording.manifest.verb == WATCH || part.is_limited() || !args.only.is_empty() {
         if args.awr_info {
             bail!(
                 "print awr_info of {}: only the recording of a run has these columns\n\
@@ -47,8 +49,8 @@ fn run(args: &ReportArgs, context: &Context) -> Result<Exit> {
                 recording.dir.display()
             );
         }
-        let part = watch::Part { from: args.from, to: args.to, views: &[], only: &args.only };
-        return finish(&watch::report_of(&recording, &part, global)?, context);
+        let asked = watch::Asked { part: &part, views: &[], only: &args.only };
+        return finish(&watch::report_of(&recording, &asked, global)?, context);
     }
     let report = report_of(recording, context)?;
     if args.awr_info {

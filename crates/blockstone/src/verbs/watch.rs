@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use blockstone_base::units::Nanos;
+use blockstone_figures::WallClock;
 use blockstone_probe::Roles;
 use blockstone_probe::active_set::Device;
 use blockstone_record::{End, Recording, TICKS, out_run_dir};
@@ -32,10 +33,11 @@ use jiff::tz::TimeZone;
 use crate::exit::Exit;
 use crate::finish::finish;
 use crate::interrupt::Interrupt;
+use crate::part::Part;
 use crate::password::PasswordFile;
 use crate::printer::Printer;
 use crate::verb::{Context, Global, Verb};
-use crate::{instants, interval, recordings};
+use crate::{interval, recordings};
 use args::WatchArgs;
 use export::Sink;
 use outputs::Outputs;
@@ -56,7 +58,10 @@ pub const VERB: Verb = Verb {
         "An interval that was watched",
     )
     .tables_under(report::VIEWS)],
-    report: Some(|recording, context| report_of(&recording, &Part::default(), &context.global)),
+    report: Some(|recording, context| {
+        let asked = Asked { part: &Part::WHOLE, views: &[], only: &[] };
+        report_of(&recording, &asked, &context.global)
+    }),
     ..Verb::PLAIN
 };
 
@@ -325,18 +330,19 @@ fn import(files: &[PathBuf], keep_names: bool, dir: &Path, printer: Printer) -> 
 }
 
 fn replay(name: &str, args: &WatchArgs, context: &Context) -> Result<Exit> {
-    let recording = recordings::open(name, &context.global.runs_dir)?;
+    let part = Part::of(name)?.or(args.from, args.to);
+    let recording = recordings::open(&part.run, &context.global.runs_dir)?;
     for warning in recording.warnings() {
         context.printer.note(&format!("warning: {warning}"));
     }
     if args.lines || args.csv_file().is_some() {
-        return replay_ticks(&recording, args, context);
+        return replay_ticks(&recording, &part, args, context);
     }
     if args.once || !draws() {
-        let part = Part { from: args.from, to: args.to, views: &args.view, only: &args.only };
-        return finish(&report_of(&recording, &part, &context.global)?, context);
+        let asked = Asked { part: &part, views: &args.view, only: &args.only };
+        return finish(&report_of(&recording, &asked, &context.global)?, context);
     }
-    let (history, _) = interval::some(interval::read(&recording, args.from, args.to)?)?;
+    let (history, _) = interval::some(interval::read(&recording, part.from, part.to)?)?;
     let manifest = &recording.manifest;
     let by = manifest.imported.as_ref().map(|i| format!(" · imported from {}", i.told_by()));
     let shown = match recording.instants(TICKS)?.len() / history.ticks().count().max(1) {
@@ -352,9 +358,15 @@ fn replay(name: &str, args: &WatchArgs, context: &Context) -> Result<Exit> {
 
 /// Every interval of a recording, or of a part of it, as lines or CSV. It is read piece by piece: a
 /// piece has the last tick of the one before it.
-fn replay_ticks(recording: &Recording, args: &WatchArgs, context: &Context) -> Result<Exit> {
+fn replay_ticks(
+    recording: &Recording,
+    part: &Part,
+    args: &WatchArgs,
+    context: &Context,
+) -> Result<Exit> {
     let ticks = recording.instants(TICKS)?;
-    let (from_ns, to_ns) = interval::some(interval::edges(&ticks, args.from, args.to)?)?;
+    let (from_ns, to_ns) =
+        interval::some(interval::edges(&recording.manifest, &ticks, part.from, part.to)?)?;
     let begin = ticks.partition_point(|tick| *tick < from_ns);
     let end = ticks.partition_point(|tick| *tick <= to_ns);
     let whole = History::read_part(recording, ticks.clone(), (from_ns, to_ns))?;
@@ -362,13 +374,14 @@ fn replay_ticks(recording: &Recording, args: &WatchArgs, context: &Context) -> R
     let mut outputs = Outputs::new(args, args.lines, sink, &whole, context)?;
     outputs.columns_of(&whole.interval(from_ns, to_ns))?;
     drop(whole);
+    let clock = WallClock::of(&recording.manifest);
     for first in (begin..end.saturating_sub(1)).step_by(PIECE_TICKS) {
         let piece = &ticks[first..end.min(first + PIECE_TICKS + 1)];
         let span_ns = (piece[0], piece[piece.len() - 1]);
         let history = History::read_part(recording, ticks.clone(), span_ns)?;
         let history = history.in_zone(TimeZone::system());
         for pair in piece.windows(2) {
-            let instant_ns = instants::of_recording(&recording.manifest, pair[1]);
+            let instant_ns = clock.realtime_ns(pair[1]);
             outputs.tick(instant_ns, &history.interval(pair[0], pair[1]))?;
             if outputs.is_over() {
                 return Ok(Exit::Done);
@@ -378,10 +391,10 @@ fn replay_ticks(recording: &Recording, args: &WatchArgs, context: &Context) -> R
     Ok(Exit::Done)
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Part<'a> {
-    pub from: Option<Nanos>,
-    pub to: Option<Nanos>,
+/// What is shown of a part of a recording.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    pub part: &'a Part,
     /// Without names, all views.
     pub views: &'a [String],
     /// Conditions on samples of sessions.
@@ -389,10 +402,10 @@ pub struct Part<'a> {
 }
 
 /// The report of what every layer did in a part of any recording's time.
-pub fn report_of(recording: &Recording, part: &Part<'_>, global: &Global) -> Result<Report> {
+pub fn report_of(recording: &Recording, asked: &Asked<'_>, global: &Global) -> Result<Report> {
     let (history, (from_ns, to_ns)) =
-        interval::some(interval::read(recording, part.from, part.to)?)?;
-    let focus = interval::focus(part.views, part.only, &history)?;
+        interval::some(interval::read(recording, asked.part.from, asked.part.to)?)?;
+    let focus = interval::focus(asked.views, asked.only, &history)?;
     let interval = history.interval(from_ns, to_ns);
     let interval = focus.as_ref().map_or(interval, |focus| interval.only(focus));
     let manifest = &recording.manifest;
@@ -400,7 +413,7 @@ pub fn report_of(recording: &Recording, part: &Part<'_>, global: &Global) -> Res
         manifest: Some(manifest),
         recording: recording.dir.display().to_string(),
         interval,
-        instants: [from_ns, to_ns].map(|ns| instants::of_recording(manifest, ns)),
+        instants: [from_ns, to_ns].map(|ns| WallClock::of(manifest).realtime_ns(ns)),
     };
-    Ok(report::report(&watched, part.views, global))
+    Ok(report::report(&watched, asked.views, global))
 }

@@ -7,11 +7,12 @@ use jiff::tz::TimeZone;
 /// Smaller steps are the adjustments of a clock that is kept right.
 const STEP_NS: i128 = 200_000_000;
 
+/// When what time of a history was, as the clock of its host showed it.
 #[derive(Clone, Debug)]
 pub struct WallClock {
     /// From which instant on it is ahead of the history by how much, in the order of time.
     ahead_ns: Vec<(u64, i128)>,
-    pub zone: TimeZone,
+    pub(crate) zone: TimeZone,
 }
 
 impl Default for WallClock {
@@ -35,27 +36,41 @@ impl WallClock {
         clock
     }
 
-    pub fn set(&mut self, t_ns: u64, ahead_ns: i128) {
+    pub(crate) fn set(&mut self, t_ns: u64, ahead_ns: i128) {
         let last = self.ahead_ns.last();
         if last.is_none_or(|(_, last_ns)| (ahead_ns - last_ns).abs() > STEP_NS) {
             self.ahead_ns.push((t_ns, ahead_ns));
         }
     }
 
+    /// What it showed, in nanoseconds since 1970; none where that is not known.
     pub fn realtime_ns(&self, t_ns: u64) -> Option<i128> {
         let before = self.ahead_ns.partition_point(|(since_ns, _)| *since_ns <= t_ns);
         let (_, ahead_ns) = self.ahead_ns.get(before.saturating_sub(1))?;
         Some(ahead_ns + i128::from(t_ns))
     }
 
-    pub fn local_s(&self, t_ns: u64) -> Option<f64> {
+    /// The time of the history at which it first showed this; where it was set past it or had not
+    /// begun, the time nearest to it.
+    pub fn t_ns(&self, realtime_ns: i128) -> Option<u64> {
+        let ends = self.ahead_ns.iter().skip(1).map(|(since_ns, _)| *since_ns).chain([u64::MAX]);
+        let found =
+            self.ahead_ns.iter().zip(ends).enumerate().map(|(index, ((since, ahead), end))| {
+                let t_ns = u64::try_from((realtime_ns - ahead).max(0)).unwrap_or(u64::MAX);
+                t_ns.clamp(if index == 0 { 0 } else { *since }, end)
+            });
+        let away = |t_ns: &u64| self.realtime_ns(*t_ns).map(|ns| ns.abs_diff(realtime_ns));
+        found.min_by_key(away)
+    }
+
+    pub(crate) fn local_s(&self, t_ns: u64) -> Option<f64> {
         let realtime_ns = self.realtime_ns(t_ns)?;
         let instant = Timestamp::from_nanosecond(realtime_ns).ok()?;
         let offset_s = self.zone.to_offset(instant).seconds();
         Some(realtime_ns as f64 / 1e9 + f64::from(offset_s))
     }
 
-    pub fn text(&self, t_ns: u64) -> Option<String> {
+    pub(crate) fn text(&self, t_ns: u64) -> Option<String> {
         let instant = Timestamp::from_nanosecond(self.realtime_ns(t_ns)?).ok()?;
         let local = instant.to_zoned(self.zone.clone());
         Some(local.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string())
@@ -76,6 +91,16 @@ mod tests {
         clock.set(3_000_000_000, start_ns + 3_600_000_000_000);
         assert_eq!(clock.text(1_000_000_000).as_deref(), Some("2026-11-24T03:00:01+00:00"));
         assert_eq!(clock.realtime_ns(0), Some(start_ns), "also before it was read");
+        for t_ns in [0, 1_000_000_000, 3_000_000_000, 9_000_000_000] {
+            assert_eq!(clock.t_ns(clock.realtime_ns(t_ns).unwrap()), Some(t_ns));
+        }
+        assert_eq!(clock.t_ns(0), Some(0), "before it began");
+        let skipped = start_ns + 1_800_000_000_000;
+        assert!(
+            clock.t_ns(skipped).is_some_and(|t_ns| t_ns <= 3_000_000_000),
+            "it never showed it"
+        );
+        assert_eq!(WallClock::default().t_ns(start_ns), None);
         clock.zone = TimeZone::fixed(jiff::tz::offset(-5));
         assert_eq!(clock.text(3_000_000_000).as_deref(), Some("2026-11-23T23:00:03-05:00"));
         assert_eq!(clock.local_s(3_000_000_000), Some(1_795_489_203.0 - 5.0 * 3_600.0 + 3_600.0));

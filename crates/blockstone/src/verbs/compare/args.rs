@@ -20,7 +20,7 @@ Examples:
   blockstone compare last~3 last --fail-if slower=5
   blockstone compare old1 old2 old3 --with new1 new2 new3
   blockstone compare night@..2h night@2h..         before and after, in one recording
-  blockstone compare monday@9h..10h tuesday@9h..10h
+  blockstone compare monday@09:00..10:00 tuesday@09:00..10:00
 
 Of several recordings a side, the interval covers the variation between them. Recordings that
 alternate (old1 new1 old2 new2 …) are also safe against slow changes on the machine."

@@ -12,6 +12,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 use regex::Regex;
 
+use crate::instants::When;
 use crate::purpose::Purpose;
 
 /// Options of a watch, which an import of files is not.
@@ -170,12 +171,13 @@ pub struct WatchArgs {
           requires = "csv", conflicts_with = "once", help_heading = "Output")]
     #[arg(conflicts_with = "json")]
     pub csv_shape: CsvShape,
-    /// Replay from this time after the start of the recording
+    /// Replay from this time on: after the start of the recording (10m), or as the clock showed it
+    /// (18:45:10, 2026-11-24T18:45+01:00)
     #[arg(long, value_name = "TIME", requires = "replay", help_heading = "Output")]
-    pub from: Option<Nanos>,
-    /// Replay up to this time after the start of the recording
+    pub from: Option<When>,
+    /// Replay up to this time, likewise
     #[arg(long, value_name = "TIME", requires = "replay", help_heading = "Output")]
-    pub to: Option<Nanos>,
+    pub to: Option<When>,
     /// Show only these tables
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = views(),
           help_heading = "Output")]
