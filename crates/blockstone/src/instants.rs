@@ -39,9 +39,10 @@ impl FromStr for When {
         after().or_else(|_| {
             at().or_else(day).or_else(clock).ok_or_else(|| {
                 format!(
-                    "`{text}` is no time of a recording: write how long after its start (10m), \
-                     what the clock showed (18:45:10), or an instant \
-                     (2026-11-24T18:45:10, with Z or +01:00 where it is not of this time zone)"
+                    "`{text}` is no time of a recording\n\
+                     hint: write how long after its start it is (10m), what the clock showed \
+                     (18:45:10), or an instant (2026-11-24T18:45:10, with Z or +01:00 where it is \
+                     not of this time zone)"
                 )
             })
         })

@@ -36,12 +36,10 @@ impl Part {
         };
         let instant = |time: &str| match time {
             "" => Ok(None),
-            time => time.parse().map(Some).map_err(|error| {
-                anyhow!(
-                    "read the time range {text}: {error}\n\
-                     hint: night@10m..12m, night@..2h, night@18:40..18:45"
-                )
-            }),
+            time => match time.parse() {
+                Ok(time) => Ok(Some(time)),
+                Err(error) => Err(anyhow!("read the time range {text}: {error}")),
+            },
         };
         Ok(Self { run: run.to_owned(), from: instant(from)?, to: instant(to)? })
     }
