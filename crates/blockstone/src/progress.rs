@@ -1,12 +1,14 @@
 //! The progress of everything that takes longer than two seconds: how much is done, what is going
 //! on, the time left. It also tells when a signal asks for the end.
 
+use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use blockstone_base::Bytes;
 use blockstone_base::units::{Nanos, format_span, three_digits};
 use blockstone_measure::{Live, Observer, Rate};
+use blockstone_report::render::terminal::visible;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
@@ -39,7 +41,7 @@ pub struct Progress {
 }
 
 /// The moment, as [`Shown::Json`] has it.
-#[derive(Serialize)]
+#[derive(Clone, Copy, Serialize)]
 struct Moment<'a> {
     /// The share of the work that is done, between 0 and 1; none where its whole is not known.
     done: Option<f64>,
@@ -124,6 +126,9 @@ impl Progress {
     }
 
     fn show(&mut self, moment: &Moment<'_>) {
+        // It may name a file.
+        let what = visible(moment.what, false);
+        let moment = Moment { what: &what, ..*moment };
         let due = |after: Duration| self.written.elapsed() >= after;
         match self.shown {
             Shown::Bar => {
@@ -141,7 +146,9 @@ impl Progress {
             }
             Shown::Json if due(OBJECT_EVERY) => {
                 self.written = Instant::now();
-                complain(&serde_json::to_string(moment).unwrap_or_default());
+                // Whole, however long: a program reads it.
+                let object = serde_json::to_string(&moment).unwrap_or_default();
+                let _ = writeln!(io::stderr(), "{object}");
             }
             Shown::Lines | Shown::Json | Shown::Nothing => {}
         }

@@ -66,7 +66,7 @@ pub struct Global {
     pub quiet: bool,
     /// How to show progress on standard error
     #[arg(long, global = true, value_enum, default_value_t = ProgressForm::Auto,
-          value_name = "FORM")]
+          value_name = "FORM", env = "BLOCKSTONE_PROGRESS", hide_env_values = true)]
     pub progress: ProgressForm,
     /// Print the whole report as its page has it: all sections, all rows, and why each verdict that
     /// is inconclusive is so

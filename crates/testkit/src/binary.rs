@@ -36,7 +36,9 @@ impl Ran {
 /// When it cannot be started.
 #[track_caller]
 pub fn run(command: &mut Command) -> Ran {
-    let output = match command.stdin(Stdio::null()).output() {
+    // What a program complains of does not depend on how long it took.
+    let command = command.env("BLOCKSTONE_PROGRESS", "none").stdin(Stdio::null());
+    let output = match command.output() {
         Ok(output) => output,
         Err(error) => panic!("cannot start {command:?}: {error}"),
     };

@@ -131,6 +131,7 @@ impl Start<'_> {
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
             .env("HOME", self.dir)
+            .env("BLOCKSTONE_PROGRESS", "none")
             .stdin(Stdio::null())
             .stdout(File::create(self.beside.join("stdout"))?)
             .stderr(File::create(self.beside.join("stderr"))?))
