@@ -20,7 +20,7 @@ named! {
         Flat = "flat",
         /// A device declares a volatile cache, and flushes do not reach it.
         Unflushed = "unflushed",
-        /// Main memory holds the files: nothing is there after a cut.
+        /// The files are kept in main memory and do not survive a power cut.
         Memory = "memory",
         /// All that was acknowledged is there after a cut that lost what was not flushed.
         Durable = "durable",

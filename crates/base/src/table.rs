@@ -244,7 +244,7 @@ impl Table {
         self.columns.iter().position(|column| column.key == key)
     }
 
-    /// Whether JSON and CSV say the unit of each row: its columns do not, and no text does.
+    /// Whether JSON and CSV need a unit for each row, because its columns do not fix one.
     pub fn has_units_of_rows(&self) -> bool {
         let differs = self.columns.iter().any(|column| column.measure == Measure::OfRow);
         differs && self.column(UNIT).is_none()

@@ -1,4 +1,4 @@
-//! Instants of the wall clock, and times of a recording that are named by them.
+//! Instants of the wall clock, and times in a recording that are given by the clock.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,16 +11,17 @@ use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 
-/// A time of a recording, as `--from` and `--to` take one.
+/// A time in a recording, as given to `--from` and `--to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// After its first tick: `10m`.
     After(Nanos),
-    /// As a clock showed it in the time zone of this machine: `18:45`, `18:45:10`.
+    /// A clock time in this machine's time zone: `18:45`, `18:45:10`.
     Clock(Time),
-    /// The same with its day: `2026-11-24T18:45`.
+    /// A date and time in this machine's time zone: `2026-11-24T18:45`.
     Day(DateTime),
-    /// With its distance from UTC: `2026-11-24T18:45:10+01:00`, `2026-11-24T17:45:10Z`.
+    /// A date and time with an offset from UTC: `2026-11-24T18:45:10+01:00`,
+    /// `2026-11-24T17:45:10Z`.
     At(Timestamp),
 }
 
@@ -39,10 +40,9 @@ impl FromStr for When {
         after().or_else(|_| {
             at().or_else(day).or_else(clock).ok_or_else(|| {
                 format!(
-                    "`{text}` is no time of a recording\n\
-                     hint: write how long after its start it is (10m), what the clock showed \
-                     (18:45:10), or an instant (2026-11-24T18:45:10, with Z or +01:00 where it is \
-                     not of this time zone)"
+                    "`{text}` is not a time in a recording\n\
+                     hint: give the time since its start (10m), a clock time (18:45:10), or a date \
+                     and time (2026-11-24T18:45:10, with Z or +01:00 if from another time zone)"
                 )
             })
         })
@@ -61,19 +61,18 @@ impl fmt::Display for When {
 }
 
 impl When {
-    /// As a time of this recording, whose ticks lie between `first` and `last`. Of several days on
-    /// which a clock shows it, the one on which it lies within; otherwise the nearest.
+    /// The time since the start of a recording whose ticks run from `first` to `last`. A clock time
+    /// is taken on the day that puts it between these, or nearest to them.
     pub fn t_ns(self, manifest: &Manifest, (first, last): (u64, u64)) -> Result<u64> {
         let (zone, clock) = (TimeZone::system(), WallClock::of(manifest));
-        let of = |wall_ns: i128| {
-            clock.t_ns(wall_ns).ok_or_else(|| {
-                anyhow!(
-                    "find {self} in {}: it does not say when it began\n\
-                     hint: count from its start, as in 10m",
-                    manifest.id
-                )
-            })
+        let unknown = || {
+            anyhow!(
+                "find {self} in {}: the recording does not say when it began\n\
+                 hint: give the time since its start, as in 10m",
+                manifest.id
+            )
         };
+        let of = |wall_ns: i128| clock.t_ns(wall_ns).ok_or_else(unknown);
         let wall = |time: DateTime| {
             let zoned = zone.to_zoned(time).map_err(|error| anyhow!("read {self}: {error}"))?;
             Ok::<_, anyhow::Error>(zoned.timestamp().as_nanosecond())
@@ -88,7 +87,7 @@ impl When {
                     let instant = wall_ns.and_then(|ns| Timestamp::from_nanosecond(ns).ok());
                     instant.map(|instant| instant.to_zoned(zone.clone()).date())
                 };
-                let Some((begin, end)) = day(first).zip(day(last)) else { return of(0) };
+                let (begin, end) = day(first).zip(day(last)).ok_or_else(unknown)?;
                 let (mut found, mut day) = (Vec::new(), begin);
                 while day <= end {
                     found.push(of(wall(day.to_datetime(time))?)?);
@@ -98,8 +97,8 @@ impl When {
                 if let [_, second, ..] = within.collect::<Vec<_>>()[..] {
                     let second = clock.realtime_ns(*second).map(|ns| local(ns, false));
                     return Err(anyhow!(
-                        "find {self}: it is several times in this recording\n\
-                         hint: name the day too, as in {}",
+                        "find {self}: it occurs more than once in this recording\n\
+                         hint: give the date too, as in {}",
                         second.unwrap_or_default()
                     ));
                 }
@@ -165,10 +164,10 @@ mod tests {
         assert_eq!(at("21:00"), 0, "before its beginning");
         let later = Timestamp::from_second(begin.as_second() + 90).unwrap();
         assert_eq!(at(&later.to_string()), 90 * S);
-        // In two days it is twice.
+        // Two days contain it twice.
         let ticks = (0, 48 * 3_600 * S);
         let error = "01:00".parse::<When>().unwrap().t_ns(&manifest, ticks).unwrap_err();
-        assert!(error.to_string().contains("several times"), "{error}");
+        assert!(error.to_string().contains("more than once"), "{error}");
         manifest.started_at = "yesterday".to_owned();
         let error = "01:00".parse::<When>().unwrap().t_ns(&manifest, ticks).unwrap_err();
         assert!(error.to_string().contains("hint:"), "{error}");

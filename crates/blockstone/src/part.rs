@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 
 use crate::instants::When;
 
-/// A recording and the time of it that is meant.
+/// A recording, and optionally a range of its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The recording: its directory, its id, or `last`.
@@ -18,7 +18,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// All of a recording that is at hand.
+    /// The whole of a recording that is already open.
     pub const WHOLE: Self = Self { run: String::new(), from: None, to: None };
 
     /// What `text` means. A directory of just this name is meant as a whole.
@@ -44,7 +44,7 @@ impl Part {
         Ok(Self { run: run.to_owned(), from: instant(from)?, to: instant(to)? })
     }
 
-    /// The same with these times where the word names none.
+    /// Fills in limits that the word leaves open.
     #[must_use]
     pub fn or(self, from: Option<When>, to: Option<When>) -> Self {
         Self { from: self.from.or(from), to: self.to.or(to), ..self }

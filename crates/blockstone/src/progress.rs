@@ -1,5 +1,5 @@
-//! The progress of everything that takes longer than two seconds: how much is done, what is going
-//! on, the time left. It also tells when a signal asks for the end.
+//! Progress of anything that takes longer than two seconds: how much is done, what is going on, and
+//! the time left. It also reports whether a signal has asked the program to stop.
 
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
@@ -18,15 +18,15 @@ use crate::printer::{Printer, Shown, complain};
 
 /// Work that ends sooner shows no bar.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Between lines for people, where no bar can be drawn.
+/// Interval between lines when standard error is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
-/// Between objects for programs.
+/// Interval between JSON objects.
 const OBJECT_EVERY: Duration = Duration::from_secs(1);
-/// The share of work from which on its end is foretold.
+/// No time left is estimated until this share of the work is done.
 const FORETOLD_FROM: f64 = 0.02;
 const BAR_LENGTH: u64 = 1_000;
 
-/// Shown on standard error.
+/// Shows progress on standard error.
 pub struct Progress {
     bar: ProgressBar,
     interrupt: Interrupt,
@@ -35,18 +35,18 @@ pub struct Progress {
     began: Instant,
     /// When the last line was written.
     written: Instant,
-    /// Of the measurement, at the last tick.
+    /// Time of the measurement at its last tick.
     elapsed: Nanos,
     left: Nanos,
 }
 
-/// The moment, as [`Shown::Json`] has it.
+/// Progress at one moment; also the object that `--progress json` writes.
 #[derive(Clone, Copy, Serialize)]
 struct Moment<'a> {
-    /// The share of the work that is done, between 0 and 1; none where its whole is not known.
+    /// Share of the work that is done, from 0 to 1; none if the total is unknown.
     done: Option<f64>,
     left_ns: Option<u64>,
-    /// Whether it follows from the pace until now; else it is the longest that is to come.
+    /// Whether `left_ns` is estimated from the pace so far; otherwise it is an upper bound.
     left_is_estimate: bool,
     what: &'a str,
     rates: &'a [Rate],
@@ -113,7 +113,7 @@ impl Progress {
     /// Shows how much of a measurement is over, whose time is known.
     fn measured(&mut self, label: &str, rates: &[Rate], left_is_estimate: bool) {
         let (elapsed, left) = (self.elapsed.get(), self.left.get());
-        // Nothing is known before the first tick.
+        // Before the first tick, neither is known.
         let whole = Some(elapsed + left).filter(|whole| *whole > 0);
         let what = words(label);
         self.show(&Moment {
@@ -172,7 +172,8 @@ impl Moment<'_> {
     }
 }
 
-/// A label of a recording, `random-read/psync/x8`, in words: `random read · psync · 8 in flight`.
+/// Spells out a label of a recording: `random-read/psync/x8` becomes
+/// `random read · psync · 8 in flight`.
 fn words(label: &str) -> String {
     let parts = label.split('/').filter(|part| !part.is_empty());
     parts.map(word).collect::<Vec<_>>().join(" · ")

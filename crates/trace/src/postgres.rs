@@ -43,7 +43,7 @@ struct Log {
     /// Plans with and without the time of I/O.
     with_io: u64,
     without_io: u64,
-    /// The most that a plan says of what was read.
+    /// The most detailed of the plans.
     shows: Shows,
     /// By process: the statement whose plan was logged last, and its time.
     explained: HashMap<String, (String, f64)>,
@@ -57,14 +57,14 @@ struct Log {
     skipped: u64,
 }
 
-/// What a plan says of what it read, which shows what is switched on.
+/// How much a plan records about reads, which reveals the server's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Shows {
     Estimates,
-    /// Of nodes that were executed.
+    /// Actual times and rows.
     Execution,
     Buffers,
-    /// Blocks that took time to read, and not how long.
+    /// Blocks were read, but not timed.
     Reads,
 }
 
@@ -78,7 +78,7 @@ impl Shows {
         }
     }
 
-    /// Why no plan has a time of I/O.
+    /// Why no plan has I/O times.
     fn without_io(self) -> &'static str {
         match self {
             Self::Estimates => "auto_explain.log_analyze is off",

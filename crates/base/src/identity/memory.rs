@@ -1,5 +1,4 @@
-//! What keeps its data in main memory: file systems, devices, and chains of devices that end in
-//! one.
+//! Storage that is main memory: file systems, devices, and chains of devices that end there.
 
 use super::{BlockDevice, DeviceKind, StorageTarget};
 
@@ -43,7 +42,7 @@ impl StorageTarget {
         self.devices.iter().filter_map(BlockDevice::end).collect()
     }
 
-    /// Its file system, or all ends of its chain, where these are main memory: `tmpfs`,
+    /// What the target is stored in, if that is main memory only: `tmpfs`,
     /// `zram0, compressed memory`.
     pub fn is_memory(&self) -> Option<String> {
         let kind = self.file_system.as_ref().map(|fs| fs.kind.as_str());

@@ -24,7 +24,7 @@ impl JsonSchema for Table {
         let about = "Rules that condemn the numbers of this row; absent when they stand.";
         rules.insert("description".to_owned(), about.into());
         let mut unit = generator.subschema_for::<String>();
-        let about = "Unit of the numbers that differ by row, where a table has such.";
+        let about = "Unit of this row's numbers, in tables whose rows have different units.";
         unit.insert("description".to_owned(), about.into());
         json_schema!({
             "description": "Rows, each with its cells by the keys of their columns.",

@@ -137,8 +137,7 @@ fn two_parts_of_one_recording_show_what_changed_between_them() {
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains(">busy<"), "{text}");
     let overlapping = compare(&[&before, &format!("{dir}@2s..4s")]);
     assert!(overlapping.stderr.contains("overlap by"), "{overlapping:#?}");
-    for (part, what) in
-        [("@9s..9500ms", "fewer than two samples"), ("@x..", "hint: write how long")]
+    for (part, what) in [("@9s..9500ms", "fewer than two samples"), ("@x..", "hint: give the time")]
     {
         let refused = compare(&[&before, &format!("{dir}{part}")]);
         assert_eq!(refused.code, Some(2), "{refused:#?}");

@@ -163,7 +163,7 @@ impl Writer {
 /// What else is known where flushes were timed.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'a> {
-    /// The main memory that the files are kept in.
+    /// The kind of main memory that holds the files, if any.
     pub memory: Option<&'a str>,
     pub barrier_off: Option<&'a str>,
     /// With the flushes that each completed meanwhile.
@@ -230,7 +230,7 @@ fn classify(flushing: &Flushing, direct: bool, around: &Surroundings<'_>) -> (Cl
     }
 }
 
-/// What is known without timing a flush.
+/// The class of files in main memory, which needs no timing.
 pub fn in_memory(memory: &str) -> (Class, String) {
     (Class::Memory, format!("kept in main memory ({memory}): nothing is durable"))
 }

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 /// Smaller steps are the adjustments of a clock that is kept right.
 const STEP_NS: i128 = 200_000_000;
 
-/// When what time of a history was, as the clock of its host showed it.
+/// Maps times in a history to what the host's clock showed, and back.
 #[derive(Clone, Debug)]
 pub struct WallClock {
     /// From which instant on it is ahead of the history by how much, in the order of time.
@@ -43,15 +43,15 @@ impl WallClock {
         }
     }
 
-    /// What it showed, in nanoseconds since 1970; none where that is not known.
+    /// What the clock showed, in nanoseconds since 1970; none if that is not known.
     pub fn realtime_ns(&self, t_ns: u64) -> Option<i128> {
         let before = self.ahead_ns.partition_point(|(since_ns, _)| *since_ns <= t_ns);
         let (_, ahead_ns) = self.ahead_ns.get(before.saturating_sub(1))?;
         Some(ahead_ns + i128::from(t_ns))
     }
 
-    /// The time of the history at which it first showed this; where it was set past it or had not
-    /// begun, the time nearest to it.
+    /// The first time in the history at which the clock showed this. If it never did, because it
+    /// was set forward or the history began later, the time at which it came closest.
     pub fn t_ns(&self, realtime_ns: i128) -> Option<u64> {
         let ends = self.ahead_ns.iter().skip(1).map(|(since_ns, _)| *since_ns).chain([u64::MAX]);
         let found =

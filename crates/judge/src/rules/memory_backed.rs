@@ -6,6 +6,10 @@ use blockstone_record::manifest::Manifest;
 
 use super::{Check, Judgement, Rule, file_system, in_memory};
 
+/// What to do about any storage that is main memory.
+pub(in crate::rules) const NEXT: &str =
+    "Choose a path on a storage device (findmnt -T PATH, lsblk -s).";
+
 pub(super) const RULE: Rule = Rule {
     id: "memory-backed",
     weight: Weight::Condemns,
@@ -21,7 +25,7 @@ pub(super) const RULE: Rule = Rule {
                 What a hypervisor or an array does with its side of a disk cannot be seen from \
                 this machine.",
     cause: "The path lies on a RAM disk or in /dev/shm, /tmp or /run.",
-    next: "Choose a path on a storage device (findmnt -T PATH, lsblk -s).",
+    next: NEXT,
     checks: &[Check::Storage(check)],
 };
 

@@ -25,29 +25,27 @@ pub(super) const RULE: Rule = Rule {
     doc: "I/O that went through the page cache: by choice (--buffered), because the path does not \
           support direct I/O, or because the file system accepts O_DIRECT but buffers anyway.",
     threshold: "Any point without O_DIRECT. Where BPF is available (docs/bpf.md), the kernel \
-                counts the pages that direct I/O added to the page cache of the files under \
-                load: 5 % or more of the pages that the operations of a point moved, and at \
-                least 32; in a run, of those that were read or those that were written, \
-                whichever are fewer. Pages that another process added are not counted, and do \
-                not count against a file that it has read before. Without such a count, or where \
-                a count of zero is no proof, what is known of the file system decides: direct \
-                I/O on tmpfs, ramfs, ecryptfs, ext4 with data=journal (open(2), ext4(5)) and on \
-                btrfs extents that are stored compressed or inline (btrfs(5)); files of ext4 \
-                whose data are journalled or inline, or that are protected by fs-verity. Only \
-                without a count: writes to a file of btrfs with checksums from kernel 6.14 on, \
-                which buffers them (btrfs documentation, Checksumming), unless it is mounted \
-                with nodatacow or nodatasum, or the file has the attribute C (chattr +C). \
-                Success of a misaligned request proves nothing: tmpfs and btrfs accept it. \
-                Inconclusive where a server may cache what is asked of it directly (NFS, SMB, \
-                virtiofs, 9p, FUSE, CephFS and the like), on ZFS, and for writes on btrfs where \
-                neither pages were counted nor the attributes of the file recorded. In a run: a \
-                path without direct I/O, as the target found it when it opened its disks, and \
-                the same file systems; with --io buffered it passes, and memory-test judges the \
-                reads; the data file of SQLite with --io direct, which this program opens. \
-                Inconclusive for other databases. In a check: any operation of whole blocks, \
-                or in a shape that statx(2) \
-                allows, and any file opened with O_DIRECT, whose class is buffered, dropped or \
-                memory (docs/check.md).",
+                counts the pages that direct I/O added to the page cache of the files under load. \
+                A point fails if these are at least 32 and at least 5 % of the pages that its \
+                operations moved; in a run, of the pages read or of those written, whichever is \
+                less. Pages that another process added do not count, nor do pages of a file that \
+                it has read before. Without a count, or if a count of zero proves nothing, the \
+                file system decides. These buffer direct I/O: tmpfs, ramfs, ecryptfs, ext4 with \
+                data=journal (open(2), ext4(5)), btrfs for compressed or inline extents \
+                (btrfs(5)), and ext4 for files that are journalled, stored inline or protected by \
+                fs-verity. Without a count, so does btrfs from kernel 6.14 on when it writes to a \
+                file with checksums (btrfs documentation, Checksumming), unless it is mounted with \
+                nodatacow or nodatasum or the file has the attribute C (chattr +C). That a \
+                misaligned request succeeds proves nothing: tmpfs and btrfs accept it. The verdict \
+                is inconclusive on file systems whose server may cache (NFS, SMB, virtiofs, 9p, \
+                FUSE, CephFS and the like), on ZFS, and for writes on btrfs if neither pages nor \
+                attributes of the file were recorded. A run fails on the same file systems and on \
+                a path for which its target could not use direct I/O; this covers the data file of \
+                SQLite with --io direct, which this program opens, and is inconclusive for other \
+                databases. With --io buffered a run passes, and memory-test judges its reads. A \
+                check (docs/check.md) fails if the class is buffered, dropped or memory for any \
+                operation on whole blocks, for any shape that statx(2) allows, or for any file \
+                opened with O_DIRECT.",
     cause: "The page cache was between the load and the storage.",
     next: "Omit --buffered, or measure on a file system that supports direct I/O (ext4, XFS) or on \
            the device.",

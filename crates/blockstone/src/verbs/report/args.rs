@@ -9,17 +9,17 @@ use crate::purpose::Purpose;
 /// Arguments of `report`.
 #[derive(Args, Debug)]
 pub struct ReportArgs {
-    /// A recording: its directory, its id, or `last`; `night@10m..12m` is a part of it
+    /// A recording: its directory, its id, or `last`; `night@10m..12m` selects a part
     #[arg(add = Purpose::Input)]
     pub run: String,
     /// Print only SLOB's `awr_info` columns of a run: a header line and a line of values
     #[arg(long, conflicts_with_all = ["html", "json", "csv"])]
     pub awr_info: bool,
-    /// Show the activity of all layers from this time on: after the start of the recording (10m),
-    /// or as the clock showed it (18:45:10, 2026-11-24T18:45+01:00)
+    /// Show the activity of all layers from this time on: time since the start (10m) or clock time
+    /// (18:45:10, 2026-11-24T18:45+01:00)
     #[arg(long, value_name = "TIME", conflicts_with = "awr_info")]
     pub from: Option<When>,
-    /// Show the activity of all layers up to this time, likewise
+    /// Show the activity of all layers up to this time, given in the same way
     #[arg(long, value_name = "TIME", conflicts_with = "awr_info")]
     pub to: Option<When>,
     /// Use only session samples with this value in this column

@@ -144,8 +144,8 @@ fn headline(trace: &Trace, subject: &str) -> Headline {
     Headline { subject: subject.to_owned(), text, tone: Tone::Plain, ..Headline::default() }
 }
 
-/// The node of a plan that took the most time itself, if that is a part worth naming. Plans have
-/// few components: what these leave open is in the nodes.
+/// The plan node that took the most time itself, if its share is worth naming. Plans measure few
+/// components, so most of the time is explained only by their nodes.
 fn longest(trace: &Trace, all_ns: f64) -> Option<&RowSource> {
     const WORTH: f64 = 0.05;
     if trace.kind != Some(Kind::AutoExplain) {

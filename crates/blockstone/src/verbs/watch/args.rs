@@ -171,11 +171,11 @@ pub struct WatchArgs {
           requires = "csv", conflicts_with = "once", help_heading = "Output")]
     #[arg(conflicts_with = "json")]
     pub csv_shape: CsvShape,
-    /// Replay from this time on: after the start of the recording (10m), or as the clock showed it
-    /// (18:45:10, 2026-11-24T18:45+01:00)
+    /// Replay from this time on: time since the start (10m) or clock time (18:45:10,
+    /// 2026-11-24T18:45+01:00)
     #[arg(long, value_name = "TIME", requires = "replay", help_heading = "Output")]
     pub from: Option<When>,
-    /// Replay up to this time, likewise
+    /// Replay up to this time, given in the same way
     #[arg(long, value_name = "TIME", requires = "replay", help_heading = "Output")]
     pub to: Option<When>,
     /// Show only these tables

@@ -2,15 +2,14 @@
 
 use blockstone_base::durability::{Class, DurabilityFindings};
 
-use crate::rules::Judgement;
+use crate::rules::{Judgement, memory_backed};
 
 const CAUSE: &str = "The file system does not flush its device (mount option nobarrier or \
                      barrier=0, volatile of an overlay), or a layer in between drops flushes.";
 const NEXT: &str = "Mount without that option and check again; where no option explains it, test \
                     with a power cut: blockstone check durability --witness HOST:PORT PATH.";
 
-const MEMORY_CAUSE: &str = "The path lies in main memory, which no flush leaves.";
-const MEMORY_NEXT: &str = "Choose a path on a storage device (findmnt -T PATH, lsblk -s).";
+const MEMORY_CAUSE: &str = "The path is stored in main memory, so a flush has nothing to write to.";
 
 pub(in crate::rules) fn check(findings: &DurabilityFindings) -> Judgement {
     let Some(flushing) = &findings.flushing else {
@@ -19,7 +18,7 @@ pub(in crate::rules) fn check(findings: &DurabilityFindings) -> Judgement {
     let evidence = flushing.evidence.as_str();
     if flushing.class == Class::Memory {
         let judgement = Judgement::fail(evidence, vec!["flush".to_owned()]);
-        return judgement.caused_by(MEMORY_CAUSE).advising(MEMORY_NEXT);
+        return judgement.caused_by(MEMORY_CAUSE).advising(memory_backed::NEXT);
     }
     if flushing.class == Class::Unflushed {
         let judgement = Judgement::fail(evidence, vec!["flush".to_owned()]);

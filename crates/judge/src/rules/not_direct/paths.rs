@@ -2,7 +2,7 @@
 
 use blockstone_base::direct::{Class, DirectFindings, OpenFile};
 
-use crate::rules::Judgement;
+use crate::rules::{Judgement, memory_backed};
 
 const CAUSE: &str = "The file system accepts O_DIRECT and serves the requests through the page \
                      cache.";
@@ -10,9 +10,8 @@ const NEXT: &str = "Measure, and keep databases, where these requests are direct
                     data=journal, on XFS, on the device, or on btrfs in a directory with chattr \
                     +C DIR before its files are created.";
 
-const MEMORY_CAUSE: &str = "The file system keeps its files in main memory: there is no storage \
-                            to reach directly.";
-const MEMORY_NEXT: &str = "Choose a path on a storage device (findmnt -T PATH, lsblk -s).";
+const MEMORY_CAUSE: &str = "The file system keeps its files in main memory, so O_DIRECT has no \
+                            storage to reach.";
 
 pub(in crate::rules) fn check(findings: &DirectFindings) -> Judgement {
     let classes: Vec<(String, Class)> = findings.expected().collect();
@@ -42,7 +41,9 @@ pub(in crate::rules) fn check(findings: &DirectFindings) -> Judgement {
             classes.len(),
             some_of(&memory)
         );
-        return Judgement::fail(evidence, memory).caused_by(MEMORY_CAUSE).advising(MEMORY_NEXT);
+        return Judgement::fail(evidence, memory)
+            .caused_by(MEMORY_CAUSE)
+            .advising(memory_backed::NEXT);
     }
     let unknown = of(|class| class == Class::Unknown);
     let direct = of(|class| class == Class::Direct);

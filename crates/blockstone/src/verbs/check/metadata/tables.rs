@@ -81,7 +81,7 @@ pub fn sections(findings: &MetadataFindings, verdicts: &[Verdict]) -> Vec<Sectio
         let concerned = verdicts.iter().filter(is_concerned);
         concerned.map(|it| it.rule.clone()).collect()
     };
-    let about = "Figures from `cached` are those of memory, not of the storage.";
+    let about = "Rows marked `cached` were answered from memory, not from the storage.";
     let costs = Table::new("metadata", "Cost of names and inodes", COSTS).on_screen(SCREEN_ROWS);
     let rows = ordered(&findings.cells).map(|it| cost(it).condemned_by(&condemned(it)));
     let costs = costs.with(rows);
