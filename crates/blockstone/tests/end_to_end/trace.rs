@@ -133,6 +133,16 @@ fn a_plan_leads_with_the_node_that_took_the_time() {
     let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains(": 47 % of 6.14 s is the Hash Join, 20,000,000 rows "), "{ran:#?}");
     assert!(ran.stdout.contains("no plan read a block"), "{ran:#?}");
+    let estimated: String = JOINED
+        .lines()
+        .filter(|line| !line.contains("Buffers"))
+        .flat_map(|line| [line.split(" (actual").next().unwrap_or(line), "\n"])
+        .collect();
+    let log = files.file("estimated.log", estimated);
+    let words = trace(&[], &[&log]).stdout;
+    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected = "100 % of 6.14 s is not broken down: auto_explain.log_analyze is off ";
+    assert!(words.contains(expected), "{words}");
 }
 
 #[test]

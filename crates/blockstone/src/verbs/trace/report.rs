@@ -128,7 +128,10 @@ fn headline(trace: &Trace, subject: &str) -> Headline {
         }
         (Some((component, spent)), _) => {
             let name = match component {
-                Component::Unaccounted => "in no component of this log".to_owned(),
+                Component::Unaccounted => match untimed(trace) {
+                    Some(why) => format!("not broken down: {why}"),
+                    None => "in no component of this log".to_owned(),
+                },
                 component => words::component(component),
             };
             format!("{} of {} is {name}", percent(spent.ns / all.max(1.0)), format_ns(all))
@@ -154,6 +157,12 @@ fn longest(trace: &Trace, all_ns: f64) -> Option<&RowSource> {
     let own = |row: &RowSource| row.own_ns.unwrap_or(0.0);
     let longest = trace.row_sources.iter().max_by(|a, b| own(a).total_cmp(&own(b)))?;
     (own(longest) >= WORTH * all_ns && all_ns > 0.0).then_some(longest)
+}
+
+/// Why plans do not say what took their time.
+fn untimed(trace: &Trace) -> Option<&'static str> {
+    let reads = trace.absent.iter().find(|(component, _)| *component == Component::StorageRead);
+    reads.filter(|_| trace.kind == Some(Kind::AutoExplain)).map(|(_, why)| *why)
 }
 
 fn identity(input: &Input) -> Vec<String> {
