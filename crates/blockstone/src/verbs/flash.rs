@@ -10,8 +10,6 @@ mod rates;
 mod report;
 mod sim;
 
-use std::path::Path;
-
 use anyhow::{Result, bail};
 use blockstone_base::units::Bytes;
 use blockstone_flash::device::Device;
@@ -135,12 +133,6 @@ fn explain(context: &Context) -> Result<Exit> {
         ("With garbage collection", with.as_slice()),
     ];
     finish(&report::explain(&stories, &context.printer.style()), context)
-}
-
-/// Memory that tables may take: what is available, less a tenth.
-fn memory_limit() -> u64 {
-    blockstone_sys::survey::mem_available_bytes(Path::new("/"))
-        .map_or(u64::MAX, |bytes| bytes / 10 * 9)
 }
 
 /// An error of a simulation, with the size of the device in it where that helps.

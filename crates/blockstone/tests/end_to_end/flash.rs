@@ -249,6 +249,8 @@ fn what_makes_no_sense_is_refused_in_two_lines() {
         (&["sim", "--scale", "0"], "scale"),
         (&["sim", "--scale", "1", "--raw", "700T", "--visible", "500T"], "pages"),
         (&["sim", "--scale", "1", "--raw", "15T", "--visible", "10T", "--workload", "oltp"], "MiB"),
+        (&["sim", "--scale", "1", "--engine", "exact"], "the limit is 384 MiB"),
+        (&["sim", "--memory", "8M"], "the limit is 8 MiB"),
         (&["sim", "--workload", "unifrom"], "unifrom"),
         (&["sim", "--trace", "/nowhere/at/all"], "/nowhere"),
         (&["sim", "--erase-time", "0us"], "erase time"),

@@ -83,10 +83,11 @@ pub enum SimulationError {
     #[error(transparent)]
     Full(#[from] Full),
     #[error(
-        "simulate: the tables need {needed} MiB, {available} MiB are available\nhint: simulate a \
-         smaller part with --scale, or count with --engine counts"
+        "simulate: the tables need {needed} MiB of memory, the limit is {limit} MiB\n\
+         hint: simulate a smaller part with --scale, count with --engine counts, or allow more \
+         with --memory"
     )]
-    Memory { needed: u64, available: u64 },
+    Memory { needed: u64, limit: u64 },
 }
 
 impl From<ConfigError> for SimulationError {
@@ -160,10 +161,10 @@ impl Plan {
         if self.engine == Engine::Counts && !self.workload.is_exchangeable() {
             return Err(SimulationError::NotExchangeable);
         }
-        let (needed, available) = (self.memory_bytes(&config), self.memory_limit_bytes);
-        if needed > available {
-            let mib = |bytes: u64| bytes >> 20;
-            return Err(SimulationError::Memory { needed: mib(needed), available: mib(available) });
+        let (needed, limit) = (self.memory_bytes(&config), self.memory_limit_bytes);
+        if needed > limit {
+            let (needed, limit) = (needed.div_ceil(1 << 20), limit >> 20);
+            return Err(SimulationError::Memory { needed, limit });
         }
         Ok(config)
     }

@@ -198,6 +198,10 @@ pub struct SimArgs {
     /// How pages are tracked
     #[arg(long, value_parser = one_of(ENGINES), help_heading = "Duration and precision")]
     pub engine: Option<Engine>,
+    /// Memory that the tables of the simulated device may take
+    #[arg(long, default_value = "384M", value_name = "SIZE")]
+    #[arg(help_heading = "Duration and precision")]
+    pub memory: Bytes,
     /// Also simulate the device without background collection, for comparison
     #[arg(long, requires = "background")]
     pub against_active: bool,

@@ -8,10 +8,10 @@ use blockstone_base::units::Nanos;
 use blockstone_flash::simulate::{self, Engine, Outcome, Phase, Plan, Rate, Start};
 use blockstone_flash::trace::Trace;
 use blockstone_flash::workload::Workload;
-use blockstone_sys::{input, memory};
+use blockstone_sys::{input, memory, survey};
 
 use super::args::SimArgs;
-use super::{device, ineffective, memory_limit, rates, refused, report};
+use super::{device, ineffective, rates, refused, report};
 use crate::exit::Exit;
 use crate::finish::finish;
 use crate::progress::Progress;
@@ -89,10 +89,15 @@ fn plan(args: &SimArgs) -> Result<Plan> {
         engine: args.engine.unwrap_or(Engine::Auto),
         scale: args.scale.unwrap_or(plain.scale),
         seed: args.seed,
-        memory_limit_bytes: memory_limit(),
+        memory_limit_bytes: args.memory.get().min(available_bytes()),
         throttle: args.throttle,
         ..plain
     })
+}
+
+/// Memory that the machine and its control groups leave, less a tenth.
+fn available_bytes() -> u64 {
+    survey::mem_available_bytes(Path::new("/")).map_or(u64::MAX, |bytes| bytes / 10 * 9)
 }
 
 /// A longer line is damaged: what follows is another one.
