@@ -159,6 +159,20 @@ impl<'a> Interval<'a> {
         self.history.series(name, self.instance).or_else(|| self.history.probe(name))
     }
 
+    /// The time between the first and the last row of a series in the interval: what takes long to
+    /// read has no rows at every tick. None with fewer than two instants.
+    pub fn read_ns(&self, probe: &str) -> Option<f64> {
+        let tracks = self.probe(probe)?.objects.values();
+        let times = |track: &Track| {
+            let within = self.within(track);
+            Some((track.get(within.start)?.t_ns, track.range(within).next_back()?.t_ns))
+        };
+        let (first, last) = tracks
+            .filter_map(times)
+            .reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))?;
+        (last > first).then_some((last - first) as f64)
+    }
+
     /// What a probe saw in the interval, by name; in a window, what it saw at any time in the
     /// phase: an object that was there during warm-up alone must not vanish from a sum unseen.
     pub fn objects(&self, probe: &str) -> Vec<&'a str> {

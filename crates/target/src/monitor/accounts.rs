@@ -34,7 +34,7 @@ impl Accounts {
         });
         let rows = seen.iter().filter(|row| row.probe == SERVER.probe);
         let reported = rows.map(|row| !row.cells.contains(&Cell::Unmeasured));
-        self.has_io = reported.reduce(|one, other| one && other);
+        self.has_io = reported.reduce(|one, other| one && other).or(self.has_io);
         readings.extend(seen);
     }
 

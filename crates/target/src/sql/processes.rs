@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 use blockstone_base::column::{Cell, Reading};
 use blockstone_base::database::{EVENT, SERVER};
 use blockstone_sys::account::{self, Account};
+use blockstone_sys::usage;
 
 use super::Member;
 
-/// Sampling takes at most one part in this many of the time.
+/// Looking takes at most one part in this many of the time of a processor. Its own time counts:
+/// on a busy machine a look waits for a processor, and that must not make looks rare.
 const SHARE: u32 = 50;
 
 /// The role of the processes or threads that serve sessions.
@@ -22,7 +24,6 @@ pub struct Processes {
     known: BTreeMap<Member, (String, Sum)>,
     ended: BTreeMap<String, Sum>,
     due: Option<Instant>,
-    last: Vec<Reading>,
 }
 
 /// Sums of accounts; a number that one of them lacks is lacking.
@@ -64,19 +65,23 @@ impl Sum {
 
 impl Processes {
     /// Rows of the series `server` and, for processor time and run queue, `event`: of `members`,
-    /// which are listed only when a look is due.
+    /// which are listed only when a look is due. Otherwise there are no rows: those of the last
+    /// look would say that nothing was used since.
     pub fn look(
         &mut self,
         exact: bool,
         members: impl FnOnce() -> Vec<(Member, String)>,
     ) -> Vec<Reading> {
         let started = Instant::now();
-        if exact || self.due.is_none_or(|due| started >= due) {
-            self.refresh(members());
-            self.last = self.readings();
-            self.due = Some(started + started.elapsed().max(Duration::from_millis(1)) * SHARE);
+        if !exact && self.due.is_some_and(|due| started < due) {
+            return Vec::new();
         }
-        self.last.clone()
+        let before_ns = usage::thread_cpu_ns();
+        self.refresh(members());
+        let readings = self.readings();
+        let took = Duration::from_nanos(usage::thread_cpu_ns() - before_ns);
+        self.due = Some(started + took * SHARE);
+        readings
     }
 
     /// Bytes that system calls of `role` returned so far, as of the last look; none when unknown.
@@ -134,6 +139,25 @@ impl Processes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn waiting_for_a_look_does_not_make_looks_rare_and_between_looks_there_are_no_rows() {
+        let member = Member { pid: std::process::id(), thread: None };
+        let mut processes = Processes::default();
+        let mut rows = |wait_ms| {
+            let looked = processes.look(false, || {
+                std::thread::sleep(Duration::from_millis(wait_ms));
+                vec![(member, "checkpointer".to_owned())]
+            });
+            looked.len()
+        };
+        let all = rows(500);
+        assert!(all > 0);
+        // Much longer than 50 times the processor time of one look at one process.
+        std::thread::sleep(Duration::from_millis(500));
+        assert_eq!(rows(0), all);
+        assert_eq!(rows(0), 0, "the next look was not due");
+    }
 
     #[test]
     fn a_process_that_ended_still_counts() {

@@ -108,9 +108,9 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     let mut rows: Vec<Vec<Value>> = STATISTICS.iter().filter_map(row).collect();
     let charged = [("DB CPU (s)", true), ("background CPU (s)", false)];
     let charged = charged.into_iter().filter_map(|(name, of_sessions)| {
-        let ns = cpu_ns(interval, of_sessions)?;
-        let per_transaction = ratio(Ok(ns / 1e9), transactions);
-        Some(vec![Value::from(name), Value::Number(ns / interval.ns()), per_transaction.into()])
+        let busy = processors(interval, of_sessions)?;
+        let per_transaction = ratio(Ok(busy * interval.seconds()), transactions);
+        Some(vec![Value::from(name), Value::Number(busy), per_transaction.into()])
     });
     // Below the time of the database, which it is a part of.
     rows.splice(1.min(rows.len())..1.min(rows.len()), charged.collect::<Vec<_>>());
@@ -145,15 +145,17 @@ fn before_the_end<'a>(interval: &Interval<'a>, seconds: u64) -> Option<Interval<
     is_near.then_some(span)
 }
 
-/// Processor time of sessions, or of all others; none where it is not measured.
-fn cpu_ns(interval: &Interval<'_>, of_sessions: bool) -> Option<f64> {
+/// How many processors sessions, or all others, kept busy; none where it is not measured. The
+/// processes of a server with many of them are not read at every tick.
+fn processors(interval: &Interval<'_>, of_sessions: bool) -> Option<f64> {
     let objects = interval.objects("event").into_iter();
     let is_meant = |object: &&str| match object.strip_suffix("/CPU") {
         Some(role) => (role == "session") == of_sessions,
         None => false,
     };
     let known = objects.filter(is_meant).map(|object| interval.moved("event", object, "time_ns"));
-    known.filter_map(Result::ok).reduce(|one, other| one + other)
+    let ns = known.filter_map(Result::ok).reduce(|one, other| one + other)?;
+    Some(ns / interval.read_ns("server").unwrap_or(interval.ns()))
 }
 
 /// Commits and, where the database counts them, rollbacks.
@@ -165,7 +167,7 @@ pub(super) fn transactions(interval: &Interval<'_>) -> Known {
 
 #[cfg(test)]
 mod tests {
-    use blockstone_base::column::Cell;
+    use blockstone_base::column::{Cell, Kind};
     use blockstone_base::database::INSTANCE;
     use blockstone_figures::History;
     use blockstone_record::manifest::ProbeInfo;
@@ -195,6 +197,27 @@ mod tests {
         let rows = recent(&history.latest().unwrap());
         let row = rows.iter().find(|row| row[0] == Value::from("commits")).unwrap();
         [row[1].clone(), row[2].clone()]
+    }
+
+    #[test]
+    fn processor_time_is_of_the_ticks_at_which_processes_were_read() {
+        let time = |name| testing::probe(name, &[(Kind::Counter, "time_ns")]);
+        let mut history = History::new(vec![time("event"), time("server"), time("instance")]);
+        for second in 0..=10 {
+            let cells = vec![Cell::Value(second * SECOND_NS as i64 / 2)];
+            let t_ns = second as u64 * SECOND_NS;
+            history.push("instance", t_ns, "", cells.clone());
+            if second % 4 == 1 {
+                history.push("event", t_ns, "session/CPU", cells.clone());
+                history.push("server", t_ns, "session", cells);
+            }
+        }
+        let busy = |from_s: u64, to_s: u64| {
+            processors(&history.interval(from_s * SECOND_NS, to_s * SECOND_NS), true)
+        };
+        assert_eq!(busy(0, 10), Some(0.5));
+        assert_eq!(busy(5, 9), Some(0.5));
+        assert_eq!(busy(2, 8), None, "read once");
     }
 
     #[test]
