@@ -63,7 +63,8 @@ pub use guest::{GUEST_KERNEL, GUEST_PROGRAMS, Guest, GuestDisk, Power, guest_hom
 pub use hog::CpuHog;
 pub use mariadb_server::MariadbServer;
 pub use need::{
-    FAST_VARIABLE, Need, REQUIRE_VARIABLE, SKIP_LOG_VARIABLE, allowed, skipped_without,
+    FAST_VARIABLE, Need, REQUIRE_VARIABLE, SKIP_LOG_VARIABLE, TIME_LOG_VARIABLE, allowed,
+    note_time, skipped_without,
 };
 pub use nfs::NfsServer;
 pub use postgres::{POSTGRES_VERSIONS, PostgresVersion, postgres_programs};

@@ -7,6 +7,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use blockstone_base::Capability;
 
@@ -20,6 +21,9 @@ pub const REQUIRE_VARIABLE: &str = "BLOCKSTONE_REQUIRE";
 
 /// Names a file to which each skipped test appends one line: test, tab, reason.
 pub const SKIP_LOG_VARIABLE: &str = "BLOCKSTONE_SKIP_LOG";
+
+/// Names a file that collects how long each test took: a line of kind, seconds and test.
+pub const TIME_LOG_VARIABLE: &str = "BLOCKSTONE_TIME_LOG";
 
 /// Set: tests that ask anything of the machine are skipped.
 pub const FAST_VARIABLE: &str = "BLOCKSTONE_FAST";
@@ -279,13 +283,25 @@ fn capability_once(need: Need) -> Capability {
 fn skip(test: &str, reason: &str) {
     writeln!(io::stderr(), "SKIP {test}: {reason}").expect("standard error is open");
     if let Some(path) = std::env::var_os(SKIP_LOG_VARIABLE) {
-        log_skip(Path::new(&path), test, reason).expect("the skip log can be written");
+        append(Path::new(&path), &[test, reason]).expect("the skip log can be written");
     }
 }
 
-fn log_skip(path: &Path, test: &str, reason: &str) -> io::Result<()> {
+/// Notes how long the test of this thread took. Tests that wait for one another are noted by
+/// themselves, for their harness counts the waiting.
+pub fn note_time(kind: &str, duration: Duration) {
+    if let Some(path) = std::env::var_os(TIME_LOG_VARIABLE) {
+        let seconds = format!("{:.1}", duration.as_secs_f64());
+        let thread = std::thread::current();
+        let fields = [kind, &seconds, thread.name().unwrap_or("unnamed")];
+        // It is only for information, and must not fail a test that passed.
+        let _ = append(Path::new(&path), &fields);
+    }
+}
+
+fn append(path: &Path, fields: &[&str]) -> io::Result<()> {
     let mut log = OpenOptions::new().append(true).create(true).open(path)?;
-    log.write_all(format!("{test}\t{reason}\n").as_bytes())
+    log.write_all(format!("{}\n", fields.join("\t")).as_bytes())
 }
 
 /// `crate::tests::the_test` from the type name `crate::tests::the_test::{{closure}}`.
@@ -387,8 +403,8 @@ mod tests {
     #[test]
     fn the_skip_log_collects_one_line_a_test() {
         let dir = std::env::temp_dir().join(format!("blockstone-skip-{}", std::process::id()));
-        log_skip(&dir, "a::first", "zram: no zram").unwrap();
-        log_skip(&dir, "a::second", "root: run as root").unwrap();
+        append(&dir, &["a::first", "zram: no zram"]).unwrap();
+        append(&dir, &["a::second", "root: run as root"]).unwrap();
         let text = fs::read_to_string(&dir).unwrap();
         fs::remove_file(&dir).unwrap();
         assert_eq!(text, "a::first\tzram: no zram\na::second\troot: run as root\n");

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{ExitCode, Stdio};
 
 use anyhow::{Context, Result, ensure};
-use blockstone_testkit::{FAST_VARIABLE, SKIP_LOG_VARIABLE};
+use blockstone_testkit::{FAST_VARIABLE, SKIP_LOG_VARIABLE, TIME_LOG_VARIABLE};
 use serde_json::Value;
 
 use crate::packages;
@@ -32,6 +32,9 @@ const WAITING: &[(&str, &str)] = &[
     // Servers that start, and sessions that sleep.
     ("monitor", "4"),
 ];
+
+/// Tests that are named with their time after a run.
+const LONGEST: usize = 30;
 
 #[derive(Debug, clap::Args)]
 pub struct Options {
@@ -156,6 +159,9 @@ fn counted(
     let mut command = cargo(["test", "--workspace"]);
     command.args(arguments).args(filter).stdout(Stdio::piped());
     command.env(SKIP_LOG_VARIABLE, &log).envs(variables.iter().copied());
+    let times = scratch("times.tsv")?;
+    fs::write(&times, "").with_context(|| format!("write {}", times.display()))?;
+    command.env(TIME_LOG_VARIABLE, &times);
     if canary {
         command.stderr(Stdio::null());
     }
@@ -175,6 +181,7 @@ fn counted(
         ignored.extend(ignored_test(&text));
     }
     let status = child.wait().context("wait for cargo test")?;
+    print_times(&times)?;
     account.skipped = skips(&log)?;
     // A test that skips itself returns early, and its harness counts it as passed.
     account.passed = account.passed.saturating_sub(account.skipped.len() as u64);
@@ -202,6 +209,32 @@ fn ignored_test(line: &str) -> Option<(String, String)> {
     let reason = reason.trim_start_matches(", ");
     let reason = if reason.is_empty() { "marked #[ignore]" } else { reason };
     Some((test.to_owned(), reason.to_owned()))
+}
+
+/// Prints where the time went of tests that take turns: sums by kind, and the longest tests.
+fn print_times(log: &Path) -> Result<()> {
+    let text = fs::read_to_string(log).with_context(|| format!("read {}", log.display()))?;
+    let mut times: Vec<(f64, &str, &str)> = text.lines().filter_map(time).collect();
+    times.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut sums: BTreeMap<&str, (f64, usize)> = BTreeMap::new();
+    for (seconds, kind, _) in &times {
+        let sum = sums.entry(kind).or_default();
+        *sum = (sum.0 + seconds, sum.1 + 1);
+    }
+    for (kind, (seconds, tests)) in sums {
+        println!("{tests} tests {kind}: {seconds:.0} s in all");
+    }
+    for (seconds, kind, test) in times.iter().take(LONGEST) {
+        println!("{seconds:>7.1} s  {kind:<6} {test}");
+    }
+    Ok(())
+}
+
+/// A line of the log of times: seconds, kind, test.
+fn time(line: &str) -> Option<(f64, &str, &str)> {
+    let mut fields = line.splitn(3, '\t');
+    let (kind, seconds, test) = (fields.next()?, fields.next()?, fields.next()?);
+    Some((seconds.parse().ok()?, kind, test))
 }
 
 fn skips(log: &Path) -> Result<Vec<(String, String)>> {

@@ -5,6 +5,9 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use blockstone_testkit::note_time;
 
 /// Tests that share the machine at a time. Most of them wait for a window to end.
 const BESIDE_MAX: u32 = 4;
@@ -12,6 +15,7 @@ const BESIDE_MAX: u32 = 4;
 /// The right of a test to run. Each test has one; it ends when it is dropped.
 pub struct Turn {
     alone: bool,
+    since: Instant,
     /// It ends in the thread that took it.
     _of_this_thread: PhantomData<MutexGuard<'static, ()>>,
 }
@@ -61,7 +65,7 @@ impl Turn {
             machine.waiting -= 1;
             machine.beside += 1;
         }
-        Self { alone, _of_this_thread: PhantomData }
+        Self { alone, since: Instant::now(), _of_this_thread: PhantomData }
     }
 }
 
@@ -74,6 +78,7 @@ impl Drop for Turn {
             machine.beside -= 1;
         }
         HAS_TURN.set(false);
+        note_time(if self.alone { "alone" } else { "beside" }, self.since.elapsed());
         CHANGED.notify_all();
     }
 }
