@@ -30,6 +30,9 @@ impl MariadbServer {
         make.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
         make.args(["--skip-name-resolve", "--user=root"]);
         make.arg(format!("--datadir={}", dir.path().join("data").display()));
+        // A server that starts removes all temporary tables in its directory for them, in /tmp also
+        // those of a test beside this one.
+        make.env("TMPDIR", dir.path());
         finish(&mut make)?;
         let mut last = String::new();
         for _ in 0..PORTS_TRIED {
@@ -92,7 +95,7 @@ fn client(dir: &Path, database: &str) -> Command {
 fn serve(dir: &Path, port: u16, settings: &[&str]) -> Result<Child, TestkitError> {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig=KILL", "--", "mariadbd", "--no-defaults", "--user=root"]);
-    command.arg(format!("--datadir={}", dir.join("data").display()));
+    command.arg(format!("--datadir={}", dir.join("data").display())).env("TMPDIR", dir);
     command.arg(format!("--socket={}", socket(dir))).arg(format!("--port={port}"));
     command.args(["--bind-address=127.0.0.1", "--skip-name-resolve"]);
     command.args(["--innodb-buffer-pool-size=64M", "--innodb-log-file-size=32M"]);

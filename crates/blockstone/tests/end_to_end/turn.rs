@@ -10,7 +10,7 @@ use std::time::Instant;
 use blockstone_testkit::note_time;
 
 /// Tests that share the machine at a time. Most of them wait for a window to end.
-const BESIDE_MAX: u32 = 4;
+const BESIDE_MAX: u32 = 6;
 
 /// The right of a test to run. Each test has one; it ends when it is dropped.
 pub struct Turn {

@@ -111,11 +111,11 @@ fn innodb_tables_differ_by_headers_and_by_the_page_that_names_them() {
     let (data, script) = (scratch.path().join("data"), scratch.path().join("script.sql"));
     let mut install = Command::new("mariadb-install-db");
     install.args(["--no-defaults", "--user=root", "--skip-test-db"]);
-    install.arg("--auth-root-authentication-method=normal");
+    install.arg("--auth-root-authentication-method=normal").env("TMPDIR", scratch.path());
     succeeded(&run(install.arg(format!("--datadir={}", data.display()))));
     fs::write(&script, statements()).unwrap();
     let mut server = Command::new("mariadbd");
-    server.args(["--no-defaults", "--user=root", "--bootstrap"]);
+    server.args(["--no-defaults", "--user=root", "--bootstrap"]).env("TMPDIR", scratch.path());
     server.arg(format!("--datadir={}", data.display()));
     let output = server.stdin(File::open(&script).unwrap()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
