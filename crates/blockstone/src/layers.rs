@@ -4,11 +4,10 @@
 mod activity;
 mod charts;
 
-use blockstone_base::column::Unmeasured;
 use blockstone_base::table::{Heading, Merge, Row, Table, Value};
 use blockstone_record::manifest::Manifest;
 use blockstone_report::{Detail, Section, Sliced, Timeline};
-use blockstone_view::{Interval, View};
+use blockstone_view::{Interval, View, reasons};
 
 use crate::chapters;
 
@@ -40,9 +39,9 @@ pub fn layers(
     if views.is_empty() && over_time {
         sections.extend(activity::section(manifest, interval, &slices));
     }
-    let mut empty = Section::page("empty", "Tables without rows");
+    let mut empty = Section::page("empty", "Tables without figures");
     for (view, table) in &tables {
-        if table.rows.is_empty() && views.is_empty() {
+        if !has_figures(table) && views.is_empty() {
             empty.blocks.push(table.clone().into());
             continue;
         }
@@ -67,6 +66,13 @@ pub fn tables(
     views.filter_map(|view| Some((view, table(interval, view)?))).collect()
 }
 
+/// Whether there is a number in a table, or nothing but texts.
+fn has_figures(table: &Table) -> bool {
+    let cells = || table.rows.iter().flat_map(|row| &row.cells);
+    let is_missing = |value: &Value| matches!(value, Value::Missing(_));
+    !table.rows.is_empty() && (!cells().any(is_missing) || cells().any(|it| it.number().is_some()))
+}
+
 fn over_time_of(view: &View) -> String {
     format!("{} over time", view.title)
 }
@@ -74,30 +80,12 @@ fn over_time_of(view: &View) -> String {
 fn table(interval: &Interval<'_>, view: &View) -> Option<Table> {
     let table = view.table(interval)?;
     let mut notes: Vec<String> = view.legend().into_iter().map(str::to_owned).collect();
-    notes.extend(reasons_of(interval, view.probe));
+    notes.extend(reasons(interval, view.probe));
     for instance in interval.instances_with(view.probe) {
-        let of = reasons_of(&interval.of_instance(instance), view.probe).into_iter();
+        let of = reasons(&interval.of_instance(instance), view.probe).into_iter();
         notes.extend(of.map(|why| format!("{instance}: {why}")));
     }
     Some(Table { notes, ..table })
-}
-
-/// Why cells of a probe are empty, each reason once.
-fn reasons_of(interval: &Interval<'_>, probe: &str) -> Vec<String> {
-    let mut reasons: Vec<String> = Vec::new();
-    for why in interval.reasons(probe) {
-        let text = match &why {
-            Unmeasured::NotInVersion(text) if why.is_not_imported() => format!("n/v, {text}"),
-            Unmeasured::Off(why) => format!("off: {why}"),
-            Unmeasured::NotInVersion(why) => format!("n/v, not in this version: {why}"),
-            Unmeasured::NotPermitted(why) => format!("n/p, not permitted: {why}"),
-            Unmeasured::NoEvidence(why) => format!("n/e, no evidence: {why}"),
-        };
-        if !reasons.contains(&text) {
-            reasons.push(text);
-        }
-    }
-    reasons
 }
 
 /// The interval in slices of whole ticks, from its first tick to its last: at most `most`, and as

@@ -70,7 +70,7 @@ pub struct Global {
     pub progress: ProgressForm,
     /// Print the whole report as its page has it: all sections, all rows, and why each verdict that
     /// is inconclusive is so
-    #[arg(long, global = true, conflicts_with_all = ["json", "csv"])]
+    #[arg(long, visible_alias = "all", global = true, conflicts_with_all = ["json", "csv"])]
     pub verbose: bool,
     /// When to use colours; the variable `NO_COLOR` turns them off
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]

@@ -3,7 +3,7 @@
 use blockstone_figures::{Condition, Focus, Timed};
 
 use crate::table::{Value, View};
-use crate::views::slices;
+use crate::views::{slices, top_events};
 
 impl View {
     /// The samples of sessions behind a row: those of its statement, session or wait. `None` where
@@ -27,7 +27,11 @@ impl View {
 
     /// How its cells are to be read, if that does not stand in its headings.
     pub fn legend(&self) -> Option<&'static str> {
-        (self.name == slices::VIEW.name).then_some(slices::LEGEND)
+        match self.name {
+            name if name == slices::VIEW.name => Some(slices::LEGEND),
+            name if name == top_events::VIEW.name => Some(top_events::LEGEND),
+            _ => None,
+        }
     }
 
     /// The operations behind a row that are timed one by one; `None` where none are.

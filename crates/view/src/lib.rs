@@ -30,6 +30,7 @@ mod about;
 pub mod compare;
 mod document;
 mod page;
+mod reasons;
 pub mod registry;
 mod table;
 mod views;
@@ -40,4 +41,5 @@ pub use blockstone_figures::{
 };
 pub use document::{Document, document};
 pub use page::views_page;
+pub use reasons::reasons;
 pub use table::{Heading, Measure, Shape, Table, Value, View};

@@ -4,6 +4,7 @@ mod args;
 mod export;
 mod lines;
 mod outputs;
+mod overview;
 pub mod report;
 mod screen;
 mod selection;

@@ -58,12 +58,24 @@ fn a_view_without_a_source_says_why_it_is_not_there() {
 #[test]
 fn one_look_gives_text_and_a_document_with_the_columns_of_a_recording() {
     let _turn = Turn::alone();
-    let ran = run(watch(&["--once", "--interval", "200ms"]).env("COLUMNS", "120"));
-    assert_eq!(ran.code, Some(0), "{ran:#?}");
-    for text in ["Host", "Disks", "Processes by role", "Memory", "Blockstone itself"] {
-        assert!(ran.stdout.contains(text), "{text} is not in {}", ran.stdout);
+    for (option, columns, tables) in [
+        (None, 80, &["Host", "Disks", "Processes by role", "more tables"][..]),
+        (
+            Some("--all"),
+            120,
+            &["Host", "Disks", "Processes by role", "Memory", "Blockstone itself"],
+        ),
+    ] {
+        let mut command = watch(&["--once", "--interval", "200ms"]);
+        let ran = run(command.args(option).env("COLUMNS", columns.to_string()));
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+        for text in tables {
+            assert!(ran.stdout.contains(text), "{text} is not in {}", ran.stdout);
+        }
+        let lines = || ran.stdout.lines();
+        assert!(lines().all(|line| line.chars().count() <= columns), "{}", ran.stdout);
+        assert!(option.is_some() || lines().count() <= 40, "{}", ran.stdout);
     }
-    assert!(ran.stdout.lines().all(|line| line.chars().count() <= 120), "{}", ran.stdout);
 
     let scratch = ScratchDir::on_disk().unwrap();
     let dir = scratch.path().join("night");

@@ -406,12 +406,20 @@ impl<'a> Interval<'a> {
         columns.iter().find(|info| info.name == column)?.unmeasured.as_ref()
     }
 
-    /// Why columns of a probe are empty, in the words of the probe, and what was counted but is no
-    /// evidence.
-    pub fn reasons(&self, probe: &str) -> impl Iterator<Item = Unmeasured> {
-        let overcharged = || Unmeasured::NoEvidence(OVERCHARGED.to_owned());
-        let unmeasured = self.columns(probe).iter().filter_map(|info| info.unmeasured.clone());
-        unmeasured.chain(self.has_overcharged(probe).then(overcharged))
+    /// Why columns of a probe are empty, in the words of the probe, with the columns: each reason
+    /// once. What was counted but is no evidence names none.
+    pub fn reasons(&self, probe: &str) -> Vec<(Unmeasured, Vec<&'a str>)> {
+        let mut reasons: Vec<(Unmeasured, Vec<&str>)> = Vec::new();
+        for info in self.columns(probe) {
+            let Some(why) = &info.unmeasured else { continue };
+            match reasons.iter_mut().find(|(known, _)| known == why) {
+                Some((_, columns)) => columns.push(&info.name),
+                None => reasons.push((why.clone(), vec![&info.name])),
+            }
+        }
+        let overcharged = || (Unmeasured::NoEvidence(OVERCHARGED.to_owned()), Vec::new());
+        reasons.extend(self.has_overcharged(probe).then(overcharged));
+        reasons
     }
 
     pub fn probes(&self) -> impl Iterator<Item = &'a str> {

@@ -5,14 +5,13 @@ use blockstone_base::Nanos;
 use blockstone_base::units::format_ns;
 use blockstone_report::cell;
 use blockstone_view::{
-    History, Interval, Latencies, Measure, OCTAVES, Timed, Value, octave_bounds,
+    History, Interval, Latencies, Measure, OCTAVES, Timed, Value, octave_bounds, reasons,
 };
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::rows::reasons;
 use crate::state::{Picture, State};
 
 /// Width of the bounds at the left.

@@ -1,8 +1,7 @@
 //! Draws tables: rows below headings, or one row with all its columns.
 
-use blockstone_base::column::Unmeasured;
 use blockstone_report::cell;
-use blockstone_view::{Interval, Table, Value, registry};
+use blockstone_view::{Interval, Table, Value, reasons, registry};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style, Stylize};
@@ -106,21 +105,4 @@ pub fn record(
             buffer.set_stringn(area.x, y, text, usize::from(area.width), style);
         }
     }
-}
-
-/// Why columns of a probe are empty, each reason once.
-pub fn reasons(interval: &Interval<'_>, probe: &str) -> Vec<String> {
-    let mut reasons: Vec<String> = Vec::new();
-    for why in interval.reasons(probe) {
-        let text = match &why {
-            Unmeasured::Off(why) => format!("off: {why}"),
-            Unmeasured::NotInVersion(why) => format!("n/v: {why}"),
-            Unmeasured::NotPermitted(why) => format!("n/p: {why}"),
-            Unmeasured::NoEvidence(why) => format!("n/e: {why}"),
-        };
-        if !reasons.contains(&text) {
-            reasons.push(text);
-        }
-    }
-    reasons
 }

@@ -1,6 +1,9 @@
 //! Databases' processes by role, and whatever else was asked for.
 
-use crate::table::{Count, Shape, View, count, flow, level, of_objects, share, text};
+use crate::table::{Count, Shape, View, count, flow, level, of_objects, share, sorted, text};
+
+/// The column of processor time.
+const CPU: usize = 2;
 
 pub const VIEW: View = View {
     name: "processes",
@@ -20,5 +23,5 @@ pub const VIEW: View = View {
         flow("requested_write_bytes_per_s", "asked w", "Bytes accepted by writing system calls."),
         flow("write_bytes_per_s", "storage w", "Bytes written, or to be written, to storage."),
     ],
-    rows: |interval| of_objects(interval, &VIEW),
+    rows: |interval| sorted(of_objects(interval, &VIEW), CPU),
 };

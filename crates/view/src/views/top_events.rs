@@ -17,8 +17,7 @@ pub const VIEW: View = View {
     name: "top-events",
     title: "Top events",
     doc: "Wait events and CPU by database time, longest first. DB CPU and run queue are as \
-          charged by the kernel and also occur inside waits, so the shares may add up to more \
-          than 100 %.",
+          charged by the kernel.",
     probe: EVENTS,
     shape: Shape::Table,
     columns: &[
@@ -43,6 +42,10 @@ pub const VIEW: View = View {
     ],
     rows: events,
 };
+
+/// How its shares are to be read.
+pub const LEGEND: &str =
+    "Waits contain DB CPU and run queue: shares may add up to more than 100 %.";
 
 pub const HISTOGRAMS: View = View {
     name: "event-histograms",

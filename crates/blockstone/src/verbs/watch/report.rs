@@ -8,6 +8,7 @@ use blockstone_report::{Headline, Report};
 use blockstone_view::{Interval, document, registry};
 use serde_json::Map;
 
+use super::overview;
 use crate::layers::layers;
 use crate::verb::Global;
 use crate::{chapters, instants};
@@ -39,6 +40,17 @@ pub fn report(watched: &Watched<'_>, views: &[String], global: &Global) -> Repor
         facts.collect::<Vec<_>>().join(" · ")
     };
     let (sections, timeline) = layers(*manifest, interval, views, global.shows_page());
+    let mut notes = absent(interval, views);
+    let is_text = !global.json && global.csv.is_none() && !global.verbose;
+    let sections = if views.is_empty() && is_text {
+        let (sections, others) = overview::beside(sections);
+        notes.push(format!(
+            "{others} more tables, and these in full: --all; one of them: --view NAME."
+        ));
+        sections
+    } else {
+        sections
+    };
     let verdicts = judge_watch(interval);
     let document = || {
         let document = document(interval).between(edges.map(|ns| ns.and_then(instants::utc)));
@@ -59,7 +71,7 @@ pub fn report(watched: &Watched<'_>, views: &[String], global: &Global) -> Repor
         warnings: imported.map(Imported::line).into_iter().collect(),
         sections,
         verdicts,
-        notes: absent(interval, views),
+        notes,
         recording: recording.clone(),
         tool_version: tool_version.to_owned(),
         document,

@@ -5,24 +5,13 @@ use blockstone_base::units::Nanos;
 use blockstone_view::{Focus, History, Interval, Table, View, registry};
 
 use super::args::WatchArgs;
+use super::overview;
 use crate::{instants, interval};
 
 /// What is shown without --view: of each view, these columns.
 const SUMMARY: &[(&str, &[&str])] = &[
-    ("host", &["cpu_user_share", "cpu_system_share", "cpu_iowait_share", "runnable"]),
-    (
-        "disks",
-        &[
-            "device",
-            "read_ios_per_s",
-            "read_bytes_per_s",
-            "read_await_ns",
-            "write_ios_per_s",
-            "write_bytes_per_s",
-            "write_await_ns",
-            "queue_depth",
-        ],
-    ),
+    ("host", overview::HOST),
+    ("disks", overview::DISKS),
     ("active-sessions", &["wait_class", "event", "average_active_sessions"]),
 ];
 /// From this interval on, the time is written to the second.

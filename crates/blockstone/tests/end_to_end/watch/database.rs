@@ -36,7 +36,12 @@ fn a_database_is_watched_beside_its_host_and_replayed() {
     let ran = run(&mut watch(&["--db", &address, "--record", dir, "--for", "3s"]));
     assert_eq!(ran.code, Some(0), "{ran:#?}");
 
-    let text = run(watch(&["--replay", dir, "--once"]).env("COLUMNS", "120"));
+    let overview = run(watch(&["--replay", dir, "--once"]).env("COLUMNS", "80")).stdout;
+    for part in ["Load profile", "Host", "Disks"] {
+        assert!(overview.contains(part), "{part} is not in {overview}");
+    }
+    assert!(overview.lines().count() <= 40, "{overview}");
+    let text = run(watch(&["--replay", dir, "--once", "--all"]).env("COLUMNS", "120"));
     for part in ["Load profile", "Active sessions by wait", "PgSleep", "postgres/checkpointer"] {
         assert!(text.stdout.contains(part), "{part} is not in {}", text.stdout);
     }
@@ -120,7 +125,9 @@ fn two_databases_in_one_watch_have_names_wherever_they_are_shown() {
     let rules: Vec<&str> = verdicts.iter().filter_map(|it| it["rule"].as_str()).collect();
     assert_eq!(rules, ["double-caching"], "{verdicts:#?}");
     let evidence = verdicts[0]["evidence"].as_str().unwrap();
-    assert!(evidence.contains("in the page cache") || evidence.contains("cachestat"), "{evidence}");
+    // On a busy machine the time may not suffice for a look at all files.
+    let known = ["in the page cache", "cachestat", "no look at the files"];
+    assert!(known.iter().any(|text| evidence.contains(text)), "{evidence}");
     for view in ["load", "active-sessions", "sessions", "durability", "ledger"] {
         assert!(!of_instance(&document, view, idle).is_empty(), "{view}: {document:#}");
     }

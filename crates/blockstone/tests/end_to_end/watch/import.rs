@@ -31,12 +31,12 @@ fn an_imported_recording_is_replayed_reported_and_compared_and_says_what_it_is()
         assert!(ran.stderr.contains("instants over"), "{ran:#?}");
     }
     let mark = "imported, not measured by Blockstone: collectl V4.3.1-1";
-    let text = run(watch(&["--replay", &old, "--once"]).env("COLUMNS", "120"));
+    let text = run(watch(&["--replay", &old, "--once", "--all"]).env("COLUMNS", "120"));
     let second = |text: &str| text.lines().nth(1).unwrap_or_default().to_owned();
     assert!(second(&text.stdout).starts_with(mark), "{text:#?}");
     assert!(text.stdout.contains("\nDisks\n"), "{text:#?}");
     assert!(text.stdout.contains("not in this import: collectl did not keep"), "{text:#?}");
-    let report = run(blockstone(&["report", &old]).env("COLUMNS", "120")).stdout;
+    let report = run(blockstone(&["report", "--all", &old]).env("COLUMNS", "120")).stdout;
     assert!(second(&report).starts_with(mark), "{report}");
     let (_, tables) = text.stdout.split_once("\n\n").unwrap();
     assert!(report.ends_with(tables), "{report}");

@@ -58,11 +58,9 @@ pub fn joined(parts: impl Iterator<Item = String>, width: usize) -> Vec<String> 
 /// folded into a second line.
 fn columns(table: &Table, all: bool, style: &Style) -> Vec<String> {
     let wanted = table.screen_rows.filter(|_| !all).unwrap_or(usize::MAX);
-    let is_folded = |row: &Row| table.folds_idle && !all && is_idle(row);
-    let (idle, active): (Vec<&Row>, Vec<&Row>) = table.rows.iter().partition(|row| is_folded(row));
-    // Folding a single row would not save a line.
-    let (idle, active) =
-        if idle.len() > 1 { (idle, active) } else { (vec![], table.rows.iter().collect()) };
+    let active: Vec<&Row> = table.rows.iter().collect();
+    let (idle, active) = folded(active, |row| table.folds_idle && !all && is_idle(row));
+    let (unmeasured, active) = folded(active, |row| !all && is_unmeasured(row));
     let rows: Vec<&Row> = active.iter().take(wanted).copied().collect();
     let plan = Plan::of(table, &rows, style);
     let mut lines = plan.lines(style);
@@ -71,9 +69,11 @@ fn columns(table: &Table, all: bool, style: &Style) -> Vec<String> {
     if !hidden.is_empty() {
         remarks.push(format!("columns not shown: {}", hidden.join(", ")));
     }
-    if !idle.is_empty() {
-        let names: Vec<String> = idle.iter().map(|row| table.name_of(row)).collect();
-        remarks.push(format!("{} idle: {}", idle.len(), names.join(", ")));
+    for (folded, what) in [(idle, "idle"), (unmeasured, "without figures")] {
+        if !folded.is_empty() {
+            let names: Vec<String> = folded.iter().map(|row| table.name_of(row)).collect();
+            remarks.push(format!("{} {what}: {}", folded.len(), names.join(", ")));
+        }
     }
     if rows.len() < active.len() {
         remarks.push(more(active.len() - rows.len(), &table.name));
@@ -81,6 +81,23 @@ fn columns(table: &Table, all: bool, style: &Style) -> Vec<String> {
     let remarks = remarks.iter().flat_map(|text| wrap(text, style.width, 2, 4));
     lines.extend(remarks.map(|line| style.dim(&line)));
     lines
+}
+
+/// Rows that a last line names, and the others. Folding a single row would not save a line.
+fn folded(rows: Vec<&Row>, is_folded: impl Fn(&Row) -> bool) -> (Vec<&Row>, Vec<&Row>) {
+    match rows.iter().filter(|row| is_folded(row)).count() {
+        0 | 1 => (Vec::new(), rows),
+        _ => rows.into_iter().partition(|row| is_folded(row)),
+    }
+}
+
+/// Whether a row has a name and no figure at all.
+fn is_unmeasured(row: &Row) -> bool {
+    let is_text = |value: &&Value| matches!(value, Value::Text(_));
+    let is_missing = |value: &Value| matches!(value, Value::Missing(_));
+    let texts = row.cells.iter().filter(is_text).count();
+    let missing = row.cells.iter().filter(|value| is_missing(value)).count();
+    row.condemned_by.is_empty() && texts <= 1 && missing > 0 && texts + missing == row.cells.len()
 }
 
 /// Whether no number of a row is other than zero.

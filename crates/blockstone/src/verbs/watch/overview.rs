@@ -1,0 +1,105 @@
+//! What a terminal shows where no views were asked for.
+
+use blockstone_base::table::Table;
+use blockstone_report::{Block, Detail, Section};
+use blockstone_view::{View, registry};
+
+/// Of a view, these columns and the first rows.
+struct Part {
+    view: &'static str,
+    /// All columns if empty.
+    columns: &'static [&'static str],
+    rows: usize,
+}
+
+/// Of the host.
+pub const HOST: &[&str] = &["cpu_user_share", "cpu_system_share", "cpu_iowait_share", "runnable"];
+/// Of disks.
+pub const DISKS: &[&str] = &[
+    "device",
+    "read_ios_per_s",
+    "read_bytes_per_s",
+    "read_await_ns",
+    "write_ios_per_s",
+    "write_bytes_per_s",
+    "write_await_ns",
+    "queue_depth",
+];
+
+/// With facts, headings, notes and verdicts at most 40 lines of 80 columns.
+const OF_DATABASE: &[Part] = &[
+    Part { view: "load", columns: &[], rows: 6 },
+    Part {
+        view: "top-events",
+        columns: &["event", "waits", "wait_time_ns", "wait_ns", "db_time_share"],
+        rows: 5,
+    },
+    Part {
+        view: "statements",
+        columns: &["statement", "average_active_sessions", "calls_per_s", "call_ns"],
+        rows: 4,
+    },
+    Part { view: "host", columns: HOST, rows: 1 },
+    Part { view: "disks", columns: DISKS, rows: 3 },
+];
+/// The same where no database is watched.
+const OF_HOST: &[Part] = &[
+    Part { view: "host", columns: HOST, rows: 1 },
+    Part { view: "disks", columns: DISKS, rows: 8 },
+    Part {
+        view: "processes",
+        columns: &["role", "cpu_share", "run_queue_share", "read_bytes_per_s", "write_bytes_per_s"],
+        rows: 8,
+    },
+];
+
+/// The overview of these sections before them, which a terminal no longer shows, and how many more
+/// tables those have.
+pub fn beside(sections: Vec<Section>) -> (Vec<Section>, usize) {
+    let of = |id: &str| sections.iter().find(|section| section.id == id);
+    let parts = if of(OF_DATABASE[0].view).is_some() { OF_DATABASE } else { OF_HOST };
+    let overview = parts.iter().filter_map(|part| Some(part.of(of(part.view)?)));
+    let overview: Vec<Section> = overview.collect();
+    let shown = |section: &Section| section.detail == Detail::Screen;
+    let others = sections.iter().filter(|section| shown(section)).count() - overview.len();
+    let in_full = sections.into_iter().map(|section| match section.detail {
+        Detail::Screen => section.detail(Detail::Page),
+        Detail::Page | Detail::Terminal => section,
+    });
+    (overview.into_iter().chain(in_full).collect(), others)
+}
+
+impl Part {
+    fn of(&self, section: &Section) -> Section {
+        let id = format!("overview-{}", section.id);
+        let tables = section.blocks.iter().filter_map(|block| match block {
+            Block::Table(table) => Some(self.cut(table)),
+            Block::Chart(_) | Block::Text(_) | Block::Preformatted(_) => None,
+        });
+        Section::new(id, section.heading.clone()).detail(Detail::Terminal).with(tables)
+    }
+
+    fn cut(&self, table: &Table) -> Table {
+        let mut cut = table.clone();
+        cut.rows.truncate(self.rows);
+        // What most of the others explain is cut off.
+        let legend = registry::find(self.view).and_then(View::legend);
+        cut.notes = legend.into_iter().map(str::to_owned).collect();
+        if self.columns.is_empty() { cut } else { cut.only(self.columns) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn views_and_columns_exist() {
+        for part in OF_DATABASE.iter().chain(OF_HOST) {
+            let view = registry::find(part.view).unwrap();
+            for key in part.columns {
+                assert!(view.column(key).is_some(), "{}: {key}", part.view);
+            }
+        }
+    }
+}
