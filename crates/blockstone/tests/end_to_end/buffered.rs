@@ -14,7 +14,7 @@ use super::{Place, keeps_to_its_schema};
 #[test]
 fn writes_return_faster_than_they_are_flushed() {
     require!(Root, Loop, Blkio);
-    let place = Place::new();
+    let place = Place::throttled();
     let cap = Bytes::mib(50);
     let caps = Caps { write_bytes_per_s: Some(cap.get()), ..Caps::default() };
     let spec = DeviceSpec { size: Bytes::mib(512), file_system: Some(FileSystem::Ext4), caps };

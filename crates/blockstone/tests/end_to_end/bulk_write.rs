@@ -31,7 +31,7 @@ fn made(place: &Place, target: &str) -> Value {
 
 #[test]
 fn tables_are_made_flushed_and_dropped_and_their_bytes_are_counted() {
-    let place = Place::new();
+    let place = Place::beside();
     let document = made(&place, "instance");
     let bytes = document["bulk_write"]["bytes_mean"].as_f64().unwrap();
     assert!((bytes - f64::from(8 << 20)).abs() < 1.0, "a row a block: {bytes}");

@@ -291,7 +291,7 @@ fn without_privileges_nothing_is_called_direct() {
 
 #[test]
 fn a_check_that_ends_at_any_moment_leaves_nothing() {
-    let place = Place::new();
+    let place = Place::beside();
     for (moment, signal) in
         (0..12).map(|step| (step * 25, if step % 2 == 0 { "KILL" } else { "INT" }))
     {

@@ -31,7 +31,7 @@ fn counted(document: &Value, outcome: &str, evidence: &str) {
 #[test]
 fn a_calibration_counts_what_btrfs_puts_into_the_page_cache() {
     require!(Bpf, Loop, Btrfs);
-    let place = Place::new();
+    let place = Place::beside();
     let device = mounted(FileSystem::Btrfs);
     let dir = device.mount_point().unwrap();
     let plain = dir.join("no-checksums");
@@ -53,7 +53,7 @@ fn a_calibration_counts_what_btrfs_puts_into_the_page_cache() {
 #[test]
 fn a_run_counts_what_its_instance_puts_into_the_page_cache() {
     require!(Bpf, Loop, Btrfs, Xfs);
-    let place = Place::new();
+    let place = Place::beside();
     for (file_system, outcome) in [(FileSystem::Xfs, "pass"), (FileSystem::Btrfs, "fail")] {
         let device = mounted(file_system);
         let sizes = ["--scale", "32M", "--schemas", "1", "--cache", "16M"];

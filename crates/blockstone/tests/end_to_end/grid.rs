@@ -16,7 +16,7 @@ fn figure(cell: &Value, name: &str) -> f64 {
 
 #[test]
 fn every_combination_is_run_as_often_as_asked_and_shown_in_one_table() {
-    let place = Place::new();
+    let place = Place::beside();
     let mut command = place.command("run");
     let dir = place.scratch.path().join("grid");
     command.args(["--json", "--repeat", "2", "--out"]).arg(&dir).args(SHORT);

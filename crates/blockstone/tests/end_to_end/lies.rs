@@ -70,7 +70,7 @@ fn a_cached_file_is_caught_and_the_same_file_read_direct_is_not() {
 
 #[test]
 fn a_condemned_number_is_struck_through_on_the_terminal() {
-    let place = Place::new();
+    let place = Place::beside();
     let file = place.file("hole.dat");
     FileKind::Hole.create(&file, SIZE).unwrap();
     let ran = run(place.command("calibrate").args(["--quick", "--color", "never"]).arg(&file));

@@ -76,6 +76,11 @@ impl Place {
         Self::during(Turn::alone())
     }
 
+    /// For a test of throttled devices: [`Turn::throttled`].
+    fn throttled() -> Self {
+        Self::during(Turn::throttled())
+    }
+
     /// For a test whose outcome is the same on a busy machine: [`Turn::beside`].
     fn beside() -> Self {
         Self::during(Turn::beside())

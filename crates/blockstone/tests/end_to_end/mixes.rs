@@ -16,7 +16,7 @@ use super::{Place, keeps_to_its_schema};
 #[test]
 fn a_device_that_caps_reads_and_writes_apart_is_told_from_the_formula() {
     require!(Root, Loop, Blkio);
-    let place = Place::new();
+    let place = Place::throttled();
     let caps = Caps { read_iops: Some(1_000), write_iops: Some(500), ..Caps::default() };
     let spec = DeviceSpec { size: Bytes::mib(512), file_system: Some(FileSystem::Ext4), caps };
     let device = LoopDevice::create(spec).unwrap();

@@ -46,7 +46,7 @@ fn cliff(place: &Place) -> Value {
 fn a_write_rate_that_falls_in_the_layout_is_named() {
     require!(Root, Loop, Blkio);
     // A machine that does other work may be slower than the first cap at all times.
-    let verdicts = (0..3).map(|_| cliff(&Place::new()));
+    let verdicts = (0..3).map(|_| cliff(&Place::throttled()));
     let verdict = verdicts.inspect(|v| println!("{v}")).find(|v| v["outcome"] == "fail").unwrap();
     assert_eq!(verdict["weight"], "warns", "{verdict:#}");
     assert!(verdict["evidence"].as_str().unwrap().starts_with("layout: "), "{verdict:#}");
@@ -58,7 +58,7 @@ fn a_write_rate_that_falls_in_the_layout_is_named() {
 #[test]
 fn a_write_rate_that_stays_is_no_cliff() {
     require!(Root, Loop, Blkio);
-    let place = Place::new();
+    let place = Place::throttled();
     let spec = DeviceSpec {
         size: Bytes::mib(512),
         file_system: Some(FileSystem::Ext4),
@@ -76,7 +76,7 @@ fn a_write_rate_that_stays_is_no_cliff() {
 #[test]
 fn a_device_is_written_twice_and_then_in_rounds_until_it_settles() {
     require!(Root, Loop, Blkio);
-    let place = Place::new();
+    let place = Place::throttled();
     let size = Bytes::mib(64);
     let caps = Caps { write_iops: Some(500), ..Caps::default() };
     let device = LoopDevice::create(DeviceSpec { size, file_system: None, caps }).unwrap();

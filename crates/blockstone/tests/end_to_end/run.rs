@@ -104,7 +104,7 @@ fn keep_and_kill(place: &Place) -> PathBuf {
 
 #[test]
 fn kept_files_are_used_again_also_after_a_run_on_them_was_killed() {
-    let place = Place::new();
+    let place = Place::beside();
     let kept = keep_and_kill(&place);
     let again = |arguments: &[&str]| on_kept(&place, &kept, arguments);
     let ran = run(&mut again(&["--run-time", "1s", "--json"]));
@@ -135,7 +135,7 @@ fn damage_redo(file: &Path) {
 
 #[test]
 fn redo_that_was_damaged_is_refused_unless_the_loss_is_accepted() {
-    let place = Place::new();
+    let place = Place::beside();
     let ran = run(small(&place).args(["--keep", "--accept-loss"]).arg(place.data()));
     assert_eq!(ran.code, Some(2), "there is nothing to lose: {ran:#?}");
     let kept = keep_and_kill(&place);

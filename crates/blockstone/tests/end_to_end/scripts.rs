@@ -70,7 +70,7 @@ fn one_run_gives_figures_report_listing_and_comparison() {
 
 #[test]
 fn a_kept_file_is_reused_without_a_layout() {
-    let place = Place::new();
+    let place = Place::beside();
     let ran = place.calibrate(&["--size", "64M", "--keep"], &place.data());
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     let kept = place.left_in_data();

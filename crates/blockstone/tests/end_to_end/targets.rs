@@ -85,7 +85,7 @@ fn directories_are_measured_as_one_and_each_has_its_part() {
 #[test]
 fn the_slowest_is_named_and_limits_the_others() {
     require!(Root, Loop, Blkio);
-    let place = Place::new();
+    let place = Place::throttled();
     let device = |read_iops| {
         let caps = Caps { read_iops, ..Caps::default() };
         let spec = DeviceSpec { size: Bytes::mib(512), file_system: Some(FileSystem::Ext4), caps };

@@ -1,6 +1,7 @@
 //! Which tests run at the same time. A test that measures has the machine for itself, because a
 //! neighbour would change what it finds; tests of refusals, formats, interruptions and recordings
-//! share it.
+//! share it; those of devices that the kernel throttles share it with one another, because they
+//! leave the processors idle.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -9,27 +10,64 @@ use std::time::Instant;
 
 use blockstone_testkit::note_time;
 
-/// Tests that share the machine at a time. Most of them wait for a window to end.
-const BESIDE_MAX: u32 = 6;
-
 /// The right of a test to run. Each test has one; it ends when it is dropped.
 pub struct Turn {
-    alone: bool,
+    kind: Kind,
     since: Instant,
     /// It ends in the thread that took it.
     _of_this_thread: PhantomData<MutexGuard<'static, ()>>,
 }
 
-struct Machine {
-    /// A test has it for itself.
-    alone: bool,
-    /// Tests that share it.
-    beside: u32,
-    /// Tests that wait to share it.
-    waiting: u32,
+/// In the order in which they come: all tests of a kind have run before one of the next begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Beside,
+    Throttled,
+    Alone,
 }
 
-static MACHINE: Mutex<Machine> = Mutex::new(Machine { alone: false, beside: 0, waiting: 0 });
+impl Kind {
+    const ALL: [Self; 3] = [Self::Beside, Self::Throttled, Self::Alone];
+
+    /// Tests of it that run at a time. Most of those that share the machine wait for a window to
+    /// end.
+    const fn most(self) -> u32 {
+        match self {
+            Self::Beside => 6,
+            Self::Throttled => 3,
+            Self::Alone => 1,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Beside => "beside",
+            Self::Throttled => "throttled",
+            Self::Alone => "alone",
+        }
+    }
+}
+
+/// Tests by kind.
+struct Machine {
+    running: [u32; Kind::ALL.len()],
+    waiting: [u32; Kind::ALL.len()],
+}
+
+impl Machine {
+    fn must_wait(&self, kind: Kind) -> bool {
+        let others = Kind::ALL.into_iter().filter(|other| *other != kind);
+        let (mut running, mut before) = (0, 0);
+        for other in others {
+            running += self.running[other as usize];
+            before +=
+                if (other as usize) < kind as usize { self.waiting[other as usize] } else { 0 };
+        }
+        running + before > 0 || self.running[kind as usize] == kind.most()
+    }
+}
+
+static MACHINE: Mutex<Machine> = Mutex::new(Machine { running: [0; 3], waiting: [0; 3] });
 static CHANGED: Condvar = Condvar::new();
 
 thread_local! {
@@ -40,45 +78,39 @@ impl Turn {
     /// For a test that measures, or that finds something which a busy machine would change. It
     /// waits for all tests that share the machine: these are many, and would stop for each.
     pub fn alone() -> Self {
-        Self::take(true)
+        Self::take(Kind::Alone)
+    }
+
+    /// For a test of devices that are throttled to what a processor does beside other work.
+    pub fn throttled() -> Self {
+        Self::take(Kind::Throttled)
     }
 
     /// For a test whose outcome is the same on a busy machine.
     pub fn beside() -> Self {
-        Self::take(false)
+        Self::take(Kind::Beside)
     }
 
     #[track_caller]
-    fn take(alone: bool) -> Self {
+    fn take(kind: Kind) -> Self {
         let has_one = HAS_TURN.replace(true);
         assert!(!has_one, "this test has a turn, and would wait for itself: use that, or drop it");
         let mut machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
-        machine.waiting += u32::from(!alone);
-        let must_wait = |machine: &mut Machine| {
-            let shared = machine.beside + machine.waiting;
-            machine.alone || if alone { shared > 0 } else { machine.beside == BESIDE_MAX }
-        };
+        machine.waiting[kind as usize] += 1;
+        let must_wait = |machine: &mut Machine| machine.must_wait(kind);
         machine = CHANGED.wait_while(machine, must_wait).unwrap_or_else(PoisonError::into_inner);
-        if alone {
-            machine.alone = true;
-        } else {
-            machine.waiting -= 1;
-            machine.beside += 1;
-        }
-        Self { alone, since: Instant::now(), _of_this_thread: PhantomData }
+        machine.waiting[kind as usize] -= 1;
+        machine.running[kind as usize] += 1;
+        Self { kind, since: Instant::now(), _of_this_thread: PhantomData }
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
         let mut machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.alone {
-            machine.alone = false;
-        } else {
-            machine.beside -= 1;
-        }
+        machine.running[self.kind as usize] -= 1;
         HAS_TURN.set(false);
-        note_time(if self.alone { "alone" } else { "beside" }, self.since.elapsed());
+        note_time(self.kind.name(), self.since.elapsed());
         CHANGED.notify_all();
     }
 }

@@ -35,7 +35,7 @@ fn page(place: &Place) -> String {
 
 #[test]
 fn a_matrix_gives_a_point_for_every_size_and_number_of_sessions() {
-    let place = Place::new();
+    let place = Place::beside();
     let ran = run(place.command("run").arg("--json").args(MATRIX).arg(place.data()));
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
     assert_eq!(place.left_in_data(), Vec::<String>::new());
