@@ -8,7 +8,7 @@ use blockstone_report::render::json::schema::Document;
 use blockstone_sys::output;
 use blockstone_target::without_password;
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, FromArgMatches};
 
@@ -139,9 +139,11 @@ fn explain(error: &clap::Error) -> Exit {
         .filter(|line| !line.starts_with("tip:") && !line.starts_with("hint:"))
         .collect();
     let tip = |line: &str| {
-        line.strip_prefix("tip: ").or_else(|| line.strip_prefix("hint: ")).map(str::to_owned)
+        let tip = line.strip_prefix("tip: ").filter(|tip| is_of_use(error, tip));
+        tip.or_else(|| line.strip_prefix("hint: ")).map(str::to_owned)
     };
-    let hint = lines.find_map(tip).unwrap_or_else(help);
+    let words = std::env::args_os().skip(1).filter_map(|word| word.into_string().ok());
+    let hint = lines.find_map(tip).unwrap_or_else(|| help(words));
     let what = [&[what][..], &names].concat().join(" ");
     // A value that was refused may be an address.
     let said: Vec<String> = what.split(' ').map(without_password).collect();
@@ -149,13 +151,36 @@ fn explain(error: &clap::Error) -> Exit {
     Exit::CouldNotRun
 }
 
-/// Where the options of the given verb are described.
-fn help() -> String {
-    let mut arguments = std::env::args_os().skip(1);
-    match arguments.find_map(|argument| verbs::find(argument.to_str()?)) {
-        Some(verb) => format!("blockstone {} --help lists its options", verb.name),
-        None => "blockstone --help lists verbs and options".to_owned(),
+/// Whether a tip is about what was meant: an option whose name is nearly the one that was typed.
+/// The parser also names options that share a few letters with it, and ways to pass it as a value.
+fn is_of_use(error: &clap::Error, tip: &str) -> bool {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return true;
     }
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.trim_start_matches('-').to_owned()),
+        _ => None,
+    };
+    let typed = text(ContextKind::InvalidArg).unwrap_or_default();
+    text(ContextKind::SuggestedArg).is_some_and(|meant| {
+        let most = typed.len().div_ceil(4);
+        tip.contains("similar")
+            && (meant.starts_with(&typed) || strsim::osa_distance(&typed, &meant) <= most)
+    })
+}
+
+/// Where the options of the verb in these words are described, or of the verb below it.
+fn help(words: impl Iterator<Item = String>) -> String {
+    let mut command = declarations();
+    let mut path = vec!["blockstone".to_owned()];
+    for word in words {
+        if let Some(verb) = command.find_subcommand(&word).cloned() {
+            path.push(verb.get_name().to_owned());
+            command = verb;
+        }
+    }
+    let listed = if path.len() > 1 { "lists its options" } else { "lists verbs and options" };
+    format!("{} --help {listed}", path.join(" "))
 }
 
 /// The declarations of all verbs, also for completions and man pages.
@@ -180,6 +205,40 @@ mod tests {
         let matches = declarations().try_get_matches_from(words);
         let refused = matches.and_then(|matches| asked(&matches).map(|asked| asked.verb.name));
         refused.err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_hint_names_the_command_that_was_typed_and_no_unrelated_option() {
+        let hint = |line: &str| help(line.split(' ').map(str::to_owned));
+        assert_eq!(hint("flash cliff"), "blockstone flash cliff --help lists its options");
+        assert_eq!(hint("--json cal /data"), "blockstone calibrate --help lists its options");
+        assert_eq!(hint("--nope"), "blockstone --help lists verbs and options");
+        let is_kept = |line: &str| {
+            let words = std::iter::once("blockstone").chain(line.split(' '));
+            let error = declarations().try_get_matches_from(words).unwrap_err();
+            let text = error.to_string();
+            let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+            tip.map(|tip| is_of_use(&error, tip))
+        };
+        assert_eq!(is_kept("run --schema 2 ."), Some(true));
+        assert_eq!(is_kept("run --update-pc 2 ."), Some(true));
+        assert_ne!(is_kept("run --seconds 5 ."), Some(true), "not --json");
+        assert_eq!(is_kept("run --dur 5 ."), Some(true), "--duration, not --rate");
+    }
+
+    #[test]
+    fn what_is_the_same_has_the_same_name_everywhere() {
+        for line in
+            ["run --for 5s .", "run --run-time 5s .", "run --duration 5s .", "run --record r ."]
+        {
+            assert_eq!(refused(line), "", "{line}");
+        }
+        for line in
+            ["calibrate --record r .", "calibrate --out r .", "noise --sessions 2 --for 5s ."]
+        {
+            assert_eq!(refused(line), "", "{line}");
+        }
+        assert_eq!(refused("flash sim --for 5s"), "");
     }
 
     #[test]

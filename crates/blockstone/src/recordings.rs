@@ -52,7 +52,7 @@ pub fn database(database: &str, global: &Global) -> Result<String> {
 }
 
 /// Where a measurement of `subjects` records: a new directory among the runs, or the one named
-/// with `--out`.
+/// with `--record`.
 pub fn new_dir(
     verb: &str,
     out: Option<&Path>,
@@ -66,7 +66,7 @@ pub fn new_dir(
     if real(out).is_some() && subjects.iter().any(|subject| real(subject) == real(out)) {
         bail!(
             "write the recording to {}: that is the directory under test\n\
-             hint: name another with --out",
+             hint: name another with --record",
             out.display()
         );
     }

@@ -23,7 +23,7 @@ pub enum RecordError {
     NotEmpty { path: PathBuf },
     #[error(
         "create recording {}: another run is recording there\n\
-         hint: give each run its own --out, or none: the default directories never collide",
+         hint: give each run its own --record, or none: the default directories never collide",
         path.display()
     )]
     InUse { path: PathBuf },
@@ -92,21 +92,21 @@ impl RecordError {
 fn io_hint(source: &io::Error) -> &'static str {
     match Foreign::of(source) {
         Some(Foreign::Owner(_)) => {
-            return "name a directory of your own (--out, --runs-dir, or --save of a scan)";
+            return "name a directory of your own (--record, --runs-dir, or --save of a scan)";
         }
         Some(Foreign::Writable(_)) => {
-            return "chmod go-w it, or name another directory (--out, --runs-dir, or --save of a \
+            return "chmod go-w it, or name another directory (--record, --runs-dir, or --save of a \
                     scan)";
         }
         None => {}
     }
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "free some space there or name another directory (--out, or --save of a scan); what \
+            "free some space there or name another directory (--record, or --save of a scan); what \
              was recorded before stays readable"
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "check the permissions, or name a directory that you may write to (--out, --save)"
+            "check the permissions, or name a directory that you may write to (--record, --save)"
         }
         io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
             "a file is in the way; name another directory"

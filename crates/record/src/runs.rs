@@ -63,8 +63,8 @@ pub fn new_run_dir(root: &Path, verb: &str, now: &Zoned) -> Result<RunDir, Recor
     Ok(RunDir { path: root.join(format!("{time}-{verb}-{id}")), id })
 }
 
-/// Exactly `dir` for a new run (`--out`); nothing is created yet. Fails when it exists and is not
-/// an empty directory of this user's.
+/// Exactly `dir` for a new run (`--record`); nothing is created yet. Fails when it exists and is
+/// not an empty directory of this user's.
 pub fn out_run_dir(dir: &Path) -> Result<RunDir, RecordError> {
     if let Some(held) = own(dir)?
         && !held.is_empty().map_err(RecordError::io("record into", dir))?

@@ -73,7 +73,7 @@ pub enum RunError {
     NoLoss,
     #[error(
         "run for no time: nothing would be measured\n\
-         hint: use --run-time 1s or more"
+         hint: use --for 1s or more"
     )]
     NoTime,
     #[error("measure {what}: {why}\nhint: {hint}")]

@@ -227,7 +227,7 @@ impl Parameters {
         match self.population {
             Population::Mixed { schemas, threads } => {
                 nonzero("--schemas", schemas.into())?;
-                nonzero("--threads", threads.into())?;
+                nonzero("--threads or --sessions", threads.into())?;
                 let too_many = || ParameterError::TooMany { schemas, threads };
                 schemas.checked_mul(threads).ok_or_else(too_many).map(drop)
             }

@@ -97,10 +97,11 @@ pub struct Wanted {
     pub rate_per_s: f64,
     /// Length of each measurement window, after a warm-up of at most half this length [default:
     /// 30s; 15s with --noise; 4s with --profile scan]
-    #[arg(long, value_name = "TIME", conflicts_with = "loops")]
+    #[arg(long = "for", aliases = ["run-time", "duration", "time"], value_name = "TIME")]
+    #[arg(conflicts_with = "loops")]
     pub run_time: Nanos,
     /// Stop after this many operations per session, or tables with --profile bulk-write, instead of
-    /// --run-time
+    /// --for
     #[arg(long, value_name = "N")]
     pub loops: u64,
     /// Seed of all random choices and of the data [default: random, stored in the manifest]

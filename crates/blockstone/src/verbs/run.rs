@@ -202,7 +202,7 @@ fn check_form(args: &RunArgs) -> Result<()> {
             if form.noise.is_some() && method.loops.is_some() {
                 bail!(
                     "add noise with --loops: the loops may end before the noise starts\n\
-                     hint: omit --loops; --run-time sets the length of each window"
+                     hint: omit --loops; --for sets the length of each window"
                 );
             }
         }

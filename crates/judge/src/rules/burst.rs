@@ -251,7 +251,7 @@ fn check_run(case: &RunCase) -> Judgement {
         thousands(credit.round() as i64)
     );
     Judgement::fail(evidence, all_figures())
-        .advising("Use a longer --run-time, and the rates after the step (report, over time).")
+        .advising("Use a longer --for, and the rates after the step (report, over time).")
 }
 
 /// Rate before ÷ rate after an instant of a track.

@@ -12,7 +12,7 @@ pub(super) const RULE: Rule = Rule {
     threshold: "More than 5 % apart: sessions spent time outside of operations.",
     cause: "Sessions that could not run between two operations (too few processors), or \
             operations so long that few ended in the window.",
-    next: "Use a longer --run-time or fewer sessions.",
+    next: "Use a longer --for or fewer sessions.",
     checks: &[Check::Run(check)],
 };
 

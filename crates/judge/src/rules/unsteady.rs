@@ -145,7 +145,7 @@ fn check_run(case: &RunCase) -> Judgement {
     };
     failed
         .caused_by(RUN_CAUSE)
-        .advising("Use a longer --run-time, and see the rates over time in the report.")
+        .advising("Use a longer --for, and see the rates over time in the report.")
 }
 
 #[cfg(test)]

@@ -360,7 +360,7 @@ impl Client<'_> {
         ] {
             command.arg(option).arg(value.to_string());
         }
-        command.arg("--run-time").arg(format!("{}s", self.seconds)).stdin(Stdio::null());
+        command.arg("--for").arg(format!("{}s", self.seconds)).stdin(Stdio::null());
         command.stdout(File::create(&answer)?).stderr(File::create(&said)?);
         let child = command.spawn().with_context(|| format!("start {}", line(&command)))?;
         let (code, looks) = watch(child)?;

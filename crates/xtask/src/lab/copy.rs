@@ -299,7 +299,7 @@ fn beside_a_run(product: &Product<'_>, from: &Path, data: &Path) -> Result<Vec<P
 
 fn read_p99_ms(product: &Product<'_>, data: &Path) -> Result<f64> {
     let mut run = Command::new(product.binary());
-    run.args(["run", "--json", "--run-time", "8s", "--runs-dir"]).arg(product.runs_dir());
+    run.args(["run", "--json", "--for", "8s", "--runs-dir"]).arg(product.runs_dir());
     let document = product.document(run.arg(data))?;
     Ok(document["summary"]["read_latency_ns_p99"].as_f64().unwrap_or(f64::NAN) / 1e6)
 }

@@ -134,7 +134,7 @@ impl<'a> Rig<'a> {
         self.product.begin(what)?;
         let mut command = self.array.command(self.product.binary());
         let seconds = self.product.lab.options.seconds;
-        command.args(["run", "--json", "--run-time", &format!("{seconds}s")]);
+        command.args(["run", "--json", "--for", &format!("{seconds}s")]);
         command.arg("--runs-dir").arg(self.product.runs_dir());
         command.args(arguments);
         for disk in self.disks() {

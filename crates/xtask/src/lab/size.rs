@@ -112,7 +112,7 @@ impl Held {
         let arguments = arguments.split(" PATH").next().unwrap_or(arguments);
         // The experiment says how long runs last.
         let arguments: Vec<&str> = arguments.split_whitespace().chain([disk(rig)?]).collect();
-        let at = arguments.iter().position(|it| *it == "--run-time").context("a time")?;
+        let at = arguments.iter().position(|it| *it == "--for").context("a time")?;
         let arguments = [&arguments[..at], &arguments[at + 2..]].concat();
         let run = rig.run(what, &arguments)?;
         let document = product.document(size().arg("--verify").arg(run.recording()?))?;

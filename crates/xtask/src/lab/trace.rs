@@ -118,7 +118,7 @@ fn near(what: String, ratio: f64) -> Goal {
 
 fn run_on(product: &Product<'_>, server: &Server, dir: &Path, seconds: u32) -> Result<Value> {
     let mut command = Command::new(product.binary());
-    command.args(["run", "--json", "--run-time", &format!("{seconds}s"), "--cache", "16M"]);
+    command.args(["run", "--json", "--for", &format!("{seconds}s"), "--cache", "16M"]);
     command.args(["--scale", "64M", "--schemas", "1", "--threads", "2", "--update-pct", "10"]);
     command.args(["--target", server.target, "--runs-dir"]).arg(product.runs_dir());
     for setting in server.settings.iter().map(ToString::to_string).chain((server.file)(dir)) {

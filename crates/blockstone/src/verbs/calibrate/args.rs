@@ -113,7 +113,7 @@ pub struct CalibrateArgs {
     #[arg(add = Purpose::Device)]
     pub destroy: Vec<PathBuf>,
     /// Write the recording to this directory (new or empty)
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(long = "record", alias = "out", value_name = "DIR", value_hint = ValueHint::DirPath)]
     #[arg(add = Purpose::Directory)]
     pub out: Option<PathBuf>,
     /// Speed of the link to the storage in MB/s, if the kernel does not know it

@@ -43,7 +43,7 @@ pub struct Observed {
           value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
     pub pid: Option<u32>,
     /// Count the I/O of the process for this time [default: 5s]
-    #[arg(long = "for", value_name = "TIME")]
+    #[arg(long = "for", alias = "duration", value_name = "TIME")]
     duration: Option<Nanos>,
 }
 

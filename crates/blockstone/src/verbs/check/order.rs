@@ -63,7 +63,7 @@ struct OrderArgs {
           value_parser = clap::value_parser!(u32).range(1..=16))]
     writers: Vec<u32>,
     /// Try each mode for this time with one file, and as long with files of their own
-    #[arg(long = "for", value_name = "TIME", default_value = "600ms")]
+    #[arg(long = "for", alias = "duration", value_name = "TIME", default_value = "600ms")]
     time: Nanos,
 }
 

@@ -187,7 +187,8 @@ pub struct SimArgs {
           help_heading = "Duration and precision")]
     pub drive_fills: Option<f64>,
     /// Stop after this much simulated time
-    #[arg(long, value_name = "TIME", help_heading = "Duration and precision")]
+    #[arg(long = "for", aliases = ["run-time", "duration"], value_name = "TIME")]
+    #[arg(help_heading = "Duration and precision")]
     pub run_time: Option<Nanos>,
     /// Start with an empty device instead of a full one
     #[arg(long, help_heading = "Duration and precision")]

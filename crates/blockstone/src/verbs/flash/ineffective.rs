@@ -88,7 +88,7 @@ pub fn in_sim(args: &SimArgs, plan: &Plan, trace: Option<&Trace>) -> Result<()> 
     if trace.is_some() {
         let unused = [
             ("--drive-fills", args.drive_fills.is_some()),
-            ("--run-time", args.run_time.is_some()),
+            ("--for", args.run_time.is_some()),
             ("--queue-depth", args.queue_depth.is_some()),
             ("--scale", args.scale.is_some()),
             ("--engine", args.engine == Some(Engine::Counts)),

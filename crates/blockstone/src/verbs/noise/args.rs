@@ -35,7 +35,7 @@ pub struct NoiseArgs {
     #[arg(long, help_heading = "Writes")]
     pub buffered: bool,
     /// Writers, spread over the paths [default: 2, or one for each path]
-    #[arg(long, value_name = "N", help_heading = "Writes")]
+    #[arg(long, alias = "sessions", value_name = "N", help_heading = "Writes")]
     pub writers: Option<u32>,
     /// What each writer loops over: as large as the redo logs, and larger than a write cache that
     /// could hold it
@@ -45,7 +45,8 @@ pub struct NoiseArgs {
     #[arg(long, default_value = "128K", value_name = "SIZE", help_heading = "Writes")]
     pub write_size: Bytes,
     /// End after this time [default: 60s, or six phases, with --db or --phase; otherwise at Ctrl-C]
-    #[arg(long = "for", value_name = "TIME", help_heading = "Measurement")]
+    #[arg(long = "for", aliases = ["run-time", "duration"], value_name = "TIME")]
+    #[arg(help_heading = "Measurement")]
     pub duration: Option<Nanos>,
     /// Also watch this database, and compare what it did without and with noise:
     /// `postgres://user@host/db`, `mysql://user@host` or `run:RUN`
@@ -58,7 +59,7 @@ pub struct NoiseArgs {
     #[arg(long, value_name = "TIME", help_heading = "Measurement")]
     pub phase: Option<Nanos>,
     /// Write the recording to this directory (new or empty)
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(long = "record", alias = "out", value_name = "DIR", value_hint = ValueHint::DirPath)]
     #[arg(add = Purpose::Directory)]
     pub out: Option<PathBuf>,
 }

@@ -23,7 +23,7 @@ Examples:
   blockstone run --schemas 8 --threads 16 --update-pct 25 /data
   blockstone run --readers 128 /d1 /d2 /d3 /d4       128 read-only sessions, four disks
   blockstone run --redundancy normal --failure-group a=/d1,/d2 --failure-group b=/d3,/d4
-  blockstone run --conf slob.conf --run-time 60s /data
+  blockstone run --conf slob.conf --for 60s /data
   blockstone run --profile oltp --sessions 32 /data  order entry: transactions per second
   blockstone run --profile bulk-write /data          tables made of existing rows (CTAS)
   blockstone run --profile scan --multiblock 4,8,16,128 --parallel 1,16 /data
@@ -68,7 +68,7 @@ pub struct RunArgs {
     #[arg(conflicts_with_all = ["awr_info", "keep", "require"])]
     pub repeat: u32,
     /// Write the recording to this directory (new or empty)
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(long = "record", alias = "out", value_name = "DIR", value_hint = ValueHint::DirPath)]
     #[arg(add = Purpose::Directory)]
     pub out: Option<PathBuf>,
     /// Speed of the link to the storage in MB/s, if the kernel does not know it

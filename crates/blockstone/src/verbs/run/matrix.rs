@@ -26,7 +26,7 @@ const PLAN_BYTES_MAX: Bytes = Bytes::mib(16);
 
 /// Options that say where things are, and those about the grid itself.
 const FIXED: [&str; 8] =
-    ["conf", "destroy", "failure-group", "matrix", "out", "password-file", "repeat", "require"];
+    ["conf", "destroy", "failure-group", "matrix", "password-file", "record", "repeat", "require"];
 /// Short names of options.
 const SHORT: [(&str, &str); 1] = [("update", "update-pct")];
 /// The value of an option that is not given.
@@ -217,7 +217,11 @@ fn varies(arg: &Arg) -> bool {
 /// The option that an axis varies.
 fn option<'a>(command: &'a Command, axis: &str) -> Option<&'a Arg> {
     let long = SHORT.iter().find(|(short, _)| *short == axis).map_or(axis, |(_, long)| *long);
-    command.get_arguments().find(|arg| varies(arg) && arg.get_long() == Some(long))
+    let is_named = |arg: &&Arg| {
+        arg.get_long() == Some(long)
+            || arg.get_all_aliases().is_some_and(|aliases| aliases.contains(&long))
+    };
+    command.get_arguments().filter(|arg| varies(arg)).find(is_named)
 }
 
 /// The arguments at one combination.

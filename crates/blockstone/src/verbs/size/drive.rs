@@ -77,7 +77,7 @@ fn command(
     let more = if is_more { " (it reads a block for each that it changes)" } else { "" };
     Some(format!(
         "blockstone run --rate {:.0} --work-unit 1{work} --update-pct {percent:.0} --cache 16M \
-         --run-time {seconds:.0}s{redundancy} PATH{more}",
+         --for {seconds:.0}s{redundancy} PATH{more}",
         rate.max(1.0)
     ))
 }
@@ -95,7 +95,7 @@ mod tests {
         };
         let normal = Redundancy::Normal;
         let text = command(&demand(4_000.0, 1_000.0), None, normal, Some(3_600.0)).unwrap();
-        let wanted = "--rate 4084 --work-unit 1 --update-pct 12 --cache 16M --run-time 900s \
+        let wanted = "--rate 4084 --work-unit 1 --update-pct 12 --cache 16M --for 900s \
                       --redundancy normal PATH";
         assert!(text.ends_with(wanted), "{text}");
         let text = command(&demand(10.0, 40.0), None, Redundancy::External, None).unwrap();

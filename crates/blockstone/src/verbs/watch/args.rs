@@ -67,7 +67,8 @@ pub struct WatchArgs {
     #[arg(long, default_value = "1s", value_name = "TIME", value_parser = interval)]
     pub interval: Nanos,
     /// Stop after this time
-    #[arg(long = "for", value_name = "TIME", conflicts_with = "replay")]
+    #[arg(long = "for", aliases = ["run-time", "duration"], value_name = "TIME")]
+    #[arg(conflicts_with = "replay")]
     pub duration: Option<Nanos>,
     /// Also watch this database: `postgres://user@host/database`, `mysql://user@host`, or a run in
     /// progress: `run:last`. Several: once each

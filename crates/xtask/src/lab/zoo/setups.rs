@@ -135,7 +135,7 @@ pub(super) const ALL: &[Setup] = &[
 /// `calibrate --quick`, or a short `run`.
 fn command(product: &Product<'_>, mut program: Command, verb: &str, words: &[&str]) -> Command {
     program.args([verb, "--json", "--runs-dir"]).arg(product.runs_dir());
-    let short: &[&str] = if verb == "calibrate" { &["--quick"] } else { &["--run-time", "8s"] };
+    let short: &[&str] = if verb == "calibrate" { &["--quick"] } else { &["--for", "8s"] };
     program.args(short).args(words);
     program
 }

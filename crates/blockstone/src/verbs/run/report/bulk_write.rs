@@ -52,7 +52,7 @@ fn paces(bulk_write: &BulkWrite) -> Table {
     ));
     if *tables < ENOUGH_TABLES {
         table.notes.push(format!(
-            "fewer than {ENOUGH_TABLES} say too little for a mean: use a longer --run-time or a \
+            "fewer than {ENOUGH_TABLES} say too little for a mean: use a longer --for or a \
              smaller --scale"
         ));
     }
