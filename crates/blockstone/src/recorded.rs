@@ -4,6 +4,7 @@
 pub mod document;
 pub mod identity;
 pub mod lanes;
+mod tails;
 
 use blockstone_base::Capability;
 use blockstone_base::table::{Heading, Table, Text, text};
@@ -11,6 +12,8 @@ use blockstone_base::verdict::Verdict;
 use blockstone_record::Recording;
 use blockstone_record::manifest::{Figure, Manifest};
 use blockstone_report::{Card, Headline, Report, Tone};
+
+pub use tails::quantiles;
 
 /// A report of a recording with all that needs no findings besides figures and verdicts: no
 /// headline, cards or sections yet.

@@ -1,6 +1,7 @@
 //! `blockstone compare`: faster, slower, or difference not established.
 
 mod args;
+mod overlay;
 mod report;
 
 use anyhow::{Result, bail};
@@ -54,8 +55,19 @@ fn run(args: &CompareArgs, context: &Context) -> Result<Exit> {
     }
     let verb = one_verb(&a, &b)?;
     let tool_version = a[0].recording.manifest.tool_version.clone();
+    let overlay = if context.global.html.is_some() {
+        overlay::section([&a[0], &b[0]].map(|named| (&named.recording, &named.part)))?
+    } else {
+        None
+    };
     let of_layers = verb == WATCH || a.iter().chain(&b).any(|named| named.part.is_limited());
-    let report = if of_layers {
+    let finished = |mut report: Report| {
+        // Below what differs, which explains it.
+        let place = report.sections.len().min(1);
+        report.sections.splice(place..place, overlay);
+        finish(&Report { tool_version, ..report }, context)
+    };
+    if of_layers {
         let (a, b) = (layers(&a)?, layers(&b)?);
         check_distinct([&a.sources, &b.sources], args, context)?;
         if let Some(limit) = args.fail_if {
@@ -64,19 +76,16 @@ fn run(args: &CompareArgs, context: &Context) -> Result<Exit> {
                  hint: compare whole runs or calibrations"
             );
         }
-        report::layers::report(&a, &b)
-    } else {
-        let (a, b) = (figures(a, context)?, figures(b, context)?);
-        check_distinct([&a, &b], args, context)?;
-        let comparison = Comparison::of(&a, &b);
-        let report = report::figures::report(&comparison);
-        let ended = finish(&Report { tool_version, ..report }, context)?;
-        return Ok(match args.fail_if {
-            Some(limit) if limit.is_exceeded(&comparison) => Exit::JudgedFailed,
-            _ => ended,
-        });
-    };
-    finish(&Report { tool_version, ..report }, context)
+        return finished(report::layers::report(&a, &b));
+    }
+    let (a, b) = (figures(a, context)?, figures(b, context)?);
+    check_distinct([&a, &b], args, context)?;
+    let comparison = Comparison::of(&a, &b);
+    let ended = finished(report::figures::report(&comparison))?;
+    Ok(match args.fail_if {
+        Some(limit) if limit.is_exceeded(&comparison) => Exit::JudgedFailed,
+        _ => ended,
+    })
 }
 
 /// The verb that made all of them.

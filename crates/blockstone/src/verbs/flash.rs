@@ -123,7 +123,7 @@ fn fit(args: &FitArgs, context: &Context) -> Result<Exit> {
             fit.drive_fills
         )
     });
-    finish(&report::fit(&fit, warning), context)
+    finish(&report::fit(&fit, (&samples, device.visible_bytes), warning), context)
 }
 
 fn explain(context: &Context) -> Result<Exit> {

@@ -38,6 +38,10 @@ const PAGES: &[&[&str]] = &[
     &["runs"],
 ];
 
+/// Verbs whose pages say what has no size or course to draw.
+const WITHOUT_CHARTS: &[&str] =
+    &["flash life", "flash explain", "claim", "check direct", "copy", "runs"];
+
 /// Widths of a window in pixels.
 const WIDTHS: [u32; 2] = [1400, 500];
 
@@ -53,6 +57,12 @@ fn every_page_answers_to_the_mouse() {
         match page(dir, arguments) {
             Ok(page) => pages.push((arguments.join(" "), page)),
             Err(why) => faults.push(format!("{}: {why}", arguments.join(" "))),
+        }
+    }
+    for (name, page) in &pages {
+        let needs_none = WITHOUT_CHARTS.iter().any(|verb| name.starts_with(verb));
+        if !page.contains("<figure") && !needs_none {
+            faults.push(format!("{name}: no chart"));
         }
     }
     let views: Vec<(&str, u32)> =

@@ -44,6 +44,10 @@ struct Page<'a> {
     warnings: &'a [String],
     headline: Vec<Card>,
     groups: Vec<Group>,
+    /// How many figures there are.
+    figures: usize,
+    /// Failed rules that concern most of them, and how many.
+    warned: Vec<(&'a str, usize)>,
     verdicts: Vec<Judged<'a>>,
     /// How many passed, for the line of verdicts.
     passed: usize,
@@ -104,6 +108,8 @@ pub fn page(report: &Report) -> Result<String, ReportError> {
         warnings: &report.warnings,
         headline: cards::headline(report),
         groups: cards::groups(report),
+        figures: cards::names(report).count(),
+        warned: cards::warned(report),
         verdicts: judged(&report.verdicts),
         undecided: undecided(&report.verdicts).len(),
         undecided_by_reason: by_reason(&undecided(&report.verdicts)),

@@ -4,9 +4,10 @@ mod browser;
 pub mod sample;
 
 use blockstone_base::table::{Measure, Missing, Row, Table, Value, count, text};
+use blockstone_base::verdict::{Outcome, Weight};
 use blockstone_report::chart::{Axis, Chart, Color, Form, Layer, Level, Point};
 use blockstone_report::render::html;
-use blockstone_report::{Block, Report, Section};
+use blockstone_report::{Block, Card, Report, Section};
 
 /// The page; a slash stands in it as itself.
 fn page(report: &Report) -> String {
@@ -172,6 +173,40 @@ fn condemned_numbers_are_struck_through_and_what_is_missing_says_why() {
     assert!(page.contains("class=\"dot hole k0\""), "condemned points are hollow");
     let missing = Value::Missing(Missing::NotPermitted);
     assert_eq!(blockstone_report::cell(&missing, Measure::Count), "n/p");
+}
+
+#[test]
+fn a_rule_that_concerns_most_figures_is_named_once_above_them() {
+    let page_of = |count: usize| {
+        let names: Vec<String> = (0..count).map(|number| format!("figure_{number}")).collect();
+        let card = |name: &String| Card::exact(name.clone(), name.clone(), 1.0, "IOPS");
+        let concerns: Vec<&str> = names.iter().map(String::as_str).collect();
+        let rule = |name, concerns| sample::verdict(name, Outcome::Fail, Weight::Warns, concerns);
+        page(&Report {
+            cards: names.iter().map(card).collect(),
+            verdicts: vec![rule("noisy", &concerns), rule("unsteady", &concerns[..1])],
+            ..Report::default()
+        })
+    };
+    let many = page_of(6);
+    assert!(many.contains("noisy concerns 6 of 6 figures: <a href=\"#verdict-1\">"), "{many}");
+    assert!(!many.contains("see: noisy") && many.contains("see: unsteady"));
+    let few = page_of(3);
+    assert!(!few.contains("concerns 3 of 3") && few.contains("see: noisy"));
+}
+
+#[test]
+fn figures_stand_before_tables_and_after_a_chart() {
+    let mut report = sample::report();
+    report.sections.retain(|section| !section.blocks.is_empty());
+    let at = |page: &str, part: &str| page.find(part).unwrap_or(usize::MAX);
+    let is_chart = |section: &Section| matches!(section.blocks[0], Block::Chart(_));
+    report.sections.sort_by_key(|section| !is_chart(section));
+    let with_chart = page(&report);
+    assert!(at(&with_chart, "<figure") < at(&with_chart, "class=\"group\""));
+    report.sections.retain(|section| !is_chart(section));
+    let without = page(&report);
+    assert!(at(&without, "class=\"group\"") < at(&without, "<table"));
 }
 
 #[test]

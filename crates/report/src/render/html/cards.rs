@@ -15,7 +15,7 @@ pub struct Card {
     plus_minus: String,
     source: String,
     condemned_by: Vec<String>,
-    /// Failed rules that concern it without condemning it.
+    /// Failed rules that concern it without condemning it, except those that concern most figures.
     warned_by: Vec<String>,
 }
 
@@ -23,6 +23,31 @@ pub struct Card {
 pub struct Group {
     title: String,
     cards: Vec<Card>,
+}
+
+/// Fewer figures name their rules themselves.
+const MANY: usize = 4;
+
+/// Failed rules that concern at least half of many figures without condemning them, and how many
+/// these are: said once, above all of them.
+pub fn warned(report: &Report) -> Vec<(&str, usize)> {
+    let shown: Vec<&str> = names(report).collect();
+    let mut rules: Vec<(&str, usize)> = Vec::new();
+    for rule in shown.iter().flat_map(|name| report.warned_by(name)) {
+        match rules.iter_mut().find(|(known, _)| *known == rule) {
+            Some((_, count)) => *count += 1,
+            None => rules.push((rule, 1)),
+        }
+    }
+    rules.retain(|(_, count)| *count >= MANY && 2 * count >= shown.len());
+    rules
+}
+
+/// Of all figures, each once.
+pub fn names(report: &Report) -> impl Iterator<Item = &str> {
+    let headline = &report.headline.figures;
+    let is_other = |card: &&report::Card| headline.iter().all(|figure| figure.name != card.name);
+    headline.iter().chain(report.cards.iter().filter(is_other)).map(|card| &*card.name)
 }
 
 /// The figures that answer the question.
@@ -56,6 +81,10 @@ fn card(card: &report::Card, report: &Report) -> Card {
         plus_minus: format::plus_minus(&card.estimate),
         source: card.source.clone(),
         condemned_by: card.condemned_by.clone(),
-        warned_by: report.warned_by(&card.name).map(str::to_owned).collect(),
+        warned_by: {
+            let everywhere = warned(report);
+            let is_own = |rule: &&str| everywhere.iter().all(|(known, _)| known != rule);
+            report.warned_by(&card.name).filter(is_own).map(str::to_owned).collect()
+        },
     }
 }

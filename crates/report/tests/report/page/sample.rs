@@ -330,7 +330,7 @@ fn week() -> Chart {
     chart.third()
 }
 
-fn verdict(rule: &str, outcome: Outcome, weight: Weight, concerns: &[&str]) -> Verdict {
+pub fn verdict(rule: &str, outcome: Outcome, weight: Weight, concerns: &[&str]) -> Verdict {
     let passed = outcome == Outcome::Pass;
     let text = |text: &str| if passed { String::new() } else { text.to_owned() };
     Verdict {

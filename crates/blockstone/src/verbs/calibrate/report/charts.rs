@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use blockstone_base::LatencyHistogram;
-use blockstone_base::histogram::least_samples;
 use blockstone_base::load::Access;
 use blockstone_base::stats::Estimate;
 use blockstone_base::table::Measure;
@@ -15,11 +13,10 @@ use blockstone_report::chart::{self, Axis, Band, Chart, Color, Form, Level};
 use blockstone_report::format;
 
 use super::select::{self, Commits};
+use crate::recorded::quantiles;
 
 const BLOCKING: Color = Color::Series(0);
 const ASYNC: Color = Color::Series(1);
-/// Points of a percentile curve a decade of 1/(1−q).
-const STEPS: i32 = 8;
 
 pub fn reads(manifest: &Manifest, findings: &Findings) -> Vec<Chart> {
     let curve = against_iops(manifest, findings, Group::RandomRead);
@@ -144,7 +141,8 @@ fn percentiles(manifest: &Manifest, findings: &Findings) -> Chart {
             continue;
         }
         let condemned = !point.condemned_by.is_empty();
-        let points = quantiles(&point.histogram, condemned);
+        let points = quantiles(&point.histogram).into_iter();
+        let points = points.map(|point| chart::Point { condemned, ..point }).collect();
         let color = if condemned { Color::Grey } else { Color::Series(color) };
         let form = Form::Line { points, dashed: condemned, marks: false };
         chart = chart.layer(name, color, form);
@@ -153,17 +151,6 @@ fn percentiles(manifest: &Manifest, findings: &Findings) -> Chart {
                  percentile. A flat line is a predictable device; a step is a second mechanism. \
                  Dashed: condemned.";
     chart.about(about)
-}
-
-fn quantiles(histogram: &LatencyHistogram, condemned: bool) -> Vec<chart::Point> {
-    let beyond = (0..).map(|step| 10_f64.powf(f64::from(step) / f64::from(STEPS)));
-    let bounded = |beyond: f64| histogram.count() >= least_samples(1.0 - 1.0 / beyond);
-    let beyond = beyond.take_while(|beyond| bounded(*beyond));
-    let point = |x: f64| {
-        let ns = histogram.quantile_ns(1.0 - 1.0 / x).max(1) as f64;
-        chart::Point { condemned, ..(x, Some(ns)).into() }
-    };
-    beyond.map(point).collect()
 }
 
 /// Throughput of large reads by streams, sequential and random.

@@ -5,7 +5,8 @@ use blockstone_base::table::{Heading, Measure, Merge, Table, column, count, flow
 use blockstone_base::table::{share, text};
 use blockstone_base::units::{Bytes, three_digits};
 use blockstone_flash::estimate::{Cliff, Fall, Life};
-use blockstone_flash::fit::Fit;
+use blockstone_flash::fit::{Fit, Sample};
+use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
 use blockstone_report::{Card, Headline, Report, Section, Tone, percent};
 
 use super::{base_report, documents, words};
@@ -103,7 +104,36 @@ pub fn cliff(cliff: &Cliff) -> Report {
         share_card("over_provisioning_needed", "needed for this", needed, note)
     }));
     let headline = Headline { text: text.to_owned(), tone, ..Headline::default() };
-    Report { headline, cards, ..of_one_row("flash-cliff", documents::cliff(cliff), table) }
+    let mut report = of_one_row("flash-cliff", documents::cliff(cliff), table);
+    report.sections.insert(0, Section::page("rates", "Rates").with([rates(cliff)]));
+    Report { headline, cards, ..report }
+}
+
+/// Writes a second before and after the cliff over time, or beside each other where it never comes.
+fn rates(cliff: &Cliff) -> Chart {
+    let y = Axis::new("writes of a page per second", Measure::Count);
+    let (fresh, steady) = (cliff.iops_fresh, cliff.iops_steady);
+    let chart = if let Some(seconds) = cliff.seconds_to_cliff {
+        let (after, unit) = words::in_unit(seconds);
+        let x = Axis::new(format!("{unit} of overwriting at the required rate"), Measure::Count);
+        let points = [(0.0, fresh), (after, fresh), (after, steady), (2.0 * after, steady)];
+        Chart::new("rates", "What the device takes", x, y)
+            .layer("takes", Color::Series(0), Form::line(points.map(|(x, y)| (x, Some(y)))))
+            .band(0.0, after, "spare left")
+    } else {
+        let names = ["before a cliff", "after it"].map(str::to_owned).to_vec();
+        let bar = |(x, y): (f64, f64)| Point { x, y: Some(y), ..Point::default() };
+        let points = [(0.0, fresh), (1.0, steady)].map(bar).to_vec();
+        let bars = Form::Bars { points, stacked: false };
+        Chart::new("rates", "What the device takes", Axis::names("", names), y).layer(
+            "takes",
+            Color::Series(0),
+            bars,
+        )
+    };
+    chart.level(cliff.iops_wanted, "required").wide(300).about(
+        "Until the spare is written, a write is programmed once; then pages are moved first.",
+    )
 }
 
 /// What comes of the required rate.
@@ -148,7 +178,15 @@ const FIT: &[Heading] = &[
     count("drive_fills_missing", "drive fills missing", "Until it is preconditioned."),
 ];
 
-pub fn fit(fit: &Fit, warning: Option<String>) -> Report {
+/// Points of a chart of a curve.
+const POINTS: usize = 300;
+
+/// `samples` are the curve of a drive with so many visible bytes.
+pub fn fit(
+    fit: &Fit,
+    (samples, visible_bytes): (&[Sample], u64),
+    warning: Option<String>,
+) -> Report {
     let yes = |yes: bool| if yes { "yes" } else { "no" };
     let row = row![
         fit.drive_fills,
@@ -195,7 +233,29 @@ pub fn fit(fit: &Fit, warning: Option<String>) -> Report {
     let headline = Headline { text: format!("{fell}{settled}"), tone, ..Headline::default() };
     let mut report = of_one_row("flash-fit", documents::fit(fit), table);
     report.notes.insert(0, format!("preconditioned: {test}"));
+    let chart = curve(fit, samples, visible_bytes);
+    report.sections.insert(0, Section::page("curve", "The curve").with([chart]));
     Report { headline, cards, warnings: warning.into_iter().collect(), ..report }
+}
+
+/// The rate over what was written, several samples a point where there are many.
+fn curve(fit: &Fit, samples: &[Sample], visible_bytes: u64) -> Chart {
+    let mut written = 0.0;
+    let points = samples.chunks(samples.len().div_ceil(POINTS).max(1)).map(|samples| {
+        let bytes: f64 = samples.iter().map(|sample| sample.bytes).sum();
+        let seconds: f64 = samples.iter().map(|sample| sample.duration_s).sum();
+        written += bytes;
+        (written / visible_bytes as f64, (seconds > 0.0).then(|| bytes / seconds))
+    });
+    let x = Axis::new("drive fills written", Measure::Count);
+    let y = Axis::new("written a second", Measure::BytesPerS);
+    let line = Form::line(points.collect::<Vec<_>>());
+    let chart = Chart::new("curve", "Write rate", x, y).layer("rate", Color::Series(0), line);
+    let chart = match fit.cliff_drive_fills {
+        Some(fills) => chart.band(0.0, fills, "before the fall"),
+        None => chart,
+    };
+    chart.level(fit.last_bytes_per_s, "at the end").wide(300)
 }
 
 const LIFE: &[Heading] = &[
