@@ -60,13 +60,15 @@ pub const VIEW: View = View {
 const PROBE: &str = "statement";
 
 fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
+    // What many statements did is not read at every tick.
+    let read_ns = interval.read_ns(PROBE).unwrap_or(interval.ns());
     let row = |id: &&str| {
         let moved = |column| interval.moved(PROBE, id, column);
         let each = |column| Value::from(ratio(moved(column), moved("calls")));
         vec![
             Value::from(statement(interval, id)),
-            interval.share(PROBE, id, "total_ns").into(),
-            interval.per_s(PROBE, id, "calls").into(),
+            moved("total_ns").map(|ns| ns / read_ns).into(),
+            moved("calls").map(|calls| calls / read_ns * 1e9).into(),
             each("total_ns"),
             each("rows"),
             each("blocks_hit"),
@@ -81,4 +83,25 @@ fn rows(interval: &Interval<'_>) -> Vec<Vec<Value>> {
     let executed = |row: &Vec<Value>| row[2] != Value::Number(0.0);
     let rows = interval.objects(PROBE).iter().map(row).filter(executed).collect();
     sorted(rows, 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use blockstone_base::column::{Cell, Kind};
+    use blockstone_figures::History;
+    use blockstone_record::testing;
+
+    use super::*;
+
+    #[test]
+    fn rates_are_of_the_time_between_the_first_and_the_last_reading() {
+        let columns = [(Kind::Counter, "calls"), (Kind::Counter, "total_ns")];
+        let mut history = History::new(vec![testing::probe(PROBE, &columns)]);
+        for second in [1, 5] {
+            let cells = vec![Cell::Value(100 * second), Cell::Value(second * 500_000_000)];
+            history.push(PROBE, second as u64 * 1_000_000_000, "7", cells);
+        }
+        let found = rows(&history.interval(0, 10_000_000_000));
+        assert_eq!(found[0][1..3], [Value::Number(0.5), Value::Number(100.0)]);
+    }
 }

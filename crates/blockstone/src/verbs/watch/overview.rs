@@ -32,12 +32,12 @@ const OF_DATABASE: &[Part] = &[
     Part {
         view: "top-events",
         columns: &["event", "waits", "wait_time_ns", "wait_ns", "db_time_share"],
-        rows: 5,
+        rows: 4,
     },
     Part {
         view: "statements",
         columns: &["statement", "average_active_sessions", "calls_per_s", "call_ns"],
-        rows: 4,
+        rows: 3,
     },
     Part { view: "host", columns: HOST, rows: 1 },
     Part { view: "disks", columns: DISKS, rows: 3 },
