@@ -66,7 +66,8 @@ pub fn tables(
     views.filter_map(|view| Some((view, table(interval, view)?))).collect()
 }
 
-/// Whether there is a number in a table, or nothing but texts.
+/// Whether a table has a number, or consists of text only by design. A table whose numbers are all
+/// missing has none.
 fn has_figures(table: &Table) -> bool {
     let cells = || table.rows.iter().flat_map(|row| &row.cells);
     let is_missing = |value: &Value| matches!(value, Value::Missing(_));

@@ -287,14 +287,14 @@ fn skip(test: &str, reason: &str) {
     }
 }
 
-/// Notes how long the test of this thread took. Tests that wait for one another are noted by
-/// themselves, for their harness counts the waiting.
+/// Records how long the test on this thread took. The durations that the test harness reports
+/// include the time spent waiting for a turn.
 pub fn note_time(kind: &str, duration: Duration) {
     if let Some(path) = std::env::var_os(TIME_LOG_VARIABLE) {
         let seconds = format!("{:.1}", duration.as_secs_f64());
         let thread = std::thread::current();
         let fields = [kind, &seconds, thread.name().unwrap_or("unnamed")];
-        // It is only for information, and must not fail a test that passed.
+        // Informational only: a test that passed must not fail because of it.
         let _ = append(Path::new(&path), &fields);
     }
 }

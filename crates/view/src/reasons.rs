@@ -3,7 +3,7 @@
 use blockstone_base::column::Unmeasured;
 use blockstone_figures::Interval;
 
-/// Columns that a reason names.
+/// A reason names at most this many columns.
 const NAMED: usize = 4;
 
 /// Why columns of a probe are empty: a line for each reason, with the columns.
@@ -13,7 +13,7 @@ pub fn reasons(interval: &Interval<'_>, probe: &str) -> Vec<String> {
 
 fn line(why: &Unmeasured, columns: &[&str]) -> String {
     let text = match why {
-        // It names itself what was not imported.
+        // The text already names what was not imported.
         Unmeasured::NotInVersion(text) if why.is_not_imported() => return format!("n/v, {text}"),
         Unmeasured::NotInVersion(text) => format!("n/v, not in this version: {text}"),
         Unmeasured::Off(text) => format!("off: {text}"),

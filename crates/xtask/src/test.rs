@@ -33,7 +33,7 @@ const WAITING: &[(&str, &str)] = &[
     ("monitor", "4"),
 ];
 
-/// Tests that are named with their time after a run.
+/// The number of slowest tests printed after a run.
 const LONGEST: usize = 30;
 
 #[derive(Debug, clap::Args)]
@@ -211,7 +211,7 @@ fn ignored_test(line: &str) -> Option<(String, String)> {
     Some((test.to_owned(), reason.to_owned()))
 }
 
-/// Prints where the time went of tests that take turns: sums by kind, and the longest tests.
+/// Prints the total time of tests that take turns, by kind, and the slowest of them.
 fn print_times(log: &Path) -> Result<()> {
     let text = fs::read_to_string(log).with_context(|| format!("read {}", log.display()))?;
     let mut times: Vec<(f64, &str, &str)> = text.lines().filter_map(time).collect();

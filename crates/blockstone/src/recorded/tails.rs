@@ -7,7 +7,7 @@ use blockstone_report::chart::Point;
 /// Points of a line for each power of ten.
 const STEPS: i32 = 8;
 
-/// Latency over 1/(1−q), as far as there are enough samples for a quantile.
+/// Latency against 1/(1−q), up to the last quantile that the number of samples supports.
 pub fn quantiles(histogram: &LatencyHistogram) -> Vec<Point> {
     let beyond = (0..).map(|step| 10_f64.powf(f64::from(step) / f64::from(STEPS)));
     let bounded = |beyond: f64| histogram.count() >= least_samples(1.0 - 1.0 / beyond);

@@ -62,7 +62,7 @@ fn run(args: &CompareArgs, context: &Context) -> Result<Exit> {
     };
     let of_layers = verb == WATCH || a.iter().chain(&b).any(|named| named.part.is_limited());
     let finished = |mut report: Report| {
-        // Below what differs, which explains it.
+        // After the settings that differ, because they may explain the curves.
         let place = report.sections.len().min(1);
         report.sections.splice(place..place, overlay);
         finish(&Report { tool_version, ..report }, context)

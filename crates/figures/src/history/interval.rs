@@ -159,8 +159,9 @@ impl<'a> Interval<'a> {
         self.history.series(name, self.instance).or_else(|| self.history.probe(name))
     }
 
-    /// The time between the first and the last row of a series in the interval: what takes long to
-    /// read has no rows at every tick. None with fewer than two instants.
+    /// The time between the first and the last row of a series in the interval. It is shorter than
+    /// the interval for series that are too expensive to read at every tick. `None` if the series
+    /// was read fewer than twice.
     pub fn read_ns(&self, probe: &str) -> Option<f64> {
         let tracks = self.probe(probe)?.objects.values();
         let times = |track: &Track| {
@@ -406,8 +407,8 @@ impl<'a> Interval<'a> {
         columns.iter().find(|info| info.name == column)?.unmeasured.as_ref()
     }
 
-    /// Why columns of a probe are empty, in the words of the probe, with the columns: each reason
-    /// once. What was counted but is no evidence names none.
+    /// The reasons why columns of a probe are empty, each with the names of those columns. Charges
+    /// that are no evidence are listed too, without a column.
     pub fn reasons(&self, probe: &str) -> Vec<(Unmeasured, Vec<&'a str>)> {
         let mut reasons: Vec<(Unmeasured, Vec<&str>)> = Vec::new();
         for info in self.columns(probe) {

@@ -38,7 +38,7 @@ const PAGES: &[&[&str]] = &[
     &["runs"],
 ];
 
-/// Verbs whose pages say what has no size or course to draw.
+/// Pages that have nothing to plot.
 const WITHOUT_CHARTS: &[&str] =
     &["flash life", "flash explain", "claim", "check direct", "copy", "runs"];
 

@@ -12,8 +12,8 @@ use blockstone_sys::usage;
 
 use super::Member;
 
-/// Looking takes at most one part in this many of the time of a processor. Its own time counts:
-/// on a busy machine a look waits for a processor, and that must not make looks rare.
+/// Reading accounts may use 1/`SHARE` of a processor. This is CPU time, not elapsed time: on a busy
+/// machine the reader itself has to wait for a processor, which must not lower the sampling rate.
 const SHARE: u32 = 50;
 
 /// The role of the processes or threads that serve sessions.
@@ -65,8 +65,8 @@ impl Sum {
 
 impl Processes {
     /// Rows of the series `server` and, for processor time and run queue, `event`: of `members`,
-    /// which are listed only when a look is due. Otherwise there are no rows: those of the last
-    /// look would say that nothing was used since.
+    /// which are listed only when a look is due. Between looks it returns no rows: repeating the
+    /// last ones would claim that nothing was used since.
     pub fn look(
         &mut self,
         exact: bool,

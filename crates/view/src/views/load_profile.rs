@@ -145,8 +145,8 @@ fn before_the_end<'a>(interval: &Interval<'a>, seconds: u64) -> Option<Interval<
     is_near.then_some(span)
 }
 
-/// How many processors sessions, or all others, kept busy; none where it is not measured. The
-/// processes of a server with many of them are not read at every tick.
+/// The number of processors kept busy by sessions, or by all other processes. Divides by the time
+/// between readings, because a server with many processes is not read at every tick.
 fn processors(interval: &Interval<'_>, of_sessions: bool) -> Option<f64> {
     let objects = interval.objects("event").into_iter();
     let is_meant = |object: &&str| match object.strip_suffix("/CPU") {

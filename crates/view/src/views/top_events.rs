@@ -43,7 +43,7 @@ pub const VIEW: View = View {
     rows: events,
 };
 
-/// How its shares are to be read.
+/// Explains the shares.
 pub const LEGEND: &str =
     "Waits contain DB CPU and run queue: shares may add up to more than 100 %.";
 

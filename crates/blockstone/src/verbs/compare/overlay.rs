@@ -1,5 +1,4 @@
-//! What both recordings did, drawn over one another: rates from their beginnings on, and how their
-//! latencies are distributed.
+//! Charts with both recordings: rates since the start of each, and latency distributions.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -19,15 +18,15 @@ use crate::recorded::quantiles;
 
 /// Points of a line at most.
 const POINTS: usize = 300;
-/// A slice this much shorter than the mean is left out.
+/// Slices shorter than this fraction of the mean are dropped.
 const SHORT: f64 = 0.25;
-/// Loads whose latencies are drawn: those of which both have the most.
+/// Latencies are drawn for this many loads, those with the most samples on both sides.
 const LOADS: usize = 2;
 
 /// The name of a load in both recordings, and the latencies of each.
 type Both<'a> = (&'a str, [&'a LatencyHistogram; 2]);
 
-/// Charts of A and B, for the page; none where a side has no samples.
+/// Charts of A and B for the page, or nothing if either side has no samples.
 pub fn section(sides: [(&Recording, &Part); 2]) -> Result<Option<Section>> {
     let mut read = Vec::new();
     for (recording, part) in sides {
@@ -66,7 +65,7 @@ pub fn section(sides: [(&Recording, &Part); 2]) -> Result<Option<Section>> {
 
 fn over_time(interval: &Interval<'_>, of: fn(&Interval<'_>) -> Known) -> Form {
     let mut slices = interval.slices(POINTS);
-    // Between a tick and an edge of a phase beside it, a rate shows the moment of reading.
+    // A phase edge just after a tick leaves a slice too short for a meaningful rate.
     let least_ns = interval.ns() / slices.len().max(1) as f64 * SHORT;
     slices.retain(|slice| slice.ns() >= least_ns);
     let point = |slice: &Interval<'_>| ((slice.to_ns - interval.from_ns) as f64, of(slice).ok());
@@ -83,7 +82,7 @@ fn requests(slice: &Interval<'_>) -> Known {
     columns.map(|(disk, column)| slice.per_s("block", disk, column)).sum()
 }
 
-/// Latencies by load and role, of all windows of that load together.
+/// Latencies by load and role, merged over all measurement windows of the load.
 fn latencies(history: &History, manifest: &Manifest) -> BTreeMap<String, LatencyHistogram> {
     let mut found: BTreeMap<String, LatencyHistogram> = BTreeMap::new();
     for (index, phase) in manifest.phases.iter().enumerate() {

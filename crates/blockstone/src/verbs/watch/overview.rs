@@ -1,10 +1,10 @@
-//! What a terminal shows where no views were asked for.
+//! The overview that a terminal shows unless views are named.
 
 use blockstone_base::table::Table;
 use blockstone_report::{Block, Detail, Section};
 use blockstone_view::{View, registry};
 
-/// Of a view, these columns and the first rows.
+/// The part of a view that the overview shows.
 struct Part {
     view: &'static str,
     /// All columns if empty.
@@ -26,7 +26,7 @@ pub const DISKS: &[&str] = &[
     "queue_depth",
 ];
 
-/// With facts, headings, notes and verdicts at most 40 lines of 80 columns.
+/// Chosen so that the whole report fits in 40 lines of 80 columns.
 const OF_DATABASE: &[Part] = &[
     Part { view: "load", columns: &[], rows: 6 },
     Part {
@@ -42,7 +42,7 @@ const OF_DATABASE: &[Part] = &[
     Part { view: "host", columns: HOST, rows: 1 },
     Part { view: "disks", columns: DISKS, rows: 3 },
 ];
-/// The same where no database is watched.
+/// The same for a host without a database.
 const OF_HOST: &[Part] = &[
     Part { view: "host", columns: HOST, rows: 1 },
     Part { view: "disks", columns: DISKS, rows: 8 },
@@ -53,8 +53,8 @@ const OF_HOST: &[Part] = &[
     },
 ];
 
-/// The overview of these sections before them, which a terminal no longer shows, and how many more
-/// tables those have.
+/// Puts the overview before `sections`, which then appear only on the page or with `--all`. Also
+/// returns the number of tables that are not in the overview.
 pub fn beside(sections: Vec<Section>) -> (Vec<Section>, usize) {
     let of = |id: &str| sections.iter().find(|section| section.id == id);
     let parts = if of(OF_DATABASE[0].view).is_some() { OF_DATABASE } else { OF_HOST };
@@ -82,7 +82,7 @@ impl Part {
     fn cut(&self, table: &Table) -> Table {
         let mut cut = table.clone();
         cut.rows.truncate(self.rows);
-        // What most of the others explain is cut off.
+        // Most other notes explain cells that are not shown here.
         let legend = registry::find(self.view).and_then(View::legend);
         cut.notes = legend.into_iter().map(str::to_owned).collect();
         if self.columns.is_empty() { cut } else { cut.only(self.columns) }

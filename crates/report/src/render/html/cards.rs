@@ -25,11 +25,11 @@ pub struct Group {
     cards: Vec<Card>,
 }
 
-/// Fewer figures name their rules themselves.
+/// With fewer figures than this, each card names its rules itself.
 const MANY: usize = 4;
 
-/// Failed rules that concern at least half of many figures without condemning them, and how many
-/// these are: said once, above all of them.
+/// Failed rules that warn about at least half of the figures, with the number of figures. The page
+/// names them once at the top instead of on every card.
 pub fn warned(report: &Report) -> Vec<(&str, usize)> {
     let shown: Vec<&str> = names(report).collect();
     let mut rules: Vec<(&str, usize)> = Vec::new();
@@ -43,7 +43,7 @@ pub fn warned(report: &Report) -> Vec<(&str, usize)> {
     rules
 }
 
-/// Of all figures, each once.
+/// The names of all figures, without duplicates.
 pub fn names(report: &Report) -> impl Iterator<Item = &str> {
     let headline = &report.headline.figures;
     let is_other = |card: &&report::Card| headline.iter().all(|figure| figure.name != card.name);

@@ -83,7 +83,8 @@ fn columns(table: &Table, all: bool, style: &Style) -> Vec<String> {
     lines
 }
 
-/// Rows that a last line names, and the others. Folding a single row would not save a line.
+/// Splits off the rows that are only named in a line below the table. A single row is kept: folding
+/// it would not save a line.
 fn folded(rows: Vec<&Row>, is_folded: impl Fn(&Row) -> bool) -> (Vec<&Row>, Vec<&Row>) {
     match rows.iter().filter(|row| is_folded(row)).count() {
         0 | 1 => (Vec::new(), rows),
@@ -91,7 +92,7 @@ fn folded(rows: Vec<&Row>, is_folded: impl Fn(&Row) -> bool) -> (Vec<&Row>, Vec<
     }
 }
 
-/// Whether a row has a name and no figure at all.
+/// Whether a row has a name but no figures.
 fn is_unmeasured(row: &Row) -> bool {
     let is_text = |value: &&Value| matches!(value, Value::Text(_));
     let is_missing = |value: &Value| matches!(value, Value::Missing(_));

@@ -109,7 +109,7 @@ pub fn cliff(cliff: &Cliff) -> Report {
     Report { headline, cards, ..report }
 }
 
-/// Writes a second before and after the cliff over time, or beside each other where it never comes.
+/// The rate over time, with a step at the cliff; two bars if the cliff never comes.
 fn rates(cliff: &Cliff) -> Chart {
     let y = Axis::new("writes of a page per second", Measure::Count);
     let (fresh, steady) = (cliff.iops_fresh, cliff.iops_steady);
@@ -178,10 +178,11 @@ const FIT: &[Heading] = &[
     count("drive_fills_missing", "drive fills missing", "Until it is preconditioned."),
 ];
 
-/// Points of a chart of a curve.
+/// The chart has at most this many points.
 const POINTS: usize = 300;
 
-/// `samples` are the curve of a drive with so many visible bytes.
+/// The report of a fit. `samples` were measured on a drive whose visible capacity is
+/// `visible_bytes`.
 pub fn fit(
     fit: &Fit,
     (samples, visible_bytes): (&[Sample], u64),
@@ -238,7 +239,7 @@ pub fn fit(
     Report { headline, cards, warnings: warning.into_iter().collect(), ..report }
 }
 
-/// The rate over what was written, several samples a point where there are many.
+/// The write rate against the volume written. Long curves are averaged down to [`POINTS`].
 fn curve(fit: &Fit, samples: &[Sample], visible_bytes: u64) -> Chart {
     let mut written = 0.0;
     let points = samples.chunks(samples.len().div_ceil(POINTS).max(1)).map(|samples| {
