@@ -6,8 +6,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A number of bytes. A letter alone is a binary suffix, as databases and fio read it (`8K` is
-/// 8,192 bytes), `KiB` to `TiB` likewise; `KB` to `TB` are decimal, as data sheets mean them.
+/// A number of bytes. Parsed with a mandatory unit, as a duration: a bare number is blocks to one
+/// tool (`SCALE` of slob.conf), bytes or MiB to others. A letter alone is a binary suffix, as
+/// databases and fio read it (`8K` is 8,192 bytes), `KiB` to `TiB` likewise; `KB` to `TB` are
+/// decimal, as data sheets mean them.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -25,10 +27,14 @@ pub struct Nanos(pub u64);
 pub enum ParseError {
     /// The text is not a number followed by a known suffix.
     #[error(
-        "`{text}` is not a size; write a number with an optional suffix K, M, G or T, as in 8K; \
-         KB to TB are decimal"
+        "`{text}` is not a size; write a number with a unit B, K, M, G or T, as 8K; KB to TB are \
+         decimal"
     )]
     Bytes { text: String },
+    #[error("`{text}` has no unit; bytes are `{text}B`, K to T are powers of 1,024, as 8K")]
+    BytesUnit { text: String },
+    #[error("`{text}` has no unit; seconds are `{text}s`; others are ns, us, ms, m, h, d")]
+    NanosUnit { text: String },
     /// The text is not a number followed by a time unit.
     #[error(
         "`{text}` is not a duration; write a number with a unit ns, us, ms, s, m, h or d, as 20ms"
@@ -75,6 +81,9 @@ impl FromStr for Bytes {
         let fail = || ParseError::Bytes { text: text.to_owned() };
         let (number, suffix) = split_number(text).ok_or_else(fail)?;
         let unit = match suffix.to_ascii_lowercase().as_str() {
+            "" if number != 0.0 => {
+                return Err(ParseError::BytesUnit { text: text.trim().to_owned() });
+            }
             "" | "b" => 1,
             "k" | "kib" => 1 << 10,
             "m" | "mib" => 1 << 20,
@@ -101,7 +110,10 @@ impl FromStr for Nanos {
         let fail = || ParseError::Nanos { text: text.to_owned() };
         let (number, suffix) = split_number(text).ok_or_else(fail)?;
         let scale = match suffix {
-            "ns" => 1.0,
+            "" if number != 0.0 => {
+                return Err(ParseError::NanosUnit { text: text.trim().to_owned() });
+            }
+            "" | "ns" => 1.0,
             "us" | "µs" => 1e3,
             "ms" => 1e6,
             "s" => 1e9,
@@ -194,6 +206,20 @@ pub fn thousands(value: i64) -> String {
     out
 }
 
+/// So many of a thing: `1 file`, `2,000 files`, `2 entries`.
+pub fn counted(count: u64, noun: &str) -> String {
+    let number = thousands(i64::try_from(count).unwrap_or(i64::MAX));
+    let plural = match noun.as_bytes() {
+        _ if count == 1 => noun.to_owned(),
+        [.., before, b'y'] if !b"aeiou".contains(before) => {
+            format!("{}ies", &noun[..noun.len() - 1])
+        }
+        [.., b's' | b'x'] | [.., b'c' | b's', b'h'] => format!("{noun}es"),
+        _ => format!("{noun}s"),
+    };
+    format!("{number} {plural}")
+}
+
 /// A number above zero, as an option takes one.
 pub fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
@@ -226,9 +252,14 @@ mod tests {
 
     #[test]
     fn sizes_are_read_as_databases_write_them() {
-        for (text, bytes) in
-            [("512", 512), ("8K", 8192), ("8k", 8192), ("1.5M", 1_572_864), ("4 GiB", 4 << 30)]
-        {
+        for (text, bytes) in [
+            ("512B", 512),
+            ("0", 0),
+            ("8K", 8192),
+            ("8k", 8192),
+            ("1.5M", 1_572_864),
+            ("4 GiB", 4 << 30),
+        ] {
             assert_eq!(text.parse::<Bytes>(), Ok(Bytes(bytes)), "{text}");
         }
         for (text, bytes) in [
@@ -245,10 +276,27 @@ mod tests {
     }
 
     #[test]
-    fn durations_need_their_unit() {
+    fn durations_are_read_with_their_unit() {
         assert_eq!("20ms".parse(), Ok(Nanos(20_000_000)));
         assert_eq!("1.5s".parse(), Ok(Nanos(1_500_000_000)));
-        assert!("20".parse::<Nanos>().is_err());
+        assert_eq!("0".parse(), Ok(Nanos(0)));
+    }
+
+    #[test]
+    fn a_number_without_a_unit_is_told_what_it_lacks() {
+        let size = " 8192".parse::<Bytes>().unwrap_err().to_string();
+        assert!(size.contains("`8192` has no unit") && size.contains("`8192B`"), "{size}");
+        let time = "20".parse::<Nanos>().unwrap_err().to_string();
+        assert!(time.contains("`20` has no unit") && time.contains("`20s`"), "{time}");
+    }
+
+    #[test]
+    fn one_thing_is_said_as_one() {
+        assert_eq!(counted(1, "interval"), "1 interval");
+        assert_eq!(counted(0, "phase"), "0 phases");
+        assert_eq!(counted(1_234, "combination"), "1,234 combinations");
+        assert_eq!(counted(2, "query") + &counted(2, "delay"), "2 queries2 delays");
+        assert_eq!(counted(2, "process") + &counted(2, "match"), "2 processes2 matches");
     }
 
     #[test]

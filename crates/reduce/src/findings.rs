@@ -417,7 +417,7 @@ mod tests {
         assert!((ratio.high - ratio.low).abs() < 1e-9, "all were compressed");
     }
 
-    const STORES_ALL: &str = "about = 'a'\nblock_size = '8K'\ncodec = 'lz4'\ngranule = '512'\n\
+    const STORES_ALL: &str = "about = 'a'\nblock_size = '8K'\ncodec = 'lz4'\ngranule = '512B'\n\
                               deduplicates = false\nzeros = 'free'";
 
     /// A scan of blocks, each twentieth of them the same filler, and their mean size as stored.

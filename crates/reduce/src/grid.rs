@@ -21,7 +21,7 @@ pub enum GridError {
     Size { size: Bytes },
     #[error(
         "count blocks from offset {offset_bytes}: an offset is a multiple of 512 below 1M\n\
-         hint: for example --offset 0,512,4096"
+         hint: for example --offset 0,512B,4K"
     )]
     Offset { offset_bytes: u64 },
     #[error("count blocks: no {what} is given\nhint: name at least one")]

@@ -188,10 +188,11 @@ mod tests {
     fn nonsense_is_named_with_what_would_be_sensible() {
         let good = BUILT_IN[0].1;
         for (from, to, said) in [
-            ("\"8K\"", "\"6000\"", "block_size"),
+            ("\"8K\"", "\"6000B\"", "block_size"),
+            ("\"8K\"", "\"8192\"", "8192B"),
             ("\"8K\"", "\"many\"", "block_size"),
-            ("\"512\"", "\"0\"", "steps"),
-            ("\"512\"", "\"1M\"", "steps"),
+            ("\"512B\"", "\"0\"", "steps"),
+            ("\"512B\"", "\"1M\"", "steps"),
             ("lz4", "rar", "rar"),
             ("granule", "grain", "grain"),
             ("about", "counted_below = 1.5\nabout", "1.5"),

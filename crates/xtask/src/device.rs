@@ -69,7 +69,11 @@ impl FromStr for Limit {
     fn from_str(text: &str) -> Result<Self, String> {
         const FORMS: &str = "write read-iops=N, write-iops=N, read-bytes=SIZE or write-bytes=SIZE";
         let (name, value) = text.split_once('=').ok_or(FORMS)?;
-        let value = value.parse::<Bytes>().map_err(|error| error.to_string())?.get();
+        let count = name.ends_with("-iops").then(|| value.parse().ok()).flatten();
+        let value = match count {
+            Some(count) => count,
+            None => value.parse::<Bytes>().map_err(|error| error.to_string())?.get(),
+        };
         if value == 0 {
             return Err("a limit of 0 would stop all I/O".to_owned());
         }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use blockstone_base::units::Bytes;
+use blockstone_base::units::{Bytes, counted};
 use blockstone_judge::judge_scan;
 use blockstone_reduce::findings::Findings;
 use blockstone_reduce::generate::{self, Kind, Shape};
@@ -134,7 +134,8 @@ fn outcome(args: &ReduceArgs, model: &Model, bar: &mut Progress) -> Result<Outco
 }
 
 fn plan(args: &ReduceArgs, model: &Model, threads: usize) -> Result<Plan> {
-    let mut plan = Plan::new(&args.block_size, &args.offset, Bytes(model.block_bytes.into()))?;
+    let offsets: Vec<u64> = args.offset.iter().map(|offset| offset.get()).collect();
+    let mut plan = Plan::new(&args.block_size, &offsets, Bytes(model.block_bytes.into()))?;
     // The model's own comes first: it is the one that sees the blocks of every grid.
     plan.codecs = model.codec.into_iter().collect();
     for &codec in &args.codec {
@@ -210,7 +211,11 @@ fn generate(name: &str, args: &ReduceArgs, printer: Printer) -> Result<Exit> {
     bar.finish();
     if bar.exit() == Exit::Done {
         let all = Bytes(made);
-        printer.note(&format!("{name}: {} files, {all}, in {}", args.files, dir.display()));
+        printer.note(&format!(
+            "{name}: {}, {all}, in {}",
+            counted(args.files.into(), "file"),
+            dir.display()
+        ));
         if let Some(expected) = generate::expected(kind, &shape) {
             let (ratio, masked) = (expected.ratio(), expected.ratio_masked());
             printer.note(&format!(

@@ -208,7 +208,7 @@ fn what_cannot_end_well_is_refused_before_anything_is_written() {
         (vec!["one", "none/new"], &[], "make the directory above it first"),
         (vec!["none", "new"], &[], "No such file"),
         (vec!["one"], &[], "no target is named"),
-        (vec!["one", "new"], &["--request", "1000"], "multiple of 4K"),
+        (vec!["one", "new"], &["--request", "1000B"], "multiple of 4K"),
         (vec!["one", "new"], &["--rate", "0"], "greater than 0"),
         (vec!["one", "new"], &["--against", "cp", "--resume"], "cannot be used with"),
         (vec!["one"], &["--check", "m", "--force"], "cannot be used with"),

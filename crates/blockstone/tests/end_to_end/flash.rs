@@ -259,6 +259,7 @@ fn what_makes_no_sense_is_refused_in_two_lines() {
         (&["sweep", "levelling=few"], "levelling=few"),
         (&["sweep", "background=10"], "a sweep has no time"),
         (&["cliff", "--write-rate", "0"], "write rate"),
+        (&["cliff", "--write-rate", "100"], "`100` has no unit"),
         (&["life", "--write-rate", "1M", "--wa", "0.5"], "amplification"),
         (&["fit", "/nowhere"], "nowhere"),
     ];

@@ -103,7 +103,7 @@ const CONF: &[&[&str]] = &[
 ];
 const DATA: &[&[&str]] = &[
     &["reduce", IT],
-    &["reduce", "--json", "--offset", "0,1,4096", IT, "other"],
+    &["reduce", "--json", "--offset", "0,1B,4K", IT, "other"],
     &["reduce", "--save", OUT, IT],
 ];
 

@@ -146,7 +146,7 @@ impl FromStr for Rate {
         let end = plain.find(|it: char| it.is_ascii_alphabetic()).unwrap_or(plain.len());
         let (number, suffix) = plain.split_at(end);
         let unit = match suffix.to_ascii_lowercase().as_str() {
-            "" => Some(Unit::Bytes),
+            "b" => Some(Unit::Bytes),
             "k" => Some(Unit::Kib),
             "m" => Some(Unit::Mib),
             "g" => Some(Unit::Gib),
@@ -157,7 +157,7 @@ impl FromStr for Rate {
         let rate = number.zip(unit).map(|(number, unit)| number * unit.bytes());
         let rate = rate.filter(|it| *it > 0.0 && *it < 1e18);
         rate.map(Self)
-            .ok_or_else(|| "write bytes, or bytes a second, as 1.6GB or 333.6MiB/s".to_owned())
+            .ok_or_else(|| "write bytes with their unit, as 1.6GB or 333.6MiB/s".to_owned())
     }
 }
 

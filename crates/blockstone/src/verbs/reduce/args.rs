@@ -49,15 +49,15 @@ pub struct ReduceArgs {
         help_heading = "Counting"
     )]
     pub block_size: Vec<Bytes>,
-    /// Offsets in bytes at which the first block of a file starts
+    /// Offsets at which the first block of a file starts
     #[arg(
         long,
-        value_name = "BYTES",
+        value_name = "SIZE",
         value_delimiter = ',',
-        default_value = "0,512,4096",
+        default_value = "0,512B,4K",
         help_heading = "Counting"
     )]
-    pub offset: Vec<u64>,
+    pub offset: Vec<Bytes>,
     /// Model of the array that would store the files: generic, vdo, xtremio, or a TOML file (see
     /// below)
     #[arg(long, value_name = "NAME|FILE", default_value = "generic", help_heading = "Counting")]

@@ -19,10 +19,11 @@ fn options_that_make_no_sense_are_refused() {
         (&["--memory", "0"], "0 B"),
         (&["--memory", "much"], "much"),
         (&["--block-size", "12K"], "12 KiB"),
-        (&["--block-size", "512"], "512 B"),
+        (&["--block-size", "512B"], "512 B"),
         (&["--block-size", "2M"], "2 MiB"),
-        (&["--offset", "100"], "100"),
-        (&["--offset", "1048576"], "1048576"),
+        (&["--offset", "100B"], "100"),
+        (&["--offset", "512"], "`512B`"),
+        (&["--offset", "1M"], "1048576"),
         (&["--offset", "-512"], "-5"),
         (&["--codec", "rar"], "rar"),
         (&["--codec", "zstd:99"], "zstd:99"),
@@ -122,7 +123,7 @@ fn nothing_is_written_where_something_is() {
     dear();
     let new = place.file("new");
     let cases: &[(&[&str], &str)] = &[
-        (&["--size", "100"], "100 B"),
+        (&["--size", "100B"], "100 B"),
         (&["--size", "900T"], "are free"),
         (&["--files", "0"], "--files"),
     ];

@@ -270,7 +270,7 @@ fn scans_that_do_not_fit_together_are_not_merged() {
     let one = complete(&place, &data, "one", &[]);
     for (name, arguments) in [
         ("other-sizes", ["--block-size", "4K,8K"]),
-        ("other-offsets", ["--offset", "0,1024"]),
+        ("other-offsets", ["--offset", "0,1K"]),
         ("other-codec", ["--codec", "zstd:3"]),
         ("other-model", ["--model", "vdo"]),
     ] {

@@ -229,7 +229,7 @@ fn options_of_another_form_and_numbers_that_cannot_be_are_refused() {
         (&["--noise", "dd"], "redo:4"),
         (&["--noise", "redo:0"], "noise of 0 writers"),
         (&["--noise", "redo:65"], "1 to 64"),
-        (&["--noise", "direct", "--noise-write", "5000"], "power of two"),
+        (&["--noise", "direct", "--noise-write", "5000B"], "power of two"),
         (&["--noise-area", "1G"], "--noise <"),
         (&["--noise", "redo", "--loops", "5"], "the loops may end"),
     ];
