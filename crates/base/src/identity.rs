@@ -151,6 +151,10 @@ pub struct FileSystem {
     pub mount_point: String,
     /// Mount and superblock options, comma-separated.
     pub options: String,
+    /// The type of the file system that has the files, where it shows those of another: of an
+    /// overlay, that of its upper layer. None where that is not to be seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beneath: Option<String>,
 }
 
 named! {

@@ -15,7 +15,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
-use blockstone_base::identity::{PathKind, keeps_in_memory};
+use blockstone_base::identity::PathKind;
 use blockstone_base::metadata::{CacheGrowth, Cell, Growth, MetadataFindings, Operation, Shape};
 use blockstone_measure::{Observer, claim, scratch};
 use blockstone_sys::scratch::ScratchDir;
@@ -97,6 +97,7 @@ pub fn of_path(
     }
     claim::directory(path)?;
     has_room(path, settings)?;
+    let in_memory = target.file_system.as_ref().is_some_and(|found| found.in_memory().is_some());
     let file_system = target.file_system.map(|found| (found.kind, found.mount_point));
     let (kind, mount_point) = file_system.unzip();
     let kind = kind.unwrap_or_default();
@@ -105,7 +106,7 @@ pub fn of_path(
     scratch::remove_orphans(dir, &[]);
     let mut check = Check {
         path,
-        in_memory: keeps_in_memory(&kind),
+        in_memory,
         elsewhere: classify::elsewhere(&kind),
         settings,
         scratch: Scratch::make(dir, id).map_err(|source| failed(path, source))?,

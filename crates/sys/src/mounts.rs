@@ -93,6 +93,7 @@ impl Mount {
             source: self.source.clone(),
             mount_point: self.mount_point.display().to_string(),
             options: self.options.iter().map(option).collect::<Vec<_>>().join(","),
+            beneath: None,
         }
     }
 }

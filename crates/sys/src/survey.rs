@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use blockstone_base::capability::Capability;
 use blockstone_base::identity::{
-    BlockDevice, CgroupCap, DirectIo, FileSystem, PathKind, StorageTarget, keeps_in_memory,
+    BlockDevice, CgroupCap, DirectIo, FileSystem, PathKind, StorageTarget,
 };
 
 use crate::cgroup::Groups;
@@ -84,13 +84,13 @@ fn upper_layer_of(root: &Path, place: &Place) -> Option<Layer> {
 /// The survey of a place whose system calls have been answered.
 fn describe(root: &Path, place: &Place) -> StorageTarget {
     let mounts = Mounts::read(root);
-    let (mount, devices) = if place.kind == PathKind::BlockDevice {
-        (None, devices::chain_of_number(root, &mounts, place.device))
+    let (mount, (devices, beneath)) = if place.kind == PathKind::BlockDevice {
+        (None, (devices::chain_of_number(root, &mounts, place.device), None))
     } else {
         let mount = mounts.holding(place.mount_id, place.device, &place.path);
-        (mount, mount.map_or(Vec::new(), |m| devices::chain_of_mount(root, &mounts, m)))
+        (mount, mount.map(|m| devices::chain_of_mount(root, &mounts, m)).unwrap_or_default())
     };
-    let file_system = mount.map(Mount::file_system);
+    let file_system = mount.map(|mount| FileSystem { beneath, ..mount.file_system() });
     let free_bytes = match place.kind {
         PathKind::BlockDevice => devices.first().map_or(0, |device| device.size_bytes),
         PathKind::Directory | PathKind::File => place.free_bytes,
@@ -114,12 +114,11 @@ fn caps(root: &Path, devices: &[BlockDevice]) -> Vec<CgroupCap> {
 
 fn direct_io(place: &Place, file_system: Option<&FileSystem>, devices: &[BlockDevice]) -> DirectIo {
     let logical = devices.iter().map(|device| device.logical_block_bytes).max().unwrap_or(4096);
-    let memory_file_system = file_system.filter(|fs| keeps_in_memory(&fs.kind));
-    let refused = match (memory_file_system, place.alignment) {
-        (Some(fs), _) => Some(format!(
-            "{} keeps files in memory; O_DIRECT is accepted but has no effect; choose a path on a \
-             storage device",
-            fs.kind
+    let memory = file_system.and_then(FileSystem::in_memory);
+    let refused = match (memory, place.alignment) {
+        (Some(memory), _) => Some(format!(
+            "{memory} keeps files in memory; O_DIRECT is accepted but has no effect; choose a path \
+             on a storage device"
         )),
         (None, Alignment::Refused) => Some(
             "the file system refuses O_DIRECT here; I/O would go through the page cache".into(),

@@ -1,6 +1,6 @@
 //! Storage that is main memory: file systems, devices, and chains of devices that end there.
 
-use super::{BlockDevice, DeviceKind, StorageTarget};
+use super::{BlockDevice, DeviceKind, FileSystem, StorageTarget};
 
 const FILE_SYSTEMS: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
 /// Prefixes of kernel names of devices that keep their data in main memory.
@@ -45,13 +45,23 @@ impl StorageTarget {
     /// What the target is stored in, if that is main memory only: `tmpfs`,
     /// `zram0, compressed memory`.
     pub fn is_memory(&self) -> Option<String> {
-        let kind = self.file_system.as_ref().map(|fs| fs.kind.as_str());
-        if let Some(kind) = kind.filter(|kind| keeps_in_memory(kind)) {
-            return Some(kind.to_owned());
+        if let Some(memory) = self.file_system.as_ref().and_then(FileSystem::in_memory) {
+            return Some(memory);
         }
         let ends = self.ends();
         let all = !ends.is_empty() && ends.iter().all(|end| end.keeps == Keeps::Memory);
         all.then(|| ends.iter().map(|end| end.what.as_str()).collect::<Vec<_>>().join("; "))
+    }
+}
+
+impl FileSystem {
+    /// What keeps its files, if that is main memory: `tmpfs`, `overlay on tmpfs`.
+    pub fn in_memory(&self) -> Option<String> {
+        let beneath = self.beneath.as_deref().filter(|kind| keeps_in_memory(kind));
+        if keeps_in_memory(&self.kind) {
+            return Some(self.kind.clone());
+        }
+        beneath.map(|beneath| format!("{} on {beneath}", self.kind))
     }
 }
 

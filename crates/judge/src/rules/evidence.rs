@@ -4,7 +4,9 @@ use blockstone_base::coherence::CoherenceFindings;
 use blockstone_base::copy::CopyFindings;
 use blockstone_base::direct::DirectFindings;
 use blockstone_base::durability::DurabilityFindings;
-use blockstone_base::identity::{BlockDevice, DeviceKind, Link, StorageTarget, keeps_in_memory};
+use blockstone_base::identity::{
+    BlockDevice, DeviceKind, FileSystem, Link, StorageTarget, keeps_in_memory,
+};
 use blockstone_base::load::Op;
 use blockstone_base::metadata::MetadataFindings;
 use blockstone_base::need::NeedFindings;
@@ -215,8 +217,8 @@ pub(super) fn kernel_version(manifest: &Manifest) -> Option<(u32, u32)> {
 /// The file system under test, or that of a loop device's backing file, where it keeps its files
 /// in main memory: `tmpfs`, `loop0 on tmpfs`.
 pub(crate) fn in_memory(target: &StorageTarget) -> Option<String> {
-    let file_system = target.file_system.as_ref().map(|fs| fs.kind.clone());
-    file_system.filter(|kind| keeps_in_memory(kind)).or_else(|| {
+    let file_system = target.file_system.as_ref();
+    file_system.and_then(FileSystem::in_memory).or_else(|| {
         target.devices.iter().find_map(|device| {
             let kind =
                 device.backing_file_system.as_deref().filter(|kind| keeps_in_memory(kind))?;

@@ -1,6 +1,5 @@
 //! Storage that another machine serves as files.
 
-use blockstone_base::identity::keeps_in_memory;
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Manifest;
 
@@ -46,13 +45,13 @@ fn check(manifest: &Manifest) -> Judgement {
     }
     match target.devices.first() {
         Some(device) => Judgement::pass(format!("{} on {}", fs.kind, device.name)),
-        None if keeps_in_memory(&fs.kind) => {
-            Judgement::pass(format!("{} is memory of this machine", fs.kind))
-        }
-        None => Judgement::inconclusive(format!(
-            "no block device is known beneath {} at {}",
-            fs.kind, fs.mount_point
-        )),
+        None => match fs.in_memory() {
+            Some(memory) => Judgement::pass(format!("{memory} is memory of this machine")),
+            None => Judgement::inconclusive(format!(
+                "no block device is known beneath {} at {}",
+                fs.kind, fs.mount_point
+            )),
+        },
     }
 }
 

@@ -2,11 +2,11 @@
 
 mod paths;
 
+use blockstone_base::units::counted;
 use std::fmt::Write as _;
 
 use blockstone_base::capability::Capability;
 use blockstone_base::database::DIRECT_DATA;
-use blockstone_base::identity::keeps_in_memory;
 use blockstone_base::load::Op;
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::{FileEvidence, Manifest};
@@ -79,8 +79,10 @@ fn check(case: &Case) -> Judgement {
     }
     let buffered = || points.iter().copied().filter(|point| !point.load.direct);
     if case.manifest.parameters::<CalibrateParameters>().buffered == Some(true) {
-        let evidence =
-            format!("--buffered was chosen: {} points without O_DIRECT", buffered().count());
+        let evidence = format!(
+            "--buffered was chosen: {} without O_DIRECT",
+            counted(buffered().count() as u64, "point")
+        );
         return Judgement::fail(evidence, labels(buffered()));
     }
     if let Capability::Degraded { why } = &case.manifest.target.direct_io.capability {
@@ -99,18 +101,18 @@ fn check(case: &Case) -> Judgement {
         };
         return Judgement::fail(evidence, labels(through)).advising(next);
     }
-    let counted = points.iter().all(|point| point.evidence.added_pages.is_some());
+    let pages_counted = points.iter().all(|point| point.evidence.added_pages.is_some());
     let writes = || points.iter().copied().filter(|point| point.load.op != Op::Read);
     let checksums = match writes().next() {
-        Some(_) if !counted => checksummed(case.manifest, case.manifest.file.iter()),
+        Some(_) if !pages_counted => checksummed(case.manifest, case.manifest.file.iter()),
         _ => Checksums::None,
     };
     if let Checksums::Buffer(why) = checksums {
         return Judgement::fail(why, labels(writes())).advising(CHECKSUMS_NEXT);
     }
     if buffered().next().is_some() {
-        let count = buffered().count();
-        return Judgement::fail(format!("{count} points without O_DIRECT"), labels(buffered()));
+        let points = counted(buffered().count() as u64, "point");
+        return Judgement::fail(format!("{points} without O_DIRECT"), labels(buffered()));
     }
     if let Some(why) = direct_elsewhere(file_system(case.manifest)) {
         return Judgement::inconclusive(why);
@@ -119,12 +121,12 @@ fn check(case: &Case) -> Judgement {
         return Judgement::inconclusive(why);
     }
     let mut evidence = format!(
-        "{} points with O_DIRECT, aligned to {} bytes ({})",
-        points.len(),
+        "{} with O_DIRECT, aligned to {} bytes ({})",
+        counted(points.len() as u64, "point"),
         case.manifest.target.direct_io.offset_align_bytes,
         case.manifest.target.direct_io.source
     );
-    if counted {
+    if pages_counted {
         let pages: u64 = points.iter().filter_map(|point| point.evidence.added_pages).sum();
         let _ = write!(evidence, "; the kernel counted {pages} pages that they added to its cache");
     }
@@ -151,9 +153,10 @@ fn through_cache(points: &[&Point], file_system: &str) -> String {
     let added_pages: u64 = points.iter().filter_map(|point| point.evidence.added_pages).sum();
     let moved_pages: u64 = points.iter().map(|point| moved(point)).sum();
     format!(
-        "{file_system} accepted O_DIRECT and used the page cache: at {} points direct I/O moved \
-         {moved_pages} pages, and the kernel counted {added_pages} added to its cache",
-        points.len()
+        "{file_system} accepted O_DIRECT and used the page cache: at {} direct I/O moved {}, and \
+         the kernel counted {added_pages} added to its cache",
+        counted(points.len() as u64, "point"),
+        counted(moved_pages, "page")
     )
 }
 
@@ -164,8 +167,9 @@ fn next_for_writes(manifest: &Manifest) -> &'static str {
 /// Why O_DIRECT succeeds here without being direct.
 fn emulated(manifest: &Manifest) -> Option<String> {
     let fs = manifest.target.file_system.as_ref()?;
-    if keeps_in_memory(&fs.kind) || fs.kind == "ecryptfs" {
-        return Some(format!("{} accepts O_DIRECT and uses the page cache", fs.kind));
+    let ecryptfs = || (fs.kind == "ecryptfs").then(|| fs.kind.clone());
+    if let Some(cached) = fs.in_memory().or_else(ecryptfs) {
+        return Some(format!("{cached} accepts O_DIRECT and uses the page cache"));
     }
     if fs.kind == "ext4" && fs.options.split(',').any(|option| option == "data=journal") {
         return Some("ext4 with data=journal buffers direct I/O".to_owned());

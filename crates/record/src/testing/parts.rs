@@ -107,6 +107,7 @@ fn target() -> StorageTarget {
             source: "/dev/vda1".to_owned(),
             mount_point: "/data".to_owned(),
             options: "rw,relatime".to_owned(),
+            beneath: None,
         }),
         devices: vec![device("vda", DeviceKind::Disk)],
         direct_io: DirectIo {

@@ -10,14 +10,20 @@ use crate::mounts::{Mount, Mounts};
 use crate::proc::{entries, name_of, names, number, text, under};
 
 /// Every device beneath the file system of `mount`, from the top down, none twice.
-pub fn chain_of_mount(root: &Path, mounts: &Mounts, mount: &Mount) -> Vec<BlockDevice> {
-    let mut walk = Walk { root, mounts, found: Vec::new(), seen: Vec::new() };
+/// The devices beneath a mount, and the type of the file system that has its files, where the mount
+/// only shows them.
+pub fn chain_of_mount(
+    root: &Path,
+    mounts: &Mounts,
+    mount: &Mount,
+) -> (Vec<BlockDevice>, Option<String>) {
+    let mut walk = Walk { root, mounts, found: Vec::new(), seen: Vec::new(), last: None };
     walk.mount(mount);
-    walk.found
+    (walk.found, walk.last.filter(|_| mount.kind == OVERLAY))
 }
 
 pub fn chain_of_number(root: &Path, mounts: &Mounts, number: (u32, u32)) -> Vec<BlockDevice> {
-    let mut walk = Walk { root, mounts, found: Vec::new(), seen: Vec::new() };
+    let mut walk = Walk { root, mounts, found: Vec::new(), seen: Vec::new(), last: None };
     if let Some(name) = name_of_number(root, &format!("{}:{}", number.0, number.1)) {
         walk.device(&name);
     }
@@ -35,7 +41,11 @@ struct Walk<'a> {
     found: Vec<BlockDevice>,
     /// Mounts on the way: an overlay whose layers another namespace holds seems to lie on itself.
     seen: Vec<u64>,
+    /// The type of the first file system on the way that keeps its files itself.
+    last: Option<String>,
 }
+
+const OVERLAY: &str = "overlay";
 
 impl Walk<'_> {
     fn mount(&mut self, mount: &Mount) {
@@ -43,7 +53,7 @@ impl Walk<'_> {
             return;
         }
         self.seen.push(mount.id);
-        if mount.kind == "overlay" {
+        if mount.kind == OVERLAY {
             // New and changed files go to the upper layer; without one, data is in the lowest.
             let lower = mount.option("lowerdir").and_then(|dirs| dirs.rsplit(':').next());
             if let Some(layer) = mount.option("upperdir").or(lower) {
@@ -51,6 +61,7 @@ impl Walk<'_> {
             }
             return;
         }
+        self.last.get_or_insert_with(|| mount.kind.clone());
         for name in device_names(self.root, mount) {
             self.device(&name);
         }

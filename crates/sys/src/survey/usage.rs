@@ -186,7 +186,7 @@ impl Machine<'_> {
         let disk = related.disk.as_ref().and_then(|disk| directory(self.root, disk));
         let disk = disk.and_then(|directory| text(&directory.join("dev")));
         let mounted = |mount: &&Mount| {
-            let held = chain_of_mount(self.root, mounts, mount);
+            let (held, _) = chain_of_mount(self.root, mounts, mount);
             // Every partition's chain ends at the disk, which a mount of another one leaves alone.
             held.iter().any(|device| device.name == related.name)
                 || disk.as_ref() == Some(&mount.number)

@@ -150,6 +150,21 @@ fn an_overlay_writes_to_its_upper_layer() {
 }
 
 #[test]
+fn an_overlay_whose_upper_layer_is_in_memory_is_memory() {
+    let tree = Tree::new();
+    let overlay = "60 27 0:50 / /merged rw - overlay overlay rw,lowerdir=/l,upperdir=/fast/upper";
+    tree.mounts(&["28 27 0:44 / /fast rw - tmpfs tmpfs rw", overlay]);
+    let target = describe(tree.root(), &directory("/merged/db", (0, 50), 60));
+    assert_eq!(target.is_memory().as_deref(), Some("overlay on tmpfs"));
+    assert!(matches!(target.direct_io.capability, Capability::Degraded { .. }));
+    // An overlay of an overlay.
+    let over = "61 27 0:51 / /twice rw - overlay overlay rw,lowerdir=/l,upperdir=/merged/upper";
+    tree.mounts(&["28 27 0:44 / /fast rw - tmpfs tmpfs rw", overlay, over]);
+    let target = describe(tree.root(), &directory("/twice/db", (0, 51), 61));
+    assert_eq!(target.is_memory().as_deref(), Some("overlay on tmpfs"));
+}
+
+#[test]
 fn a_container_whose_layers_are_out_of_sight_has_no_devices() {
     let tree = Tree::new();
     tree.disk(VDA, "254:0", 2048).mounts(&[
