@@ -143,13 +143,13 @@ impl<'a> Rig<'a> {
         self.product.document_while(&mut command, meanwhile).map(Run)
     }
 
-    /// `blockstone calibrate` of a device, whose content stays; the recording.
-    pub fn calibrate(&self, what: &str, disk: &Path) -> Result<PathBuf> {
+    /// `blockstone calibrate` with these arguments of a device, whose content stays; the recording.
+    pub fn calibrate(&self, what: &str, disk: &Path, arguments: &[&str]) -> Result<PathBuf> {
         self.product.begin(what)?;
         let (mut command, runs_dir) =
             (self.array.command(self.product.binary()), self.product.runs_dir());
         command.args(["calibrate", "--read-only", "--json", "--runs-dir"]).arg(runs_dir);
-        let document = self.product.document(command.arg(disk))?;
+        let document = self.product.document(command.args(arguments).arg(disk))?;
         recording(&document)
     }
 

@@ -77,7 +77,7 @@ pub const ALL: &[Entry<Lab>] = &[
     },
     Entry {
         name: "comparison",
-        doc: "Whether equal storage is called equal: 22 calibrations, half under a cap 10 % lower",
+        doc: "Whether equal storage is called equal, and lower caps slower: 36 calibrations",
         needs: &[Need::Root, Need::Loop, Need::Blkio],
         run: comparison::run,
     },

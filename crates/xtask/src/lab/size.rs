@@ -36,7 +36,7 @@ const COLUMNS: &[Column] = &[
 pub fn run(lab: &Lab) -> Result<Results> {
     let slow = rig(lab, IOPS_OF_SLOW)?.blank()?;
     let rig = rig(lab, IOPS)?;
-    let curve = rig.calibrate("its latency under load", rig.disks()[0])?;
+    let curve = rig.calibrate("its latency under load", rig.disks()[0], &[])?;
     let rig = rig.blank()?;
     let watched = watch(&rig, lab.options.seconds)?;
     let equal = Held::of(&rig, &watched, &curve, "driven on an equal disk")?;
