@@ -12,9 +12,11 @@ use crate::stats::Estimate;
 
 mod keyed;
 mod merge;
+mod missing;
 mod spread;
 
 pub use merge::{divisors, merge};
+pub use missing::{Known, Missing};
 pub use spread::Spread;
 
 /// The key of the unit of a row in JSON and CSV.
@@ -140,6 +142,8 @@ pub struct Row {
     pub measure: Option<Measure>,
     /// Ids of the rules that condemn its numbers: they are struck through wherever they are shown.
     pub condemned_by: Vec<String>,
+    /// Keys of the columns whose numbers they condemn; empty: all.
+    pub condemned_columns: Vec<Text>,
     /// How the numbers are spread whose quantiles it shows; empty where it shows none.
     pub spread: Spread,
 }
@@ -154,29 +158,6 @@ pub enum Value {
     Text(String),
     /// No value, and why.
     Missing(Missing),
-}
-
-/// A number, or why there is none.
-pub type Known = Result<f64, Missing>;
-
-/// Why a number is missing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(into = "Option<keyed::Why>")]
-pub enum Missing {
-    /// It could be measured, but is switched off.
-    Off,
-    /// This kernel or server does not have it.
-    NotInVersion,
-    /// The log that was read does not contain it.
-    NotInLog,
-    /// This user may not read it.
-    NotPermitted,
-    /// The interval cannot tell: the object came or went, or its counter was reset.
-    Unknown,
-    /// There is a number, but others contradict it: bytes charged that were never written.
-    NoEvidence,
-    /// Nothing happened that the number could describe, such as the latency of no requests.
-    Nothing,
 }
 
 impl Table {
@@ -242,6 +223,16 @@ impl Table {
     /// The index of the column with this key.
     pub fn column(&self, key: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.key == key)
+    }
+
+    /// Whether rules condemn a cell of one of its rows. They condemn neither texts nor what names
+    /// the row.
+    pub fn condemns(&self, row: &Row, column: usize) -> bool {
+        let columns = &row.condemned_columns;
+        !row.condemned_by.is_empty()
+            && row[column].number().is_some()
+            && (column > 0 || self.shape == Shape::Record)
+            && (columns.is_empty() || columns.contains(&self.columns[column].key))
     }
 
     /// Whether JSON and CSV need a unit for each row, because its columns do not fix one.
@@ -316,6 +307,12 @@ impl Row {
         Self { condemned_by: rules.to_vec(), ..self }
     }
 
+    /// The same row, struck through by these rules in columns with these keys only.
+    #[must_use]
+    pub fn condemned_in(self, columns: Vec<Text>, rules: &[String]) -> Self {
+        Self { condemned_columns: columns, ..self.condemned_by(rules) }
+    }
+
     /// The same row; numbers in columns of [`Measure::OfRow`] are of this measure.
     #[must_use]
     pub fn of(self, measure: Measure) -> Self {
@@ -376,30 +373,6 @@ impl Value {
             Self::Number(number) => Some(*number),
             Self::Estimate(estimate) => Some(estimate.value),
             Self::Text(_) | Self::Missing(_) => None,
-        }
-    }
-}
-
-impl Missing {
-    /// Those that say why something was not measured.
-    pub const REASONS: [Self; 6] = [
-        Self::Off,
-        Self::NotInVersion,
-        Self::NotInLog,
-        Self::NotPermitted,
-        Self::Unknown,
-        Self::NoEvidence,
-    ];
-
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::NotInVersion => "not in this version",
-            Self::NotInLog => "not in this log",
-            Self::NotPermitted => "not permitted",
-            Self::Unknown => "unknown",
-            Self::NoEvidence => "no evidence",
-            Self::Nothing => "nothing",
         }
     }
 }

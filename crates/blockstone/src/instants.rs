@@ -7,6 +7,7 @@ use anyhow::{Result, anyhow};
 use blockstone_base::units::{Nanos, format_span};
 use blockstone_figures::WallClock;
 use blockstone_record::Manifest;
+use blockstone_report::Began;
 use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
@@ -107,6 +108,14 @@ impl When {
             }
         }
     }
+}
+
+/// The instant from which a recording counts its times, on the clock of this machine's time zone.
+pub fn began(unix_ns: Option<i128>) -> Option<Began> {
+    let unix_ns = unix_ns?;
+    let instant = Timestamp::from_nanosecond(unix_ns).ok()?;
+    let utc_offset_s = TimeZone::system().to_offset(instant).seconds();
+    Some(Began { unix_ns, utc_offset_s })
 }
 
 /// As ISO 8601 in the time zone of this machine, with its distance from UTC. With milliseconds if

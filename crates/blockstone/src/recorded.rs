@@ -9,10 +9,12 @@ mod tails;
 use blockstone_base::Capability;
 use blockstone_base::table::{Heading, Table, Text, text};
 use blockstone_base::verdict::Verdict;
+use blockstone_figures::WallClock;
 use blockstone_record::Recording;
 use blockstone_record::manifest::{Figure, Manifest};
 use blockstone_report::{Card, Headline, Report, Tone};
 
+use crate::instants;
 pub use tails::quantiles;
 
 /// A report of a recording with all that needs no findings besides figures and verdicts: no
@@ -37,6 +39,7 @@ pub fn report(
         // What was judged has its page beside it.
         has_page: !verdicts.is_empty(),
         tool_version: manifest.tool_version.clone(),
+        began: instants::began(WallClock::of(manifest).realtime_ns(0)),
         ..Report::default()
     }
 }

@@ -2,7 +2,7 @@
 
 use blockstone_base::identity::{CapKind, CgroupCap, DeviceKind, Host};
 use blockstone_base::load::{LoadSpec, Op};
-use blockstone_base::units::{Bytes, format_ns, three_digits};
+use blockstone_base::units::{Bytes, counted, format_ns, three_digits};
 use blockstone_base::{Access, Estimate};
 use blockstone_view::{Measure, Missing, Value};
 
@@ -187,8 +187,7 @@ pub fn load(load: &LoadSpec) -> String {
         (Op::Commit, _) => "committer".to_owned(),
         (Op::Mixed, _) => "reader and writer".to_owned(),
     };
-    let plural = if load.workers == 1 { "" } else { "s" };
-    format!("{} {one}{plural}", load.workers)
+    counted(load.workers.into(), &one)
 }
 
 /// An instant of RFC 3339 to the second.

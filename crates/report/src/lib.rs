@@ -23,7 +23,7 @@ pub mod report;
 mod timeline;
 
 pub use format::{block_size, percent, short, to_one, value as cell};
-pub use report::{Block, Card, Detail, Headline, Report, Section, Tone};
+pub use report::{Began, Block, Card, Detail, Headline, Report, Section, Tone};
 pub use timeline::{Sliced, Timeline, slices};
 
 /// Why a report could not be rendered.

@@ -45,11 +45,38 @@ pub struct Report {
     pub document: Map<String, Json>,
     /// The key in the JSON document under which the tables stand.
     pub tables_key: Option<&'static str>,
-    /// When the recording began, in seconds since 1970 UTC: the page shows the time of day where
-    /// its charts span ten minutes or more.
-    pub began_unix_s: Option<i64>,
+    /// When the recording began: the page shows the time of day on its axes.
+    pub began: Option<Began>,
     /// Tables over time, for a page on which a window can be chosen.
     pub timeline: Option<Timeline>,
+}
+
+/// The instant from which a recording counts its times, and the clock on which people read it.
+#[derive(Clone, Copy, Debug)]
+pub struct Began {
+    /// Nanoseconds since 1970 UTC.
+    pub unix_ns: i128,
+    /// How far the clock is ahead of UTC.
+    pub utc_offset_s: i32,
+}
+
+impl Began {
+    /// Nanoseconds since 1970 on that clock.
+    pub fn local_ns(self) -> f64 {
+        (self.unix_ns + i128::from(self.utc_offset_s) * 1_000_000_000) as f64
+    }
+
+    /// `UTC`, `UTC+01:00`.
+    pub fn zone(self) -> String {
+        let minutes = self.utc_offset_s.unsigned_abs() / 60;
+        match self.utc_offset_s {
+            0 => "UTC".to_owned(),
+            offset => {
+                let sign = if offset < 0 { '-' } else { '+' };
+                format!("UTC{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+            }
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default)]

@@ -62,13 +62,15 @@
     }
   }
   const two = (n) => String(n).padStart(2, "0");
+  const dated = (span) => data.began != null && span >= 10e9;
   function clock(ns, span) {
+    if (!dated(span)) return elapsed(ns, span);
+    const iso = new Date(Math.round((data.began[0] + ns / 1e6) / 1e3) * 1e3).toISOString();
+    return span < 86400e9 ? iso.slice(11, 19) : iso.slice(5, 16).replace("T", " ");
+  }
+  function elapsed(ns, span) {
     const s = ns / 1e9;
     const whole = Math.round(s);
-    if (data.began != null && span >= 600e9) {
-      const iso = new Date((data.began + whole) * 1e3).toISOString();
-      return span < 86400e9 ? iso.slice(11, 19) : iso.slice(5, 16).replace("T", " ");
-    }
     if (span < 120e9) return `${Math.round(s * 1e3) / 1e3} s`;
     if (span < 7200e9) return `${Math.floor(whole / 60)}:${two(whole % 60)}`;
     const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
@@ -130,6 +132,9 @@
       if (distance < closest) {
         closest = distance;
         heading = said(chart.x, layer.x[index]);
+        if (chart.x[0] === "time" && dated(chart.x[3])) {
+          heading += ` ${data.began[1]} · ${elapsed(layer.x[index], chart.x[3])}`;
+        }
       }
       let text = said(chart.y, layer.y[index]);
       const [low, high] = (layer.i ?? [[], []]).map((ends) => ends[index]);
@@ -184,7 +189,7 @@
   }
 
   const spoken = ([from, to]) => `${clock(from, span[1])} – ${clock(to, span[1])}`
-    + (data.began != null && span[1] >= 600e9 ? " UTC" : "");
+    + (dated(span[1]) ? ` ${data.began[1]}` : "");
 
   function choose(window, remember = true) {
     chosen = window && [Math.max(span[0], window[0]), Math.min(span[1], window[1])];
@@ -403,11 +408,13 @@
         line.title = `condemned: ${rules.join(", ")}`;
       }
       values.forEach((value, column) => {
+        let isNumber = false;
         const measure = this.c[column][1] === "o" ? this.o[name] : this.c[column][1];
         const cell = make(column ? "td" : "th", column ? {} : { scope: "row" });
         let words = value;
         if (typeof value === "number") {
           words = written(value, measure);
+          isNumber = true;
         } else if (value?.missing !== undefined) {
           words = value.missing || "–";
           cell.className = "m";
@@ -416,7 +423,7 @@
           words = value?.word ?? value;
           if (column) cell.className = "t";
         }
-        cell.append(rules.length && column ? make("s", {}, words) : words);
+        cell.append(rules.length && isNumber && column ? make("s", {}, words) : words);
         if (!column) {
           for (const rule of rules) {
             cell.append(" ", make("span", { class: "badge fail" }, `condemned: ${rule}`));
@@ -441,7 +448,9 @@
       const parts = ["", "_low", "_high", "_samples"];
       const head = this.c.flatMap(([key], index) =>
         (wide[index] ? parts.map((part) => key + part) : [key]));
+      const inPart = rows.some(({ line }) => line.dataset.condemned);
       if (judged) head.push("condemned_by");
+      if (inPart) head.push("condemned_columns");
       const fields = (row) => {
         const cells = row.values.flatMap((value, index) => {
           const estimate = row.numbers[index];
@@ -449,6 +458,7 @@
           return wide[index] ? [value, "", "", ""] : [value];
         });
         if (judged) cells.push(row.line.title.replace(/^condemned: /, "").replaceAll(", ", " "));
+        if (inPart) cells.push(row.line.dataset.condemned ?? "");
         return cells;
       };
       return [head, ...rows.map(fields)]

@@ -23,6 +23,9 @@ impl JsonSchema for Table {
         let mut rules = generator.subschema_for::<Vec<String>>();
         let about = "Rules that condemn the numbers of this row; absent when they stand.";
         rules.insert("description".to_owned(), about.into());
+        let mut keys = generator.subschema_for::<Vec<String>>();
+        let about = "Keys of the cells that these rules condemn; absent when they condemn all.";
+        keys.insert("description".to_owned(), about.into());
         let mut unit = generator.subschema_for::<String>();
         let about = "Unit of this row's numbers, in tables whose rows have different units.";
         unit.insert("description".to_owned(), about.into());
@@ -31,7 +34,9 @@ impl JsonSchema for Table {
             "type": "array",
             "items": {
                 "type": "object",
-                "properties": { "unit": unit, "condemned_by": rules },
+                "properties": {
+                    "unit": unit, "condemned_by": rules, "condemned_columns": keys,
+                },
                 "additionalProperties": generator.subschema_for::<Value>(),
             },
         })
@@ -54,6 +59,9 @@ impl Serialize for Keyed<'_> {
         }
         if !self.row.condemned_by.is_empty() {
             map.serialize_entry("condemned_by", &self.row.condemned_by)?;
+        }
+        if !self.row.condemned_columns.is_empty() {
+            map.serialize_entry("condemned_columns", &self.row.condemned_columns)?;
         }
         map.end()
     }

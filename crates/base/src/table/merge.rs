@@ -1,6 +1,6 @@
 //! Tables of consecutive slices of time, merged into the table of all of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Heading, Merge, Missing, Row, Spread, Value};
 
@@ -89,6 +89,12 @@ fn merge_row(columns: &[Heading], parts: &Parts<'_>, slices: &[(f64, &[Row])]) -
     let mut condemned_by: Vec<String> = rows().flat_map(|row| row.condemned_by.clone()).collect();
     condemned_by.sort_unstable();
     condemned_by.dedup();
+    let condemned = || rows().filter(|row| !row.condemned_by.is_empty());
+    let mut condemned_columns: BTreeSet<_> =
+        condemned().flat_map(|row| row.condemned_columns.clone()).collect();
+    if condemned().any(|row| row.condemned_columns.is_empty()) {
+        condemned_columns.clear();
+    }
     let mut spread = Spread::default();
     for row in rows() {
         spread.merge(&row.spread);
@@ -97,6 +103,7 @@ fn merge_row(columns: &[Heading], parts: &Parts<'_>, slices: &[(f64, &[Row])]) -
         cells: (0..columns.len()).map(|index| cell(columns, index, parts, slices)).collect(),
         measure: rows().find_map(|row| row.measure),
         condemned_by,
+        condemned_columns: condemned_columns.into_iter().collect(),
         spread,
     };
     for (index, column) in columns.iter().enumerate() {

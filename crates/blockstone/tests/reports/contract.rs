@@ -109,10 +109,10 @@ fn what_a_rule_condemns_is_marked_in_cards_tables_and_charts_and_is_no_headline(
 }
 
 #[test]
-fn two_points_of_which_one_is_condemned_have_rows_of_their_own() {
+fn of_two_points_in_a_row_only_the_condemned_one_is_struck() {
     let mut fixture = Fixture::clean();
     let of = |report: &Report, name: &str| {
-        report.tables().find(|table| table.name == name).unwrap().rows.clone()
+        report.tables().find(|table| table.name == name).unwrap().clone()
     };
     let before = calibration(&fixture);
     for label in ["random-read/uring/d8", "commit/fsync/append/8K/x1"] {
@@ -122,13 +122,22 @@ fn two_points_of_which_one_is_condemned_have_rows_of_their_own() {
     let after = calibration(&fixture);
     for name in ["random-reads", "commits"] {
         let (before, after) = (of(&before, name), of(&after, name));
-        assert_eq!(after.len(), before.len() + 1, "{name}");
-        let condemned: Vec<_> = after.iter().filter(|row| !row.condemned_by.is_empty()).collect();
+        assert_eq!(after.rows.len(), before.rows.len(), "{name}");
+        let condemned: Vec<_> =
+            after.rows.iter().filter(|row| !row.condemned_by.is_empty()).collect();
         assert_eq!(condemned.len(), 1, "{name}");
-        let numbers = |row: &[blockstone_base::table::Value]| {
-            row.iter().skip(1).filter(|value| value.number().is_some()).count()
-        };
-        assert!(numbers(condemned[0]) * 2 <= before[0].len(), "only its own numbers");
+        // The point stands in the right half of the row.
+        let middle = after.columns.len() / 2;
+        for column in 0..after.columns.len() {
+            let struck = after.condemns(condemned[0], column);
+            let is_number = condemned[0][column].number().is_some();
+            assert_eq!(struck, is_number && column > middle, "{name}: {column}");
+        }
+    }
+    let page = html::page(&after).unwrap();
+    for row in page.lines().filter(|line| line.contains("data-condemned=")) {
+        assert!(row.contains("<s>") && row.contains("<td>"), "{row}");
+        assert!(!row.contains("<th scope=\"row\" class=\"n\"><s>"), "{row}");
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! An estimate takes four fields: `key`, `key_low`, `key_high`, `key_samples`. A missing value is
 //! an empty field. A table whose rows have different units ends in the column `unit`; one in which
-//! rules condemn rows, in the column `condemned_by`.
+//! rules condemn rows, in the column `condemned_by`; which cells of a row, where not all, in
+//! `condemned_columns`.
 //!
 //! Names of processes, databases and files come from others. A text that a spreadsheet would take
 //! for a formula gets a `'` before it, as OWASP recommends ("CSV Injection"), unless [`Texts::Raw`]
@@ -36,6 +37,7 @@ pub fn table(table: &Table, texts: Texts) -> String {
     let estimated: Vec<bool> =
         (0..table.columns.len()).map(|index| has_estimates(table, index)).collect();
     let judged = table.rows.iter().any(|row| !row.condemned_by.is_empty());
+    let judged_in_part = table.rows.iter().any(|row| !row.condemned_columns.is_empty());
     let mut heading: Vec<Cow<'_, str>> = Vec::new();
     for (column, estimated) in table.columns.iter().zip(&estimated) {
         heading.push(Cow::Borrowed(&column.key));
@@ -47,11 +49,13 @@ pub fn table(table: &Table, texts: Texts) -> String {
     let has_units = table.has_units_of_rows();
     heading.extend(has_units.then_some(Cow::Borrowed(UNIT)));
     heading.extend(judged.then_some(Cow::Borrowed("condemned_by")));
+    heading.extend(judged_in_part.then_some(Cow::Borrowed("condemned_columns")));
     let mut text = line(&heading, texts);
     for row in &table.rows {
         let mut fields = fields(row, &estimated);
         fields.extend(has_units.then(|| Cow::Borrowed(row.unit())));
         fields.extend(judged.then(|| Cow::Owned(row.condemned_by.join(" "))));
+        fields.extend(judged_in_part.then(|| Cow::Owned(row.condemned_columns.join(" "))));
         text.push_str(&line(&fields, texts));
     }
     text

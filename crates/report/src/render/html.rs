@@ -21,7 +21,7 @@ use crate::ReportError;
 use crate::chart::Chart;
 use crate::render::terminal::{self, Style};
 use crate::render::undecided::{by_reason, undecided};
-use crate::report::{Block, Detail, Report, Section, Tone};
+use crate::report::{Began, Block, Detail, Report, Section, Tone};
 use crate::timeline::Sliced;
 use cards::{Card, Group};
 use chart::{Drawing, Time};
@@ -130,7 +130,8 @@ fn chapters(report: &Report) -> Vec<Chapter> {
         Block::Chart(chart) => Some(chart),
         _ => None,
     });
-    let time = Time { span: chart::span(charts, edges), began_unix_s: report.began_unix_s };
+    let time =
+        Time { span: chart::span(charts, edges), began_ns: report.began.map(Began::local_ns) };
     let mut places = Places { charts: 0, tables: 0, time };
     let shown = report.sections.iter().filter(|section| section.detail != Detail::Terminal);
     shown.map(|section| chapter(section, report, &mut places)).collect()
@@ -226,7 +227,9 @@ fn data(report: &Report, sections: &[Chapter]) -> Json {
         })
         .collect();
     let edges = report.timeline.as_ref().map(|timeline| &timeline.edges_ns);
-    json!({ "began": report.began_unix_s, "edges": edges, "charts": charts, "tables": tables })
+    // Milliseconds since 1970 of the clock to show, and what it is called.
+    let began = report.began.map(|began| (began.local_ns() / 1e6, began.zone()));
+    json!({ "began": began, "edges": edges, "charts": charts, "tables": tables })
 }
 
 /// Failures first, the condemning ones before the warnings; then what was not decided.

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use blockstone_base::table::{Heading, Measure, Row, Table, Value};
+use blockstone_base::table::{Measure, Row, Table, Value};
 
 use super::terminal::Style;
 use super::terminal::columns::visible_width;
@@ -60,18 +60,17 @@ impl Lines {
         let Some(row) = table.rows.get(index) else {
             return vec![MISSING.to_owned(); table.columns.len()];
         };
-        let cells = table.columns.iter().zip(&row.cells);
-        cells.map(|(heading, value)| self.cell(heading, row, value)).collect()
+        (0..row.cells.len()).map(|column| self.cell(table, row, column)).collect()
     }
 
-    fn cell(&self, heading: &Heading, row: &Row, value: &Value) -> String {
-        let text = match value {
+    fn cell(&self, table: &Table, row: &Row, column: usize) -> String {
+        let text = match &row[column] {
             Value::Missing(_) => return MISSING.to_owned(),
             Value::Text(text) => return word(&format::short(text.trim(), TEXT)).into_owned(),
-            number => format::value(number, row.measure(heading)),
+            number => format::value(number, row.measure(&table.columns[column])),
         };
         let text = text.replace([' ', ','], "");
-        if row.condemned_by.is_empty() { text } else { self.style.struck(&text) }
+        if table.condemns(row, column) { self.style.struck(&text) } else { text }
     }
 
     /// Makes room for these cells. Says whether columns have moved.

@@ -7,7 +7,7 @@ mod verdicts;
 
 use std::collections::BTreeSet;
 
-use blockstone_base::units::thousands;
+use blockstone_base::units::counted;
 
 use crate::chart::Form;
 use crate::format;
@@ -196,8 +196,7 @@ fn bottom(report: &Report, style: &Style) -> Vec<String> {
 
 /// `12 more rows`, where a screen did not show all of a table.
 pub(crate) fn more(hidden: usize, name: &str) -> String {
-    let rows = if hidden == 1 { "row" } else { "rows" };
-    format!("{} more {rows}: --csv={name}", thousands(hidden as i64))
+    format!("{}: --csv={name}", counted(hidden as u64, "more row"))
 }
 
 #[cfg(test)]

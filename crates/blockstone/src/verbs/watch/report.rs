@@ -76,6 +76,7 @@ pub fn report(watched: &Watched<'_>, views: &[String], global: &Global) -> Repor
         tool_version: tool_version.to_owned(),
         document,
         tables_key: Some(VIEWS),
+        began: instants::began(edges[0].map(|ns| ns - i128::from(interval.from_ns))),
         timeline,
         ..Report::default()
     }

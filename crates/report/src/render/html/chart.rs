@@ -80,7 +80,8 @@ struct Label {
 pub struct Time {
     /// From the first to the last instant that any of them has; `None` where none has any.
     pub span: Option<(f64, f64)>,
-    pub began_unix_s: Option<i64>,
+    /// When the recording began, in nanoseconds since 1970 of the clock to show.
+    pub began_ns: Option<f64>,
 }
 
 /// The span of the charts over time.
@@ -105,7 +106,7 @@ pub fn draw(chart: &Chart, index: usize, shared: Time) -> Drawing {
     let time = chart.x.scale == Scale::Time;
     let ends = shared.span.filter(|_| time).unwrap_or_else(|| layers::across(chart));
     let inner = u32::from(chart.height).saturating_sub(BELOW).max(40);
-    let x = Ruler::since(shared.began_unix_s, &chart.x, ends, labels_across);
+    let x = Ruler::since(shared.began_ns, &chart.x, ends, labels_across);
     let x = x.at_points(&chart.x, &layers::places(chart), labels_across * 3 / 2);
     let named = match &chart.x.scale {
         Scale::Names(names) if names.len() <= NAMES_MAX => names.clone(),

@@ -28,9 +28,9 @@ impl Ruler {
         Self::since(None, axis, (low, high), labels)
     }
 
-    /// The same of a recording that began at this second of 1970 UTC, for an axis of time.
+    /// The same of a recording that began so many nanoseconds after 1970, for an axis of time.
     pub fn since(
-        began_unix_s: Option<i64>,
+        began_ns: Option<f64>,
         axis: &Axis,
         (low, high): (f64, f64),
         labels: usize,
@@ -42,7 +42,7 @@ impl Ruler {
             Scale::Linear if low > 0.0 && low < high / 2.0 => (0.0, high),
             _ => widened(low, high, axis.scale == Scale::Log),
         };
-        let ticks = ticks(began_unix_s, axis, (low, high), labels);
+        let ticks = ticks(began_ns, axis, (low, high), labels);
         Self { log: axis.scale == Scale::Log, low, high, ticks }
     }
 
@@ -118,14 +118,9 @@ fn widened(low: f64, high: f64, log: bool) -> (f64, f64) {
     }
 }
 
-fn ticks(
-    began_unix_s: Option<i64>,
-    axis: &Axis,
-    (low, high): (f64, f64),
-    labels: usize,
-) -> Vec<Tick> {
+fn ticks(began_ns: Option<f64>, axis: &Axis, (low, high): (f64, f64), labels: usize) -> Vec<Tick> {
     // Round times of day, not round times since the recording began.
-    let began = began_unix_s.filter(|_| high >= DATED).unwrap_or(0) as f64 * 1e9;
+    let began = began_ns.filter(|_| high >= DATED).unwrap_or(0.0);
     let at = match &axis.scale {
         Scale::Names(names) => {
             let every = names.len().div_ceil(labels.max(1)).max(1);
@@ -143,7 +138,7 @@ fn ticks(
         Scale::Linear => multiples(step(axis.measure, high - low, labels), low, high),
     };
     let label = |at: f64| match axis.scale {
-        Scale::Time => clock(at, high, began_unix_s),
+        Scale::Time => clock(at, high, began_ns),
         _ => format::value(&Value::Number(at), axis.measure),
     };
     at.into_iter().map(|at| Tick { at, label: label(at) }).collect()
@@ -197,16 +192,16 @@ fn decades(measure: Measure, low: f64, high: f64, labels: usize) -> Vec<f64> {
 }
 
 /// From this span in nanoseconds on, instants are times of day where these are known.
-const DATED: f64 = 600e9;
+const DATED: f64 = 10e9;
 
 /// An instant since the recording began, as exact as a recording of `span_ns` needs; the time of
-/// day in UTC where the recording is long and its beginning known.
-pub fn clock(at_ns: f64, span_ns: f64, began_unix_s: Option<i64>) -> String {
+/// day where its beginning is known and it is not of a few seconds.
+pub fn clock(at_ns: f64, span_ns: f64, began_ns: Option<f64>) -> String {
+    if let Some(began_ns) = began_ns.filter(|_| span_ns >= DATED) {
+        return time_of_day(((began_ns + at_ns) / 1e9).round() as i64, span_ns);
+    }
     let s = at_ns / 1e9;
     let whole = s.round() as i64;
-    if let Some(began) = began_unix_s.filter(|_| span_ns >= DATED) {
-        return time_of_day(began + whole, span_ns);
-    }
     if span_ns < 120e9 {
         return format!("{} s", (s * 1e3).round() / 1e3);
     }
@@ -220,7 +215,7 @@ pub fn clock(at_ns: f64, span_ns: f64, began_unix_s: Option<i64>) -> String {
     format!("{} d {:02}:{minutes:02}", hours / 24, hours % 24)
 }
 
-/// `14:32:10` in UTC; `11-22 14:32` where the recording spans days.
+/// `14:32:10`; `11-22 14:32` where the recording spans days.
 fn time_of_day(unix_s: i64, span_ns: f64) -> String {
     let (day, second) = (unix_s.div_euclid(86_400), unix_s.rem_euclid(86_400));
     let (hour, minute) = (second / 3600, second / 60 % 60);
@@ -275,17 +270,17 @@ mod tests {
 
     #[test]
     fn instants_are_as_exact_as_their_recording_is_short() {
-        assert_eq!(clock(1.5e9, 30e9, Some(0)), "1.5 s");
+        assert_eq!(clock(1.5e9, 9e9, Some(0.0)), "1.5 s");
         assert_eq!(clock(75e9, 300e9, None), "1:15");
         assert_eq!(clock(4500e9, 9000e9, None), "1 h 15");
         assert_eq!(clock(90_000e9, 800_000e9, None), "1 d 01:00");
     }
 
     #[test]
-    fn long_recordings_show_the_time_of_day() {
+    fn recordings_show_the_time_of_day() {
         // 2026-11-22 20:32:10 UTC.
-        let began = Some(1_795_379_530);
-        assert_eq!(clock(60e9, 700e9, began), "20:33:10");
+        let began = Some(1_795_379_530e9);
+        assert_eq!(clock(60e9, 70e9, began), "20:33:10");
         assert_eq!(clock(100_000e9, 800_000e9, began), "11-24 00:18");
         assert_eq!(month_and_day(59), (3, 1));
         assert_eq!(month_and_day(11_016), (2, 29), "of the year 2000");

@@ -1,7 +1,7 @@
 //! A table as the template and the script need it.
 
 use blockstone_base::table::{
-    Heading, Measure, Merge, Missing, Row, Shape, Spread, Table, Value, divisors,
+    Heading, Measure, Merge, Missing, Row, Shape, Spread, Table, Text, Value, divisors,
 };
 use blockstone_base::units::thousands;
 use serde::Serialize;
@@ -48,6 +48,8 @@ struct Column {
 struct Line {
     cells: Vec<Cell>,
     condemned_by: Vec<String>,
+    /// Keys of the columns that the rules condemn; empty: all.
+    condemned_columns: Vec<Text>,
 }
 
 #[derive(Serialize)]
@@ -59,6 +61,7 @@ struct Cell {
     title: String,
     /// `±2 %`.
     beside: String,
+    condemned: bool,
 }
 
 /// Writes a table; `index` is its place in the data of the script.
@@ -90,14 +93,15 @@ pub fn grid(table: &Table, index: usize, timeline: Option<&Timeline>) -> Grid {
 }
 
 fn line(table: &Table, row: &Row) -> Line {
-    let cells = table.columns.iter().zip(&row.cells);
     Line {
-        cells: cells.map(|(column, value)| cell(value, row.measure(column))).collect(),
+        cells: (0..row.cells.len()).map(|column| cell(table, row, column)).collect(),
         condemned_by: row.condemned_by.clone(),
+        condemned_columns: row.condemned_columns.clone(),
     }
 }
 
-fn cell(value: &Value, measure: Measure) -> Cell {
+fn cell(table: &Table, row: &Row, column: usize) -> Cell {
+    let (value, measure) = (&row[column], row.measure(&table.columns[column]));
     let text = format::value(value, measure);
     let (class, title, beside) = match value {
         Value::Number(_) => ("", String::new(), String::new()),
@@ -111,7 +115,7 @@ fn cell(value: &Value, measure: Measure) -> Cell {
             ("", if beside.is_empty() { String::new() } else { title }, beside)
         }
     };
-    Cell { text, class, title, beside }
+    Cell { text, class, title, beside, condemned: table.condemns(row, column) }
 }
 
 const fn why(missing: Missing) -> &'static str {

@@ -29,10 +29,10 @@ pub fn lines(table: &Table, all: bool, style: &Style) -> Vec<String> {
 
 /// Names and values side by side.
 fn record(table: &Table, row: &Row, style: &Style) -> Vec<String> {
-    let pairs = table.columns.iter().zip(&row.cells).map(|(column, value)| {
+    let pairs = table.columns.iter().enumerate().map(|(index, column)| {
         let name = style.dim(&column.heading);
         // A pair stays on one line.
-        format!("{name} {}", cell(row, column, value, style)).replace(' ', "\u{a0}")
+        format!("{name} {}", cell(table, row, index, style)).replace(' ', "\u{a0}")
     });
     joined(pairs, style.width)
 }
@@ -213,7 +213,7 @@ impl<'a> Plan<'a> {
     fn cell(&self, row: &Row, index: usize, style: &Style) -> String {
         match &row[index] {
             Value::Text(text) => format::short(text, self.text_width),
-            value => cell(row, &self.table.columns[index], value, style),
+            _ => cell(self.table, row, index, style),
         }
     }
 
@@ -252,7 +252,7 @@ impl Widths {
             let column = &table.columns[index];
             let width = |row: &&Row| match &row[index] {
                 Value::Text(text) => visible_width(text),
-                value => visible_width(&cell(row, column, value, style)),
+                _ => visible_width(&cell(table, row, index, style)),
             };
             let widest = rows.iter().map(width).max().unwrap_or(0);
             let is_text = rows.iter().any(|row| matches!(row[index], Value::Text(_)));
@@ -277,12 +277,10 @@ impl Widths {
 }
 
 /// A cell as text: a condemned number struck through, an estimate with its interval.
-fn cell(row: &Row, column: &Heading, value: &Value, style: &Style) -> String {
-    let text = format::value(value, row.measure(column));
-    match value {
-        Value::Number(_) | Value::Estimate(_) if !row.condemned_by.is_empty() => {
-            style.struck(&text)
-        }
+fn cell(table: &Table, row: &Row, column: usize, style: &Style) -> String {
+    let text = format::value(&row[column], row.measure(&table.columns[column]));
+    match &row[column] {
+        _ if table.condemns(row, column) => style.struck(&text),
         Value::Estimate(estimate) => {
             let interval = style.dim(&format::plus_minus(estimate));
             format!("{text} {interval}").trim_end().to_owned()

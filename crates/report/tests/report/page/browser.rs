@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use blockstone_base::table::{Heading, Measure, Merge, Missing, Row, Table, Value};
 use blockstone_report::chart::{Axis, Chart, Color, Form};
 use blockstone_report::render::html;
-use blockstone_report::{Block, Report, Section, Sliced, Timeline, cell, slices};
+use blockstone_report::{Began, Block, Report, Section, Sliced, Timeline, cell, slices};
 use blockstone_testkit::browser;
 use serde_json::{Value as Json, json};
 
@@ -131,19 +131,19 @@ fn a_mailed_address_restores_section_and_window() {
 }
 
 #[test]
-fn long_recordings_are_read_by_the_clock() {
+fn recordings_are_read_by_the_clock() {
     let mut report = sample::report();
     // 2026-11-22 20:32:10 UTC, half an hour.
-    report.began_unix_s = Some(1_795_379_530);
+    report.began = Some(Began { unix_ns: 1_795_379_530_000_000_000, utc_offset_s: 3600 });
     for edge in &mut report.timeline.as_mut().unwrap().edges_ns {
         *edge *= 60;
     }
     let page = html::page(&report).unwrap();
-    assert!(page.contains(">20:35:00</text>"), "ticks are round times of day");
+    assert!(page.contains(">21:35:00</text>"), "ticks are round times of day");
     blockstone_testkit::require!(Chromium);
     let script = r#"result({ window: document.getElementById("window").textContent });"#;
     let out = run(&report, "page-clock", "#?from=60&to=180", script);
-    assert_eq!(out["window"], "20:33:10 – 20:35:10 UTC");
+    assert_eq!(out["window"], "21:33:10 – 21:35:10 UTC+01:00");
 }
 
 #[test]

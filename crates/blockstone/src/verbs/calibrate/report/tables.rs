@@ -7,7 +7,8 @@ use blockstone_base::load::Access;
 use blockstone_base::row;
 use blockstone_base::stats::Estimate;
 use blockstone_base::table::{
-    Heading, Missing, Row, Table, Value, bytes, count, flow, happened, ratio, share, text, time,
+    Heading, Missing, Row, Table, Text, Value, bytes, count, flow, happened, ratio, share, text,
+    time,
 };
 use blockstone_base::units::{Bytes, three_digits};
 use blockstone_judge::buffered::BufferedWrite;
@@ -34,9 +35,30 @@ const CONCURRENCY: &[Heading] = &[
     time("async_cpu_ns_per_io", "CPU/IO", "Processor time for each."),
 ];
 
-/// Random reads by operations in flight, both ways of keeping them in flight side by side. Two
-/// points of which one is condemned stand in rows of their own.
-pub fn concurrency(findings: &Findings) -> Table {
+/// A row of the points that the columns after the first show side by side: what condemns one of
+/// them strikes through its cells only.
+fn side_by_side<const CELLS: usize>(
+    columns: &[Heading],
+    name: Value,
+    points: [Option<&Point>; 2],
+    cells_of: impl Fn(&Point) -> [Value; CELLS],
+) -> Row {
+    let mut cells = vec![name];
+    let mut condemned: Vec<Text> = Vec::new();
+    let mut rules: BTreeSet<&String> = BTreeSet::new();
+    for (point, columns) in points.into_iter().zip(columns[1..].chunks(CELLS)) {
+        let nothing = || std::array::from_fn(|_| Value::default());
+        cells.extend(point.map_or_else(nothing, &cells_of));
+        let Some(point) = point.filter(|point| !point.condemned_by.is_empty()) else { continue };
+        rules.extend(&point.condemned_by);
+        condemned.extend(columns.iter().map(|column| column.key.clone()));
+    }
+    let rules: Vec<String> = rules.into_iter().cloned().collect();
+    Row::from(cells).condemned_in(condemned, &rules)
+}
+
+/// Random reads by operations in flight, both ways of keeping them in flight side by side.
+pub fn concurrency<'a>(findings: &'a Findings) -> Table {
     let sides = select::blocking_and_async(findings, Group::RandomRead);
     let block = sides.0.first().or(sides.1.first()).map_or(0, |point| point.load.block_bytes);
     let title = format!("{} random reads a second", format::block_size(block));
@@ -44,18 +66,35 @@ pub fn concurrency(findings: &Findings) -> Table {
         "Blocking readers, each waiting for one read, compared with one thread that keeps \
          many reads in flight.",
     );
-    let both = || sides.0.iter().chain(&sides.1);
-    let key = |point: &Point| (point.load.in_flight(), point.condemned_by.clone());
-    let keys: BTreeSet<(u32, Vec<String>)> = both().map(|point| key(point)).collect();
-    for wanted in keys {
-        let of = |points: &[&Point]| {
-            let found = points.iter().find(|point| key(point) == wanted);
-            found.map_or_else(Default::default, |point| costs_of(point))
+    let both = sides.0.iter().chain(&sides.1);
+    let depths: BTreeSet<u32> = both.clone().map(|point| point.load.in_flight()).collect();
+    for depth in depths {
+        let at = |points: &[&'a Point]| {
+            points.iter().copied().find(|point| point.load.in_flight() == depth)
         };
-        let cells = [&[u64::from(wanted.0).into()][..], &of(&sides.0), &of(&sides.1)].concat();
-        table.push(Row::from(cells).condemned_by(&wanted.1));
+        let points = [at(&sides.0), at(&sides.1)];
+        table.push(side_by_side(CONCURRENCY, depth.into(), points, costs_of));
     }
+    let sound = both.filter(|point| point.condemned_by.is_empty());
+    let most = sound.map(|point| point.iops.value).fold(0.0, f64::max);
+    table.notes.extend(why_the_most_is_less(findings, most));
     table
+}
+
+/// Why the figure of the headline is below the greatest of the points that were tried.
+fn why_the_most_is_less(findings: &Findings, greatest: f64) -> Option<String> {
+    let figure = select::figure(findings, "max_iops")?;
+    let stands = figure.condemned_by.is_empty() && greatest > figure.estimate.high;
+    let by = if figure.phase.starts_with("confirm/") {
+        "it is that of a longer window, measured again, because the greatest of many short windows \
+         is often chance"
+    } else {
+        "a greater one here exceeds the limit of latency, or a longer window did not confirm it"
+    };
+    stands.then(|| {
+        let [most, greatest] = [figure.estimate.value, greatest].map(three_digits);
+        format!("The most is given as {most}, not as {greatest}: {by}.")
+    })
 }
 
 fn costs_of(point: &Point) -> [Value; 5] {
@@ -78,8 +117,7 @@ const STREAMS: &[Heading] = &[
     time("random_latency_ns_p50", "p50", "Median latency of such a read."),
 ];
 
-/// Large reads by streams, where their numbers were asked for. Two points of which one is condemned
-/// stand in rows of their own.
+/// Large reads by streams, where their numbers were asked for.
 pub fn streams(manifest: &Manifest, findings: &Findings) -> Table {
     let mut table = Table::new("streams", "Streams of 1 MiB reads", STREAMS);
     let asked = manifest.parameters::<CalibrateParameters>().streams.unwrap_or_default();
@@ -90,19 +128,12 @@ pub fn streams(manifest: &Manifest, findings: &Findings) -> Table {
             found.find(|point| (point.load.access == Access::Random) == random)
         };
         let pair = [of(false), of(true)];
-        let keys: BTreeSet<&[String]> =
-            pair.iter().flatten().map(|point| &*point.condemned_by).collect();
-        for condemned_by in keys {
-            let cells = pair.map(|point| {
-                let point = point.filter(|point| point.condemned_by == condemned_by);
-                point.map_or_else(<[Value; 2]>::default, |point| {
-                    let p50 = point.latency.ns_p50.without_interval();
-                    [point.mb_per_s.scaled(1e6).into(), p50]
-                })
-            });
-            let cells = [&[streams.into()][..], &cells.concat()].concat();
-            table.push(Row::from(cells).condemned_by(condemned_by));
+        if pair.iter().all(Option::is_none) {
+            continue;
         }
+        table.push(side_by_side(STREAMS, streams.into(), pair, |point| {
+            [point.mb_per_s.scaled(1e6).into(), point.latency.ns_p50.without_interval()]
+        }));
     }
     table
 }
@@ -146,27 +177,18 @@ const COMMITS: &[Heading] = &[
     count("append_commits_per_s", "per s", "Commits a second."),
 ];
 
-/// Commits of one block by one committer, by method. A pair of which one is condemned stands in
-/// rows of their own.
+/// Commits of one block by one committer, by method.
 pub fn commits(manifest: &Manifest, findings: &Findings) -> Table {
     let block_bytes = select::block_bytes(manifest, findings);
     let title = format!("{} commits", format::block_size(block_bytes));
     let mut table = Table::new("commits", title, COMMITS);
     for (method, overwrite, append) in select::commits(findings, block_bytes).methods {
-        let both = || overwrite.iter().chain(&append);
-        let keys: BTreeSet<&[String]> = both().map(|point| &*point.condemned_by).collect();
-        for condemned_by in keys {
-            let of = |point: Option<&Point>| {
-                let point = point.filter(|point| point.condemned_by == condemned_by);
-                point.map_or_else(<[Value; 3]>::default, |point| {
-                    let latency = &point.latency;
-                    let iops = point.iops.value.into();
-                    [latency.ns_p50.without_interval(), latency.ns_p99.without_interval(), iops]
-                })
-            };
-            let cells = [&[method.name().into()][..], &of(overwrite), &of(append)].concat();
-            table.push(Row::from(cells).condemned_by(condemned_by));
-        }
+        let name = method.name().into();
+        table.push(side_by_side(COMMITS, name, [overwrite, append], |point| {
+            let [p50, p99] =
+                [point.latency.ns_p50, point.latency.ns_p99].map(Estimate::without_interval);
+            [p50, p99, point.iops.value.into()]
+        }));
     }
     table
 }

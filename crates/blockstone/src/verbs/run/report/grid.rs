@@ -1,10 +1,11 @@
 //! What a grid of runs reports: a line for each combination of settings.
 
+use blockstone_base::units::counted;
 use std::collections::{BTreeMap, BTreeSet};
 
 use blockstone_base::Estimate;
 use blockstone_base::table::{
-    Heading, Measure, Merge, Row, Table, Value, column, happened, text, unmerged,
+    Heading, Measure, Merge, Row, Table, Text, Value, column, happened, text, unmerged,
 };
 use blockstone_judge::grid::{Cell, CellFigure, FIGURES, Grid};
 use blockstone_report::chart::{Axis, Chart, Color, Form, Point};
@@ -74,7 +75,7 @@ pub fn report(grid: &Grid, dir: &str) -> Report {
         version: 1,
         headline: Headline {
             subject: axes.join(" "),
-            text: format!("{} combinations", grid.cells.len()),
+            text: counted(grid.cells.len() as u64, "combination"),
             ..Headline::default()
         },
         warnings: failed.map(|why| format!("! {why}")).collect(),
@@ -101,7 +102,7 @@ fn estimate(cell: &Cell, figure: &CellFigure) -> Estimate {
     Estimate { value, low, high, samples: cell.complete as u64, duration_ns: 0 }
 }
 
-/// Medians of the repeats. Figures that rules condemn in any of them stand in a row of their own.
+/// Medians of the repeats; struck through is what rules condemn in any of them.
 fn table(grid: &Grid) -> Table {
     let shown = shown(grid);
     let axes = grid.axes.iter().map(|axis| {
@@ -117,21 +118,18 @@ fn table(grid: &Grid) -> Table {
     let columns: Vec<Heading> = columns.into_iter().chain([runs]).collect();
     let mut table = Table::new("grid", "All combinations", columns);
     for cell in &grid.cells {
-        let mut kinds: BTreeSet<&[String]> =
-            cell.figures.iter().map(|figure| &*figure.condemned_by).collect();
-        if kinds.is_empty() {
-            kinds.insert(&[]);
-        }
-        for condemned_by in kinds {
-            let figure = |(name, _): &(&'static str, &CellFigure)| {
-                let found = cell.figure(name).filter(|f| f.condemned_by == condemned_by);
-                happened(found.map(|figure| estimate(cell, figure)))
-            };
-            let values = cell.values.iter().map(|value| Value::from(value.as_str()));
-            let mut cells: Vec<Value> = values.chain(shown.iter().map(figure)).collect();
-            cells.push(cell.complete.to_string().into());
-            table.push(Row::from(cells).condemned_by(condemned_by));
-        }
+        let figure = |(name, _): &(&'static str, &CellFigure)| {
+            happened(cell.figure(name).map(|figure| estimate(cell, figure)))
+        };
+        let values = cell.values.iter().map(|value| Value::from(value.as_str()));
+        let mut cells: Vec<Value> = values.chain(shown.iter().map(figure)).collect();
+        cells.push(cell.complete.to_string().into());
+        let condemned = || cell.figures.iter().filter(|figure| !figure.condemned_by.is_empty());
+        let rules: BTreeSet<&String> =
+            condemned().flat_map(|figure| &figure.condemned_by).collect();
+        let rules: Vec<String> = rules.into_iter().cloned().collect();
+        let columns = condemned().map(|figure| Text::from(figure.name)).collect();
+        table.push(Row::from(cells).condemned_in(columns, &rules));
     }
     table.notes.extend(grid.cells.iter().filter_map(|cell| {
         let why = cell.impossible.as_ref()?;

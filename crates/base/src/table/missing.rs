@@ -1,0 +1,53 @@
+//! Why a table has no number.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::keyed;
+
+/// A number, or why there is none.
+pub type Known = Result<f64, Missing>;
+
+/// Why a number is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(into = "Option<keyed::Why>")]
+pub enum Missing {
+    /// It could be measured, but is switched off.
+    Off,
+    /// This kernel or server does not have it.
+    NotInVersion,
+    /// The log that was read does not contain it.
+    NotInLog,
+    /// This user may not read it.
+    NotPermitted,
+    /// The interval cannot tell: the object came or went, or its counter was reset.
+    Unknown,
+    /// There is a number, but others contradict it: bytes charged that were never written.
+    NoEvidence,
+    /// Nothing happened that the number could describe, such as the latency of no requests.
+    Nothing,
+}
+
+impl Missing {
+    /// Those that say why something was not measured.
+    pub const REASONS: [Self; 6] = [
+        Self::Off,
+        Self::NotInVersion,
+        Self::NotInLog,
+        Self::NotPermitted,
+        Self::Unknown,
+        Self::NoEvidence,
+    ];
+
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::NotInVersion => "not in this version",
+            Self::NotInLog => "not in this log",
+            Self::NotPermitted => "not permitted",
+            Self::Unknown => "unknown",
+            Self::NoEvidence => "no evidence",
+            Self::Nothing => "nothing",
+        }
+    }
+}
