@@ -6,7 +6,7 @@ mod place;
 mod rows;
 mod trend;
 
-use blockstone_base::units::Nanos;
+use blockstone_base::units::{Nanos, counted};
 use blockstone_report::cell;
 use blockstone_view::registry::{self, GROUPS, Group};
 use blockstone_view::{History, Interval, Measure, Shape, Table, Value, View};
@@ -205,7 +205,7 @@ fn tab_lines(panes: &[&View], width: u16) -> u16 {
 
 fn footer(state: &State, frame: &Frame, area: Rect, buffer: &mut Buffer) {
     let span = match state.span {
-        Span::Ticks(count) => format!("{count} tick{}", if count == 1 { "" } else { "s" }),
+        Span::Ticks(count) => counted(count as u64, "tick"),
         Span::All => "all ticks".to_owned(),
     };
     let line = if state.typing {

@@ -1,7 +1,7 @@
 //! From what was seen of a cell to its class. Success alone is never taken for direct.
 
 use blockstone_base::direct::{Class, Operation};
-use blockstone_base::units::Bytes;
+use blockstone_base::units::{Bytes, counted};
 use blockstone_sys::bpf::effect::Effect;
 
 use crate::evidence::{and_then, of_too_few};
@@ -225,7 +225,7 @@ fn of_others(seen: &Seen) -> String {
 }
 
 pub fn pages(count: u64) -> String {
-    if count == 1 { "1 page".to_owned() } else { format!("{count} pages") }
+    counted(count, "page")
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A table of one's own: `docs/import.md` describes its columns.
 
+use blockstone_base::units::counted;
 use std::collections::BTreeMap;
 
 use blockstone_base::column::{Kind as ColumnKind, Unit};
@@ -81,7 +82,8 @@ fn read(source: &Source<'_>) -> Result<Report, ImportError> {
         notes.push("its last line has no end: it is not read".to_owned());
     }
     if reader.without_begin > 0 {
-        notes.push(format!("{} rows begin nothing: no row is before them", reader.without_begin));
+        let rows = counted(reader.without_begin as u64, "row");
+        notes.push(format!("no earlier row says when it begins: {rows} left out"));
     }
     let name = reader.database.unwrap_or_else(|| source.name_hint.to_owned());
     let database = Database { name, ..Database::default() };

@@ -1,7 +1,7 @@
 //! A load that was cut off by the storage that served it.
 
 use blockstone_base::need::NeedFindings;
-use blockstone_base::units::thousands;
+use blockstone_base::units::counted;
 use blockstone_base::verdict::Weight;
 
 use super::{Check, Judgement, Rule, percent};
@@ -27,9 +27,8 @@ const INTERVALS_MIN: u64 = 100;
 
 fn check(findings: &NeedFindings) -> Judgement {
     let Some(share) = findings.at_max_share.filter(|_| findings.intervals >= INTERVALS_MIN) else {
-        let (count, s) = (findings.intervals, if findings.intervals == 1 { "" } else { "s" });
-        let intervals = thousands(count as i64);
-        return Judgement::inconclusive(format!("{intervals} interval{s}: too few to tell"));
+        let intervals = counted(findings.intervals, "interval");
+        return Judgement::inconclusive(format!("{intervals}: too few to tell"));
     };
     let evidence = format!("{} of the time within 1 % of the maximum", percent(share));
     if share >= SHARE_SATURATED {

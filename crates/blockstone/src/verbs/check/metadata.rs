@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use blockstone_base::metadata::{Cell, Class, Growth, GrowthClass, MetadataFindings, Shape};
-use blockstone_base::units::{Bytes, format_ns, thousands};
+use blockstone_base::units::{Bytes, counted, format_ns};
 use blockstone_check::metadata::{Caches, FILES_MAX, RANKS_MAX, Settings, of_path};
 use blockstone_judge::judge_metadata;
 use blockstone_report::Tone;
@@ -204,8 +204,7 @@ fn identity(findings: &MetadataFindings) -> Vec<String> {
         return Vec::new();
     }
     let device = findings.device.as_deref().unwrap_or("no device is seen");
-    let threads =
-        if findings.ranks == 1 { "1 rank".to_owned() } else { format!("{} ranks", findings.ranks) };
+    let threads = counted(findings.ranks.into(), "rank");
     vec![format!("{} · {device} · {threads}", findings.file_system)]
 }
 
@@ -225,7 +224,7 @@ fn answer(findings: &MetadataFindings) -> (String, Tone) {
         return (format!("linear: grows with the size of the directory: {what}"), Tone::Bad);
     }
     let durable = findings.cells.iter().rev().find(|cell| cell.operation.is_durable());
-    let mut text = format!("{} files", thousands(largest as i64));
+    let mut text = counted(largest, "file");
     if let Some(p50) = durable.and_then(|cell| cell.latency.bounded_quantile_ns(0.5)) {
         text = format!("{text}, a durable one takes {}", format_ns(p50 as f64));
     }

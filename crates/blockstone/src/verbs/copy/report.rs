@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use blockstone_base::copy::CopyFindings;
 use blockstone_base::row;
 use blockstone_base::table::{Heading, Row, Table, Value, bytes, count, happened, text, time};
-use blockstone_base::units::{Bytes, format_ns, three_digits};
+use blockstone_base::units::{Bytes, counted, format_ns, three_digits};
 use blockstone_copy::against::{Round, Tool};
 use blockstone_copy::file::{Method, Verified};
 use blockstone_copy::tree::{CopiedFile, Outcome, shown};
@@ -109,7 +109,7 @@ pub fn headline(ran: &Ran) -> String {
     let seconds = ran.cost.seconds;
     let mut parts = vec![format!(
         "{}, {} in {} ({} MB/s)",
-        plural(outcome.files.len() as u64, "file"),
+        counted(outcome.files.len() as u64, "file"),
         Bytes(bytes),
         format_ns(seconds * 1e9),
         three_digits(data as f64 / 1e6 / seconds.max(1e-9)),
@@ -139,14 +139,10 @@ pub fn headline(ran: &Ran) -> String {
     parts.join(", ")
 }
 
-fn plural(count: u64, one: &str) -> String {
-    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
-}
-
 fn warnings(ran: &Ran) -> Vec<String> {
     let failed = ran.outcome.failed.len() as u64;
     (failed > 0)
-        .then(|| format!("{} could not be copied", plural(failed, "name")))
+        .then(|| format!("{} could not be copied", counted(failed, "name")))
         .into_iter()
         .collect()
 }
@@ -199,7 +195,7 @@ fn file(file: &CopiedFile) -> Row {
 /// Each way that was taken, why, and by how many files.
 fn reasons(outcome: &Outcome) -> Vec<String> {
     let line = |((method, why), count): ((Method, &str), u64)| {
-        format!("{}, {}: {why}", name(method), plural(count, "file"))
+        format!("{}, {}: {why}", name(method), counted(count, "file"))
     };
     words::reasons(outcome).into_iter().take(SCREEN_ROWS).map(line).collect()
 }
@@ -304,11 +300,11 @@ fn notes(outcome: &Outcome) -> Vec<String> {
         notes.push(format!("Also copied: {}.", made.join(", ")));
     }
     if outcome.kept_files > 0 {
-        let (kept, bytes) = (plural(outcome.kept_files, "name"), Bytes(outcome.kept_bytes));
+        let (kept, bytes) = (counted(outcome.kept_files, "name"), Bytes(outcome.kept_bytes));
         notes.push(format!("Complete from an earlier copy: {kept}, {bytes}."));
     }
     for note in &outcome.notes {
-        let (what, of, first) = (note.lack.name(), plural(note.count, "name"), shown(&note.first));
+        let (what, of, first) = (note.lack.name(), counted(note.count, "name"), shown(&note.first));
         notes.push(format!("Not carried: {what} of {of}, first {first}: {}.", note.why));
     }
     notes

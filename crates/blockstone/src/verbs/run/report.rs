@@ -12,7 +12,7 @@ mod transactions;
 
 use anyhow::Result;
 use blockstone_base::table::Text;
-use blockstone_base::units::{Bytes, format_ns, thousands};
+use blockstone_base::units::{Bytes, counted, format_ns};
 use blockstone_judge::RunFindings;
 use blockstone_judge::run::{
     ABOUT_FIGURES, BulkWrite, FIGURES, Noise, ScanEffect, ScanPoint, ScanSpread, Transactions,
@@ -247,7 +247,7 @@ fn is_of_tables(figure: &str) -> bool {
 /// None for what the workload did not do: that is no figure of it.
 fn card(findings: &RunFindings, place: Place) -> Option<Card> {
     let figure = findings.figure(place.2).filter(|figure| figure.estimate.samples > 0)?;
-    let source = format!("{} samples", thousands(figure.estimate.samples as i64));
+    let source = counted(figure.estimate.samples, "sample");
     Some(recorded::card(place, figure, source))
 }
 
@@ -259,21 +259,24 @@ fn workload(manifest: &Manifest, findings: &RunFindings) -> String {
     parts.extend((disks > 1).then(|| format!("{disks} disks")));
     if run.profile.as_deref() == Some("scan") {
         parts.extend(run.scan_bytes.map(|size| format!("one table of {size}")));
-        parts.extend(run.scan_slots.map(|n| format!("{n} reads in flight per session")));
+        parts.extend(run.scan_slots.map(|n| counted(n.into(), "read") + " in flight per session"));
         parts.extend(copies);
         parts.push(format!("windows of {}", format_ns(findings.window_ns as f64)));
         return parts.join(" · ");
     }
     parts.push(if let (Some(readers), Some(writers)) = (run.readers, run.writers) {
-        format!("{readers} readers, {writers} writers")
+        [counted(readers.into(), "reader"), counted(writers.into(), "writer")].join(", ")
     } else {
-        let schemas = run.schemas.map_or("–".to_owned(), |n| n.to_string());
-        format!("{} sessions on {schemas} schemas", findings.sessions)
+        let schemas = run.schemas.map_or("– schemas".to_owned(), |n| counted(n.into(), "schema"));
+        format!("{} on {schemas}", counted(findings.sessions, "session"))
     });
     match run.profile.as_deref() {
         Some("oltp") => parts.push("order entry".to_owned()),
         Some("bulk-write") => parts.push("bulk write".to_owned()),
-        _ => parts.extend(run.work_unit.map(|rows| format!("{rows} blocks per operation"))),
+        _ => {
+            parts
+                .extend(run.work_unit.map(|rows| counted(rows.into(), "block") + " per operation"));
+        }
     }
     parts.extend(run.update_pct.map(|n| format!("{n} % updates")));
     parts.extend(run.scan_pct.filter(|&n| n > 0).map(|n| format!("{n} % scans")));

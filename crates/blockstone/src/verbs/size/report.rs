@@ -7,7 +7,7 @@ mod units;
 
 use blockstone_base::stats::Estimate;
 use blockstone_base::table::Heading;
-use blockstone_base::units::{format_ns, format_span, thousands, three_digits};
+use blockstone_base::units::{counted, format_ns, format_span, thousands, three_digits};
 use blockstone_base::verdict::Verdict;
 use blockstone_report::render::json;
 use blockstone_report::{Card, Headline, Report, Section, Tone, percent};
@@ -141,7 +141,7 @@ fn identity(sized: &Sized, args: &SizeArgs) -> Vec<String> {
 }
 
 fn intervals(count: usize) -> String {
-    format!("{} interval{}", thousands(count as i64), if count == 1 { "" } else { "s" })
+    counted(count as u64, "interval")
 }
 
 fn span(seconds: f64) -> String {

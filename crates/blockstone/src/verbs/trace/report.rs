@@ -10,7 +10,7 @@ mod words;
 use std::path::PathBuf;
 
 use blockstone_base::trace::TraceFindings;
-use blockstone_base::units::{Bytes, format_ns, thousands};
+use blockstone_base::units::{Bytes, counted, format_ns};
 use blockstone_copy::tree::shown;
 use blockstone_record::manifest::End;
 use blockstone_report::render::json;
@@ -121,7 +121,7 @@ fn headline(trace: &Trace, subject: &str) -> Headline {
                 format_ns(all),
                 node.operation.trim(),
                 match node.rows {
-                    rows if rows >= 1.0 => format!(", {} rows", thousands(rows as i64)),
+                    rows if rows >= 1.0 => format!(", {}", counted(rows as u64, "row")),
                     _ => String::new(),
                 }
             )
@@ -168,10 +168,7 @@ fn untimed(trace: &Trace) -> Option<&'static str> {
 fn identity(input: &Input) -> Vec<String> {
     let trace = &input.trace;
     let executions: f64 = trace.statements.iter().map(|statement| statement.executions).sum();
-    let count = |count: usize, word: &str| {
-        let plural = if count == 1 { "" } else { "s" };
-        format!("{} {word}{plural}", thousands(count as i64))
-    };
+    let count = |count: usize, word: &str| counted(count as u64, word);
     let mut parts = vec![trace.kind.map_or("", words::kind).to_owned()];
     parts.extend(Some(trace.product.clone()).filter(|product| !product.is_empty()));
     parts.push(Bytes(input.bytes).to_string());

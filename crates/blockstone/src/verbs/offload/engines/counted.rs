@@ -1,5 +1,6 @@
 //! Runs of cells, as ledgers.
 
+use blockstone_base::units::counted;
 use std::thread;
 
 use blockstone_offload::Ledger;
@@ -8,8 +9,7 @@ use blockstone_pushdown::cells::{Query, Ran};
 pub const SECOND_NS: f64 = 1e9;
 
 pub fn name(ran: &Ran) -> String {
-    let cells = if ran.cells == 1 { "1 cell".to_owned() } else { format!("{} cells", ran.cells) };
-    format!("{}, {cells}", asked(ran))
+    format!("{}, {}", asked(ran), counted(ran.cells.into(), "cell"))
 }
 
 pub fn asked(ran: &Ran) -> String {

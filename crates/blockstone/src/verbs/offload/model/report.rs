@@ -4,6 +4,7 @@ use blockstone_base::row;
 use blockstone_base::table::{
     Heading, Measure, Row, Table, count, flow, happened, level, share, text, time,
 };
+use blockstone_base::units::counted;
 use blockstone_offload::model::{Bound, Part};
 use blockstone_report::chart::{Axis, Chart, Color, Form};
 use blockstone_report::render::json;
@@ -194,8 +195,8 @@ pub fn report(model: &Modelled) -> Report {
         },
         identity: vec![format!(
             "{} · {} · {} of what is read crosses the wire",
-            counted(model.machine.cells, "cell"),
-            counted(model.hosts, "host"),
+            counted(model.machine.cells.into(), "cell"),
+            counted(model.hosts.into(), "host"),
             percent(model.returned)
         )],
         sections,
@@ -203,11 +204,6 @@ pub fn report(model: &Modelled) -> Report {
         document: json::keys(document(model)),
         ..Report::default()
     }
-}
-
-fn counted(count: u32, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
 }
 
 fn binds(part: Part) -> &'static str {
@@ -224,12 +220,12 @@ fn binds(part: Part) -> &'static str {
 
 fn headline(model: &Modelled) -> String {
     let Some(now) = model.bound(model.hosts) else { return String::new() };
-    let now = format!("with {}, {}", counted(model.hosts, "host"), binds(now.binding));
+    let now = format!("with {}, {}", counted(model.hosts.into(), "host"), binds(now.binding));
     let crossings = model.machine.crossings(model.returned);
     match crossings.iter().max_by(|a, b| a.measured_with.cmp(&b.measured_with)) {
         Some(it) => {
             let from = (it.hosts.ceil().max(1.0)) as u32;
-            format!("{now}; from {} on, {}", counted(from, "host"), binds(it.binds))
+            format!("{now}; from {} on, {}", counted(from.into(), "host"), binds(it.binds))
         }
         None => now,
     }
@@ -249,7 +245,7 @@ fn notes(model: &Modelled) -> Vec<String> {
         }
     }
     if let Some(share) = model.machine.crossing_returned(f64::from(model.hosts)) {
-        let hosts = counted(model.hosts, "host");
+        let hosts = counted(model.hosts.into(), "host");
         notes.push(match share {
             share if share >= 1.0 => format!("{hosts} take all that the storage can read."),
             share => format!(
@@ -394,7 +390,7 @@ fn selectivity_chart(model: &Modelled) -> Chart {
     let mut chart = Chart::new("selectivity-chart", title, x, y).wide(300).about(format!(
         "With {}. To the left of the change filtering better gains nothing; to the right what is \
          returned costs throughput.",
-        counted(model.hosts, "host")
+        counted(model.hosts.into(), "host")
     ));
     let (hosts, mut points) = (f64::from(model.hosts), model.selectivity());
     if let Some(share) = model.machine.crossing_returned(hosts).filter(|it| *it < 1.0)

@@ -1,6 +1,6 @@
 //! What is said of a scan in a few words.
 
-use blockstone_base::units::{Bytes, thousands};
+use blockstone_base::units::{Bytes, counted, thousands};
 use blockstone_reduce::counter::Strip;
 use blockstone_reduce::estimate::Interval;
 use blockstone_reduce::findings::{FieldCost, Findings, GridFigures};
@@ -87,8 +87,7 @@ pub fn partial(scanned: &Scanned) -> impl Iterator<Item = &ScannedFile> {
 
 /// `1 file`, `2 files`.
 pub fn files(count: usize) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{} file{plural}", thousands(count as i64))
+    counted(count as u64, "file")
 }
 
 pub fn state(state: &FileState) -> String {

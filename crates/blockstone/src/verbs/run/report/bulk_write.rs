@@ -5,7 +5,7 @@ use blockstone_base::row;
 use blockstone_base::table::{
     Heading, Measure, Merge, Table, Value, column, count, happened, text, time,
 };
-use blockstone_base::units::{Bytes, thousands};
+use blockstone_base::units::{Bytes, counted, thousands};
 use blockstone_judge::run::{BulkCost, BulkStep, BulkWrite, ENOUGH_TABLES, Pace};
 use blockstone_report::Section;
 
@@ -45,8 +45,8 @@ fn paces(bulk_write: &BulkWrite) -> Table {
     let mut table = Table::new("bulk-write", "Bulk write", PACES).with(rows);
     let of = |mean: &Option<f64>| mean.unwrap_or(0.0).round();
     table.notes.push(format!(
-        "{} tables in the window, each of {} rows and {}",
-        thousands(*tables as i64),
+        "{} in the window, each of {} rows and {}",
+        counted(*tables, "table"),
         thousands(of(rows_mean) as i64),
         Bytes(of(bytes_mean) as u64)
     ));

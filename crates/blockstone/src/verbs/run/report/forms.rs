@@ -8,7 +8,7 @@ use blockstone_base::row;
 use blockstone_base::table::{
     Heading, Measure, Merge, Table, bytes, column, count, flow, happened, ratio, share, text, time,
 };
-use blockstone_base::units::{format_ns, three_digits};
+use blockstone_base::units::{counted, format_ns, three_digits};
 use blockstone_figures::compare::Outcome;
 use blockstone_judge::run::{Noise, NoiseEffect, Scan, ScanEffect, ScanPoint, ScanSpread, Waited};
 use blockstone_report::chart::{Axis, Chart, Color, Form, Level, Point};
@@ -19,7 +19,7 @@ use blockstone_workload::noise::NoiseMode;
 use super::tables::measure;
 
 fn sessions(count: u32) -> String {
-    format!("{count} session{}", if count == 1 { "" } else { "s" })
+    counted(count.into(), "session")
 }
 
 /// The most bytes a second, and with what.
