@@ -55,7 +55,9 @@ struct Page<'a> {
     undecided: usize,
     undecided_by_reason: String,
     sections: Vec<Chapter>,
-    notes: Vec<String>,
+    notes: &'a [String],
+    /// What a chosen window changes.
+    follows: Option<String>,
     recording: &'a str,
     tool_version: &'a str,
     plain: String,
@@ -93,7 +95,7 @@ enum Part {
 pub fn page(report: &Report) -> Result<String, ReportError> {
     let sections = chapters(report);
     let data = data(report, &sections);
-    let notes = report.notes.iter().cloned().chain(follows(report, &sections)).collect();
+    let follows = follows(report, &sections);
     let style = Style { color: false, width: TEXT_WIDTH };
     let page = Page {
         verb: &report.verb,
@@ -115,7 +117,8 @@ pub fn page(report: &Report) -> Result<String, ReportError> {
         undecided_by_reason: by_reason(&undecided(&report.verdicts)),
         passed: report.verdicts.iter().filter(|v| v.outcome == Outcome::Pass).count(),
         sections,
-        notes,
+        notes: &report.notes,
+        follows,
         recording: &report.recording,
         tool_version: &report.tool_version,
         plain: terminal::text(report, true, &style),
