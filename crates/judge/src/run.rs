@@ -282,8 +282,12 @@ pub struct LittlesLaw {
 pub struct Efficiency {
     /// Figure of this run.
     pub figure: &'static str,
+    /// The same for people.
+    pub title: String,
     /// Figure of the calibration.
     pub calibrated_figure: &'static str,
+    /// The same for people.
+    pub calibrated_title: String,
     /// The calibration.
     pub calibration: String,
     /// What was calibrated.

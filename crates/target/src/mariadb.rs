@@ -346,7 +346,7 @@ fn check(address: &Address, link: &mut Conn, spec: &TargetSpec) -> Result<bool, 
         return unsuitable(why.to_owned(), "name the primary server");
     }
     if page != spec.block.get() {
-        let hint = format!("use --block-size {page}");
+        let hint = format!("use --block-size {page}B");
         return unsuitable(format!("its pages are {}", Bytes(page)), &hint);
     }
     Ok(is_mariadb)

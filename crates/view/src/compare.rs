@@ -1,19 +1,18 @@
 //! Figures of views over an interval, as a comparison takes them: their means, and how much they
 //! vary by themselves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use blockstone_base::stats::{self, Estimate};
-use blockstone_base::table::name_of;
+use blockstone_base::table::{Merge, name_of};
 use blockstone_figures::Interval;
 use blockstone_figures::compare::{Figure, Key, Recorded, Source, Subject};
 
 use crate::registry;
-use crate::table::Value;
 
 /// Slices of an interval: enough to show how much a figure changes by itself.
 const SLICES: usize = 20;
-/// Slices in which a figure has to be there.
+/// Slices in which a figure has to be there; of means per event, half of all too.
 const SLICES_MIN: usize = 3;
 /// Views whose rows are single sessions or slices of time, what another has over the last seconds,
 /// or what measuring itself did.
@@ -31,36 +30,72 @@ const TOTALS: [&str; 7] = [
     "checkpoints_requested",
 ];
 
+/// Figures that the kernel averages over minutes: their slices say nothing of how much they vary.
+const SLOW: [&str; 3] = ["load_one_minute", "load_five_minutes", "load_fifteen_minutes"];
+
+/// A row of a view, by the place of the view, its instance and its name.
+type Named = (usize, Option<String>, String);
+
+/// The numbers of a figure in the slices, and in which of these its row is.
+#[derive(Default)]
+struct Seen {
+    /// By slice.
+    numbers: BTreeMap<usize, f64>,
+    rows: BTreeSet<usize>,
+}
+
+impl Seen {
+    /// Its values in the slices in which its view has a table. Of what happens now and then, the
+    /// slices without it count too: a rate is zero there.
+    fn values(&self, merge: Merge, slices: &BTreeSet<usize>) -> Vec<f64> {
+        let is_rate = merge == Merge::Mean;
+        let value = |slice: &usize| {
+            let nothing = (is_rate && !self.rows.contains(slice)).then_some(0.0);
+            self.numbers.get(slice).copied().or(nothing)
+        };
+        let values: Vec<f64> = slices.iter().filter_map(value).collect();
+        let enough = if is_rate { SLICES_MIN } else { SLICES_MIN.max(slices.len() / 2) };
+        if self.numbers.len() < SLICES_MIN || values.len() < enough { Vec::new() } else { values }
+    }
+}
+
 /// What is compared of a part of a recording: the mean of each figure over its slices, in the order
 /// of the views, their rows by name and their columns.
 pub fn source(recorded: Recorded, interval: &Interval<'_>) -> Source {
     let Interval { from_ns, to_ns, .. } = *interval;
     let recorded = Recorded { from_ns: Some(from_ns), to_ns: Some(to_ns), ..recorded };
-    let mut seen: BTreeMap<(usize, Option<String>, String, usize), Vec<f64>> = BTreeMap::new();
-    for slice in interval.slices(SLICES) {
+    let mut seen: BTreeMap<Named, BTreeMap<usize, Seen>> = BTreeMap::new();
+    let mut slices: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+    for (at, slice) in interval.slices(SLICES).into_iter().enumerate() {
         for (place, view) in registry::ALL.iter().enumerate() {
             if LEFT_OUT.contains(&view.name) {
                 continue;
             }
             let Some(table) = view.table(&slice) else { continue };
+            slices.entry(place).or_default().insert(at);
             for row in &table.rows {
                 let (instance, own) = view.parts(row);
-                let (instance, name) = (instance.map(str::to_owned), name_of(view.columns, own));
+                let name = name_of(view.columns, own);
+                let figures = seen.entry((place, instance.map(str::to_owned), name)).or_default();
                 for (column, value) in own.iter().enumerate() {
-                    if let Value::Number(number) = value
-                        && !TOTALS.contains(&&*view.columns[column].key)
-                    {
-                        let key = (place, instance.clone(), name.clone(), column);
-                        seen.entry(key).or_default().push(*number);
+                    let key = &*view.columns[column].key;
+                    if TOTALS.contains(&key) || SLOW.contains(&key) {
+                        continue;
                     }
+                    let figure = figures.entry(column).or_default();
+                    figure.rows.insert(at);
+                    figure.numbers.extend(value.number().map(|number| (at, number)));
                 }
             }
         }
     }
     let duration_ns = to_ns.saturating_sub(from_ns);
-    let enough = seen.into_iter().filter(|(_, values)| values.len() >= SLICES_MIN);
-    let figures = enough.filter_map(|((place, instance, row, column), values)| {
+    let all = seen.into_iter().flat_map(|(named, figures)| {
+        figures.into_iter().map(move |(column, seen)| (named.clone(), column, seen))
+    });
+    let figures = all.filter_map(|((place, instance, row), column, seen)| {
         let view = registry::ALL[place];
+        let values = seen.values(view.columns[column].merge, slices.get(&place)?);
         let subject = Subject::Viewed { view: view.name.to_owned(), instance, row };
         Some(Figure {
             key: Key { subject, figure: view.columns[column].key.to_string() },
@@ -187,6 +222,37 @@ mod tests {
         let keys: Vec<_> = waits.map(|row| (row["instance"].clone(), row["row"].clone())).collect();
         let expected = ["a", "b"].map(|instance| (json!(instance), keys[0].1.clone()));
         assert_eq!(keys, expected, "{document:#}");
+    }
+
+    #[test]
+    fn what_happens_now_and_then_has_a_rate_over_all_of_the_time() {
+        let columns = [(Kind::Counter, "waits time_ns")];
+        let probes = vec![testing::probe("event", &columns), testing::probe("host", &[])];
+        let mut history = History::new(probes);
+        for tick in 0..60_u64 {
+            history.push("host", tick * 1_000_000_000, "", Vec::new());
+            for (event, since) in [("always", 0), ("late", 39)] {
+                if tick >= since {
+                    let cells = vec![Cell::from(tick), Cell::from(tick * 1_000)];
+                    history.push("event", tick * 1_000_000_000, event, cells);
+                }
+            }
+        }
+        let source = whole(&history);
+        let figure = |event: &str, name: &str| {
+            let is_it = |figure: &&Figure| {
+                json!(figure.key)["row"].as_str().is_some_and(|row| row.contains(event))
+                    && figure.key.figure == name
+            };
+            source.figures.iter().find(is_it).map(|figure| figure.estimate)
+        };
+        assert!(figure("always", "wait_ns").is_some());
+        let (always, late) = (figure("always", "waits_per_s"), figure("late", "waits_per_s"));
+        let (always, late) = (always.unwrap(), late.unwrap());
+        assert!((always.value - 1.0).abs() < 0.1, "{always:?}");
+        // It is there in a third of the time.
+        assert!((late.value - 0.33).abs() < 0.1 && late.low < 0.25, "{late:?}");
+        assert!(figure("late", "wait_ns").is_none(), "too seldom for a mean of each");
     }
 
     #[test]

@@ -234,18 +234,21 @@ const AGAINST: [(&str, &str); 6] = [
 pub fn efficiency(summary: &[(String, Figure)], calibration: Option<&Manifest>) -> Vec<Efficiency> {
     let Some(calibration) = calibration else { return Vec::new() };
     let of = |&(figure, calibrated_figure): &(&'static str, &'static str)| {
-        let here = summary.iter().find(|(name, _)| name == figure)?.1.estimate;
+        let (_, Figure { title, estimate: here, .. }) =
+            summary.iter().find(|(name, _)| name == figure)?;
         let there = calibration.summary.get(calibrated_figure)?;
         if here.value <= 0.0 || !there.condemned_by.is_empty() {
             return None;
         }
         Some(Efficiency {
             figure,
+            title: title.clone(),
             calibrated_figure,
+            calibrated_title: there.title.clone(),
             calibration: calibration.id.clone(),
             calibrated: there.estimate,
             unit: there.unit.clone(),
-            ratio: stats::ratio(&there.estimate, &here)?,
+            ratio: stats::ratio(&there.estimate, here)?,
         })
     };
     AGAINST.iter().filter_map(of).collect()

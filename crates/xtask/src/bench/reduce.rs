@@ -115,7 +115,7 @@ impl Data {
         made.dedup();
         for kind in made {
             let dir = place.join(kind);
-            let size = size.0.to_string();
+            let size = format!("{}B", size.0);
             let mut command = Command::new(binary);
             command.args(["reduce", "--generate", kind, "--files", "1", "--size", &size]);
             show(command.arg(dir))?;

@@ -225,7 +225,7 @@ fn what_cannot_be_run_is_refused_with_a_hint() {
         (&["--cells", "65"], "65"),
         (&["--scale", "900T"], "are free"),
         (&["--scale", "2000T"], "1 PiB"),
-        (&["--scale", "1"], "must have a row"),
+        (&["--scale", "1B"], "must have a row"),
         (&["--scale", "100K", "--cells", "4"], "without rows"),
         (&["--pg-bin", "/nowhere"], "find initdb"),
     ];

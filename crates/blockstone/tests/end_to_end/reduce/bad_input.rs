@@ -71,14 +71,14 @@ fn models_that_no_array_has_are_refused() {
     let place = Place::beside();
     let file = place.file("mine.toml");
     fs::write(place.file("some"), vec![7; 100_000]).unwrap();
-    let good = "about = \"mine\"\nblock_size = \"8K\"\ncodec = \"lz4\"\ngranule = \"512\"\n";
+    let good = "about = \"mine\"\nblock_size = \"8K\"\ncodec = \"lz4\"\ngranule = \"512B\"\n";
     let cases = [
         ("", "about"),
         ("\u{0}\u{1}", "mine.toml"),
-        (&good.replace("8K", "6000"), "block_size"),
+        (&good.replace("8K", "6000B"), "block_size"),
         (&good.replace("8K", "2M"), "block_size"),
-        (&good.replace("512", "0"), "steps"),
-        (&good.replace("512", "64K"), "steps"),
+        (&good.replace("512B", "0"), "steps"),
+        (&good.replace("512B", "64K"), "steps"),
         (&good.replace("lz4", "rar"), "rar"),
         (&good.replace("granule", "grain"), "grain"),
         (&format!("{good}smallest = \"1M\"\n"), "at least"),

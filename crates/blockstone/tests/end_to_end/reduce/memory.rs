@@ -57,7 +57,7 @@ fn what_does_not_fit_is_estimated_and_the_truth_lies_in_the_interval() {
     let again = [&whole[..32 * MIB], &whole[..16 * MIB]].concat();
     let copy = place.file("copy");
     fs::write(&copy, again).unwrap();
-    let offsets: Vec<String> = (0..32).map(|sector| (sector * 512).to_string()).collect();
+    let offsets: Vec<String> = (0..32).map(|sector| format!("{}B", sector * 512)).collect();
     let offsets = offsets.join(",");
     let arguments =
         ["--memory", "94M", "--threads", "8", "--block-size", "4K,8K", "--offset", &offsets];

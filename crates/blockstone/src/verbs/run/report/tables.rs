@@ -423,14 +423,19 @@ pub fn sentences(findings: &RunFindings) -> Vec<String> {
     law.chain(calibration).collect()
 }
 
-/// `hardware_read_iops 97 % of max_iops`, `read_latency_ns_p50 1.3×`.
+/// `reads of all disks 97 % of its most random reads a second`, `median single-block read 1.3×`.
 fn against(row: &Efficiency) -> String {
+    let title = begun_small(&row.title);
     if row.unit == "ns" {
-        return format!(
-            "{} {}",
-            row.figure,
-            format::value(&row.ratio.value.into(), Measure::Ratio)
-        );
+        return format!("{title} {}", format::value(&row.ratio.value.into(), Measure::Ratio));
     }
-    format!("{} {} of {}", row.figure, percent(row.ratio.value), row.calibrated_figure)
+    let calibrated = begun_small(&row.calibrated_title);
+    format!("{title} {} of its {calibrated}", percent(row.ratio.value))
+}
+
+/// A title within a sentence.
+fn begun_small(title: &str) -> String {
+    let mut letters = title.chars();
+    let first = letters.next().map(|letter| letter.to_lowercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
 }
