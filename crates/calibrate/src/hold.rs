@@ -29,6 +29,9 @@ const CHECKSUM_EVERY: u64 = 16;
 /// However slow the storage, the layout writes at least this much: less would only test the
 /// device's own memory.
 const LEAST_LAYOUT: u64 = Bytes::mib(16).get();
+/// Progress shows the mean rate of a step from this time on: a volume that has been idle lets the
+/// first I/Os pass above its limit, and a single tick shows what the throttle released in it.
+const RATED_FROM: Nanos = Nanos::millis(250);
 
 #[derive(Clone)]
 pub struct Backing {
@@ -93,7 +96,6 @@ pub fn hold(
         targets: &backing.targets,
         start_ns,
         left,
-        last: (start_ns, Totals::default()),
         window: Vec::new(),
         processors: Watched::in_session(session),
     };
@@ -168,7 +170,6 @@ struct Generated<'a> {
     start_ns: u64,
     /// From the start on; of a pass, without the pass itself.
     left: Nanos,
-    last: (u64, Totals),
     /// Instants and completed operations since the window opened.
     window: Vec<(u64, u64)>,
     processors: Watched,
@@ -204,26 +205,23 @@ impl Generated<'_> {
     }
 
     fn show(&self, session: &Session, observer: &mut dyn Observer, tick: &(u64, Totals)) {
-        let seconds = (tick.0 - self.last.0).max(1) as f64 / 1e9;
-        let rate = |now: u64, before: u64, scale: f64, unit| Rate {
-            value: (now - before) as f64 / seconds / scale,
+        let (passed_ns, totals) = (tick.0 - self.start_ns, &tick.1);
+        let rate = |total: u64, scale: f64, unit| Rate {
+            value: total as f64 / (passed_ns.max(1) as f64 / 1e9) / scale,
             unit,
         };
-        let (now, before) = (&tick.1, &self.last.1);
-        let rates = [
-            rate(now.completed_ops, before.completed_ops, 1.0, "IOPS"),
-            rate(now.completed_bytes, before.completed_bytes, 1e6, "MB/s"),
-        ];
+        let rates =
+            [rate(totals.completed_ops, 1.0, "IOPS"), rate(totals.completed_bytes, 1e6, "MB/s")];
+        let is_rate = passed_ns >= RATED_FROM.get() && totals.completed_ops > 0;
         let pass = self.step.is_pass().then(|| self.pass_left(tick)).flatten();
         let label = match (pass, self.step.group) {
             (Some((bytes, _)), _) => format!("{}, {bytes} left", self.step.label),
             (None, Group::Precondition) => format!("{} {}", self.step.label, self.step.repeat + 1),
             _ => self.step.label.clone(),
         };
-        let passed_ns = tick.0 - self.start_ns;
         observer.tick(&Live {
             label: &label,
-            rates: if now.completed_ops > before.completed_ops { &rates } else { &[] },
+            rates: if is_rate { &rates } else { &[] },
             elapsed: session.elapsed(),
             left: match pass {
                 Some((_, left)) => Nanos(left.get() + self.left.get()),
@@ -284,7 +282,6 @@ impl Loaded for Generated<'_> {
         if stage != Stage::WarmUp {
             self.window.push((progress.t_ns, progress.count));
         }
-        self.last = tick;
         Ok(progress)
     }
 
