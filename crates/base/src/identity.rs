@@ -151,8 +151,8 @@ pub struct FileSystem {
     pub mount_point: String,
     /// Mount and superblock options, comma-separated.
     pub options: String,
-    /// The type of the file system that has the files, where it shows those of another: of an
-    /// overlay, that of its upper layer. None where that is not to be seen.
+    /// The type of the file system that stores the files, if it is not this one: of an overlay,
+    /// that of its upper layer. None if the layer is not visible from here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beneath: Option<String>,
 }

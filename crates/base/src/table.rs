@@ -142,7 +142,7 @@ pub struct Row {
     pub measure: Option<Measure>,
     /// Ids of the rules that condemn its numbers: they are struck through wherever they are shown.
     pub condemned_by: Vec<String>,
-    /// Keys of the columns whose numbers they condemn; empty: all.
+    /// Keys of the columns that these rules condemn. If empty, they condemn the whole row.
     pub condemned_columns: Vec<Text>,
     /// How the numbers are spread whose quantiles it shows; empty where it shows none.
     pub spread: Spread,
@@ -225,8 +225,8 @@ impl Table {
         self.columns.iter().position(|column| column.key == key)
     }
 
-    /// Whether rules condemn a cell of one of its rows. They condemn neither texts nor what names
-    /// the row.
+    /// Whether rules condemn this cell of a row. Text and the cell that names the row are never
+    /// condemned.
     pub fn condemns(&self, row: &Row, column: usize) -> bool {
         let columns = &row.condemned_columns;
         !row.condemned_by.is_empty()
@@ -307,7 +307,7 @@ impl Row {
         Self { condemned_by: rules.to_vec(), ..self }
     }
 
-    /// The same row, struck through by these rules in columns with these keys only.
+    /// The same row; these rules condemn only the columns with these keys.
     #[must_use]
     pub fn condemned_in(self, columns: Vec<Text>, rules: &[String]) -> Self {
         Self { condemned_columns: columns, ..self.condemned_by(rules) }

@@ -6,10 +6,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A number of bytes. Parsed with a mandatory unit, as a duration: a bare number is blocks to one
-/// tool (`SCALE` of slob.conf), bytes or MiB to others. A letter alone is a binary suffix, as
-/// databases and fio read it (`8K` is 8,192 bytes), `KiB` to `TiB` likewise; `KB` to `TB` are
-/// decimal, as data sheets mean them.
+/// A number of bytes. Like a duration, it is parsed with a mandatory unit, because tools disagree
+/// about bare numbers: blocks (`SCALE` in slob.conf), bytes or MiB. A letter alone is a binary
+/// suffix, as databases and fio read it (`8K` is 8,192 bytes), `KiB` to `TiB` likewise; `KB` to
+/// `TB` are decimal, as data sheets mean them.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -206,7 +206,7 @@ pub fn thousands(value: i64) -> String {
     out
 }
 
-/// So many of a thing: `1 file`, `2,000 files`, `2 entries`.
+/// A count with its noun: `1 file`, `2,000 files`, `2 entries`.
 pub fn counted(count: u64, noun: &str) -> String {
     let number = thousands(i64::try_from(count).unwrap_or(i64::MAX));
     let plural = match noun.as_bytes() {

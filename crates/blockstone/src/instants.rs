@@ -110,7 +110,7 @@ impl When {
     }
 }
 
-/// The instant from which a recording counts its times, on the clock of this machine's time zone.
+/// The start of a recording, in the time zone of this machine.
 pub fn began(unix_ns: Option<i128>) -> Option<Began> {
     let unix_ns = unix_ns?;
     let instant = Timestamp::from_nanosecond(unix_ns).ok()?;

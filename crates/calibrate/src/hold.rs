@@ -29,8 +29,9 @@ const CHECKSUM_EVERY: u64 = 16;
 /// However slow the storage, the layout writes at least this much: less would only test the
 /// device's own memory.
 const LEAST_LAYOUT: u64 = Bytes::mib(16).get();
-/// Progress shows the mean rate of a step from this time on: a volume that has been idle lets the
-/// first I/Os pass above its limit, and a single tick shows what the throttle released in it.
+/// Progress shows the mean rate of a step, and only after this time. A throttle releases requests
+/// in bursts, above its limit after an idle period, so that the rate of a single tick is
+/// misleading.
 const RATED_FROM: Nanos = Nanos::millis(250);
 
 #[derive(Clone)]

@@ -45,23 +45,23 @@ pub struct Report {
     pub document: Map<String, Json>,
     /// The key in the JSON document under which the tables stand.
     pub tables_key: Option<&'static str>,
-    /// When the recording began: the page shows the time of day on its axes.
+    /// When the recording began. If known, time axes on the page show the time of day.
     pub began: Option<Began>,
     /// Tables over time, for a page on which a window can be chosen.
     pub timeline: Option<Timeline>,
 }
 
-/// The instant from which a recording counts its times, and the clock on which people read it.
+/// The start of a recording, and the time zone in which to show it.
 #[derive(Clone, Copy, Debug)]
 pub struct Began {
     /// Nanoseconds since 1970 UTC.
     pub unix_ns: i128,
-    /// How far the clock is ahead of UTC.
+    /// Seconds that local time is ahead of UTC.
     pub utc_offset_s: i32,
 }
 
 impl Began {
-    /// Nanoseconds since 1970 on that clock.
+    /// Local time in nanoseconds since 1970.
     pub fn local_ns(self) -> f64 {
         (self.unix_ns + i128::from(self.utc_offset_s) * 1_000_000_000) as f64
     }

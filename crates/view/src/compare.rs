@@ -12,7 +12,7 @@ use crate::registry;
 
 /// Slices of an interval: enough to show how much a figure changes by itself.
 const SLICES: usize = 20;
-/// Slices in which a figure has to be there; of means per event, half of all too.
+/// A figure needs a value in at least this many slices; a mean per event needs one in half of them.
 const SLICES_MIN: usize = 3;
 /// Views whose rows are single sessions or slices of time, what another has over the last seconds,
 /// or what measuring itself did.
@@ -30,23 +30,23 @@ const TOTALS: [&str; 7] = [
     "checkpoints_requested",
 ];
 
-/// Figures that the kernel averages over minutes: their slices say nothing of how much they vary.
+/// Figures that the kernel averages over minutes. Successive slices of them are not independent, so
+/// that their spread is no measure of their error.
 const SLOW: [&str; 3] = ["load_one_minute", "load_five_minutes", "load_fifteen_minutes"];
 
-/// A row of a view, by the place of the view, its instance and its name.
+/// Identifies a row: index of the view, instance, and name.
 type Named = (usize, Option<String>, String);
 
-/// The numbers of a figure in the slices, and in which of these its row is.
+/// The values of a figure by slice, and the slices that have its row.
 #[derive(Default)]
 struct Seen {
-    /// By slice.
     numbers: BTreeMap<usize, f64>,
     rows: BTreeSet<usize>,
 }
 
 impl Seen {
-    /// Its values in the slices in which its view has a table. Of what happens now and then, the
-    /// slices without it count too: a rate is zero there.
+    /// The values to average over `slices`, those in which the view has a table. A rate is zero in
+    /// a slice without the row: leaving these slices out would overstate the rate of rare events.
     fn values(&self, merge: Merge, slices: &BTreeSet<usize>) -> Vec<f64> {
         let is_rate = merge == Merge::Mean;
         let value = |slice: &usize| {
@@ -250,7 +250,7 @@ mod tests {
         let (always, late) = (figure("always", "waits_per_s"), figure("late", "waits_per_s"));
         let (always, late) = (always.unwrap(), late.unwrap());
         assert!((always.value - 1.0).abs() < 0.1, "{always:?}");
-        // It is there in a third of the time.
+        // The row exists during the last third only.
         assert!((late.value - 0.33).abs() < 0.1 && late.low < 0.25, "{late:?}");
         assert!(figure("late", "wait_ns").is_none(), "too seldom for a mean of each");
     }

@@ -55,7 +55,7 @@ impl StorageTarget {
 }
 
 impl FileSystem {
-    /// What keeps its files, if that is main memory: `tmpfs`, `overlay on tmpfs`.
+    /// Where its files are stored, if that is main memory: `tmpfs`, `overlay on tmpfs`.
     pub fn in_memory(&self) -> Option<String> {
         let beneath = self.beneath.as_deref().filter(|kind| keeps_in_memory(kind));
         if keeps_in_memory(&self.kind) {

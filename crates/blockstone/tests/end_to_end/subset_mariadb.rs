@@ -271,8 +271,8 @@ fn a_killed_load_leaves_nothing_that_is_seen(server: &MariadbServer, place: &Pla
             make(server, "killed");
         }
     }
-    // A whole load first: the last one that was killed may have left its staged tables, and the
-    // next must not be asked to end before it has begun.
+    // The last killed load may have left its staging schema behind. A complete load removes it, so
+    // that a staging schema seen below belongs to the load that is interrupted.
     json(&["load", place.file("two").to_str().unwrap(), "--into", &into]);
     ask(server, "", "DROP DATABASE killed");
     make(server, "killed");

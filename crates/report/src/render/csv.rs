@@ -2,8 +2,8 @@
 //!
 //! An estimate takes four fields: `key`, `key_low`, `key_high`, `key_samples`. A missing value is
 //! an empty field. A table whose rows have different units ends in the column `unit`; one in which
-//! rules condemn rows, in the column `condemned_by`; which cells of a row, where not all, in
-//! `condemned_columns`.
+//! rules condemn rows, in the column `condemned_by`; if only some
+//! cells of a row are condemned, `condemned_columns` names them.
 //!
 //! Names of processes, databases and files come from others. A text that a spreadsheet would take
 //! for a formula gets a `'` before it, as OWASP recommends ("CSV Injection"), unless [`Texts::Raw`]

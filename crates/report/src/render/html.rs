@@ -56,7 +56,7 @@ struct Page<'a> {
     undecided_by_reason: String,
     sections: Vec<Chapter>,
     notes: &'a [String],
-    /// What a chosen window changes.
+    /// Which tables follow the window that is chosen on a chart.
     follows: Option<String>,
     recording: &'a str,
     tool_version: &'a str,
@@ -230,7 +230,7 @@ fn data(report: &Report, sections: &[Chapter]) -> Json {
         })
         .collect();
     let edges = report.timeline.as_ref().map(|timeline| &timeline.edges_ns);
-    // Milliseconds since 1970 of the clock to show, and what it is called.
+    // Local time in milliseconds since 1970, and the name of the time zone.
     let began = report.began.map(|began| (began.local_ns() / 1e6, began.zone()));
     json!({ "began": began, "edges": edges, "charts": charts, "tables": tables })
 }

@@ -9,9 +9,8 @@ use super::link;
 use crate::mounts::{Mount, Mounts};
 use crate::proc::{entries, name_of, names, number, text, under};
 
-/// Every device beneath the file system of `mount`, from the top down, none twice.
-/// The devices beneath a mount, and the type of the file system that has its files, where the mount
-/// only shows them.
+/// Every device beneath the file system of `mount`, from the top down, none twice. The devices
+/// beneath a mount. If it is an overlay, also the type of the file system that stores its files.
 pub fn chain_of_mount(
     root: &Path,
     mounts: &Mounts,
@@ -41,7 +40,7 @@ struct Walk<'a> {
     found: Vec<BlockDevice>,
     /// Mounts on the way: an overlay whose layers another namespace holds seems to lie on itself.
     seen: Vec<u64>,
-    /// The type of the first file system on the way that keeps its files itself.
+    /// The type of the first file system on the way that is not an overlay.
     last: Option<String>,
 }
 

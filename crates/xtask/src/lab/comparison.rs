@@ -1,7 +1,7 @@
-//! Whether `compare` calls equal storage equal and different storage different: a device is
-//! calibrated again and again under one cap, in turns with devices under lower caps, quickly and as
-//! usual. Each recording is compared with the next one of its cap, and with the one of each lower
-//! cap beside it.
+//! Whether `compare` calls equal storage equal and different storage different. Devices under one
+//! cap and under three lower ones are calibrated in turn, several times, with `--quick` and
+//! without. Each recording is compared with the next one under the same cap; each one under the
+//! highest cap, with those of the same round under the lower caps.
 
 use std::path::PathBuf;
 
@@ -14,13 +14,14 @@ use super::Lab;
 use super::measure::Rig;
 use crate::goals::{Column, Goal, Point, Results, column};
 
-/// Reads a second that the cap allows: of a cloud volume, and far below what the machine does.
+/// The highest cap, in reads a second: typical of a cloud volume, and far below what the machine
+/// can do.
 const CAP_IOPS: u64 = 3_000;
-/// The lower caps, in per cent of it.
+/// The lower caps, as percentages of it.
 const LOWER_PCT: [u64; 3] = [90, 80, 50];
-/// How it is calibrated, and how often under each cap.
+/// Name, arguments of `calibrate`, and recordings under each cap.
 const MODES: [(&str, &[&str], usize); 2] = [("--quick", &["--quick"], 6), ("as usual", &[], 3)];
-/// The figure that a cap on reads decides.
+/// The figure that a cap on reads determines.
 const CAPPED: &str = "max_iops";
 const ESTABLISHED: [&str; 4] = ["faster", "slower", "higher", "lower"];
 
@@ -37,7 +38,7 @@ struct Called {
     pairs: f64,
     headlines: f64,
     different: f64,
-    /// Pairs in which the figure that the cap decides is different.
+    /// Pairs in which [`CAPPED`] is called different.
     capped: f64,
 }
 

@@ -143,7 +143,8 @@ impl<'a> Rig<'a> {
         self.product.document_while(&mut command, meanwhile).map(Run)
     }
 
-    /// `blockstone calibrate` with these arguments of a device, whose content stays; the recording.
+    /// Runs `blockstone calibrate` with these arguments on a device, without writing to it, and
+    /// returns the path of the recording.
     pub fn calibrate(&self, what: &str, disk: &Path, arguments: &[&str]) -> Result<PathBuf> {
         self.product.begin(what)?;
         let (mut command, runs_dir) =

@@ -59,8 +59,8 @@ fn lines_and_both_shapes_of_csv_are_the_same_figures() {
             assert_eq!(long.get(&(*time, (*name).to_owned())), Some(value), "{name} at {time}");
         }
     }
-    // Without a name it prints. A replay knows all devices from its start, also one that came
-    // after the live file had its columns.
+    // Without a file name it writes to standard output. A replay has columns for all devices; the
+    // live file has none for a device that appeared after its header was written.
     let replayed = run(&mut watch(&replay));
     let replayed = table(&replayed.stdout);
     assert_eq!(replayed.len(), rows.len());

@@ -80,7 +80,7 @@ struct Label {
 pub struct Time {
     /// From the first to the last instant that any of them has; `None` where none has any.
     pub span: Option<(f64, f64)>,
-    /// When the recording began, in nanoseconds since 1970 of the clock to show.
+    /// When the recording began, in nanoseconds since 1970, local time.
     pub began_ns: Option<f64>,
 }
 

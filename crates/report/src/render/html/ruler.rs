@@ -28,7 +28,8 @@ impl Ruler {
         Self::since(None, axis, (low, high), labels)
     }
 
-    /// The same of a recording that began so many nanoseconds after 1970, for an axis of time.
+    /// Like [`Self::across`], but a time axis shows the time of day if it is known when the
+    /// recording began (`began_ns`, local time since 1970).
     pub fn since(
         began_ns: Option<f64>,
         axis: &Axis,
@@ -191,11 +192,11 @@ fn decades(measure: Measure, low: f64, high: f64, labels: usize) -> Vec<f64> {
     (first..=last).step_by(every).map(|n| base.powi(n)).collect()
 }
 
-/// From this span in nanoseconds on, instants are times of day where these are known.
+/// Spans of at least this many nanoseconds are labelled with the time of day, if it is known.
 const DATED: f64 = 10e9;
 
-/// An instant since the recording began, as exact as a recording of `span_ns` needs; the time of
-/// day where its beginning is known and it is not of a few seconds.
+/// An instant since the recording began, with the precision that suits `span_ns`. If the beginning
+/// is known and the span is not just a few seconds, the time of day.
 pub fn clock(at_ns: f64, span_ns: f64, began_ns: Option<f64>) -> String {
     if let Some(began_ns) = began_ns.filter(|_| span_ns >= DATED) {
         return time_of_day(((began_ns + at_ns) / 1e9).round() as i64, span_ns);

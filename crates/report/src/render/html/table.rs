@@ -48,7 +48,7 @@ struct Column {
 struct Line {
     cells: Vec<Cell>,
     condemned_by: Vec<String>,
-    /// Keys of the columns that the rules condemn; empty: all.
+    /// Keys of the columns that the rules condemn. If empty, they condemn the whole row.
     condemned_columns: Vec<Text>,
 }
 

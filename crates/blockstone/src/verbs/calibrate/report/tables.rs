@@ -35,8 +35,8 @@ const CONCURRENCY: &[Heading] = &[
     time("async_cpu_ns_per_io", "CPU/IO", "Processor time for each."),
 ];
 
-/// A row of the points that the columns after the first show side by side: what condemns one of
-/// them strikes through its cells only.
+/// A row that shows two points side by side, after the cell that names it. If a rule condemns one
+/// of the points, only the cells of that point are struck through.
 fn side_by_side<const CELLS: usize>(
     columns: &[Heading],
     name: Value,
@@ -81,7 +81,7 @@ pub fn concurrency<'a>(findings: &'a Findings) -> Table {
     table
 }
 
-/// Why the figure of the headline is below the greatest of the points that were tried.
+/// Why the headline figure is lower than the highest point in the table.
 fn why_the_most_is_less(findings: &Findings, greatest: f64) -> Option<String> {
     let figure = select::figure(findings, "max_iops")?;
     let stands = figure.condemned_by.is_empty() && greatest > figure.estimate.high;
@@ -117,7 +117,7 @@ const STREAMS: &[Heading] = &[
     time("random_latency_ns_p50", "p50", "Median latency of such a read."),
 ];
 
-/// Large reads by streams, where their numbers were asked for.
+/// Large reads by number of streams, if `--streams` was given.
 pub fn streams(manifest: &Manifest, findings: &Findings) -> Table {
     let mut table = Table::new("streams", "Streams of 1 MiB reads", STREAMS);
     let asked = manifest.parameters::<CalibrateParameters>().streams.unwrap_or_default();

@@ -102,7 +102,7 @@ fn estimate(cell: &Cell, figure: &CellFigure) -> Estimate {
     Estimate { value, low, high, samples: cell.complete as u64, duration_ns: 0 }
 }
 
-/// Medians of the repeats; struck through is what rules condemn in any of them.
+/// Medians of the repeats. A figure is struck through if rules condemn it in any of them.
 fn table(grid: &Grid) -> Table {
     let shown = shown(grid);
     let axes = grid.axes.iter().map(|axis| {

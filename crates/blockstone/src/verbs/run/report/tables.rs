@@ -433,7 +433,7 @@ fn against(row: &Efficiency) -> String {
     format!("{title} {} of its {calibrated}", percent(row.ratio.value))
 }
 
-/// A title within a sentence.
+/// A title with its first letter in lower case, for use within a sentence.
 fn begun_small(title: &str) -> String {
     let mut letters = title.chars();
     let first = letters.next().map(|letter| letter.to_lowercase().to_string());
