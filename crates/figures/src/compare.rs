@@ -429,8 +429,8 @@ fn variation(a: &Side, b: &Side) -> Option<String> {
         (1, 1) if a.first.from_ns.is_some() => None,
         (1, 1) => Some(
             "The interval of each side is that in which another recording is expected, by how much \
-             the reference point varied within the recording; what changed between the two \
-             recordings is not in it."
+             the reference point, and a load with several windows, varied within the recording; \
+             what changed between the two recordings is not in it."
                 .to_owned(),
         ),
         (1, _) => Some(format!("The interval of B {between}. A {single} recordings.")),

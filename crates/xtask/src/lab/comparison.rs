@@ -98,6 +98,11 @@ impl Called {
         let is_headline = |row: &&Value| row["figure"] == "" && row["label"].is_string();
         let tested = rows.iter().filter(is_headline).filter(|row| row["p_value"].is_number());
         let different = |row: &&Value| ESTABLISHED.iter().any(|word| row["outcome"] == **word);
+        for row in tested.clone().filter(different) {
+            let (label, ratio) = (&row["label"], row["ratio"]["value"].as_f64());
+            let ratio = ratio.context("find the ratio of a row that is called different")?;
+            eprintln!("called different: {label} {ratio:.3}×, p = {}", row["p_value"]);
+        }
         self.pairs += 1.0;
         self.headlines += tested.clone().count() as f64;
         self.different += tested.clone().filter(different).count() as f64;
