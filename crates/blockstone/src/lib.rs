@@ -15,6 +15,7 @@ mod choice;
 mod cli;
 mod exit;
 mod finish;
+mod input;
 mod instants;
 mod interrupt;
 mod interval;
@@ -28,7 +29,6 @@ mod recorded;
 mod recordings;
 #[cfg(test)]
 mod testing;
-mod unpacked;
 mod verb;
 mod verbs;
 

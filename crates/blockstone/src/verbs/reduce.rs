@@ -15,11 +15,12 @@ use blockstone_reduce::model::{BUILT_IN, Model};
 use blockstone_reduce::plan::{COMPRESSED_CONTENTS, Compress, Plan};
 use blockstone_report::render::json::schema::Document;
 use blockstone_scan::{Look, Outcome, ScanError, Settings, Surveying};
-use blockstone_sys::{input, output, path};
+use blockstone_sys::{output, path};
 use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
 use crate::finish::finish;
+use crate::input;
 use crate::printer::Printer;
 use crate::progress::Progress;
 use crate::verb::{Context, Verb};
@@ -190,7 +191,7 @@ fn model(name: &str) -> Result<Model> {
     if BUILT_IN.iter().any(|(known, _)| *known == name) {
         return Ok(Model::built_in(name)?);
     }
-    match input::read_text(Path::new(name), MODEL_BYTES) {
+    match input::text(Path::new(name), MODEL_BYTES) {
         Ok(text) => Ok(Model::parse(name, &text)?),
         Err(_) if !name.contains(['/', '.']) => Ok(Model::built_in(name)?),
         Err(error) => {

@@ -14,7 +14,6 @@ use blockstone_judge::RunFindings;
 use blockstone_record::Recording;
 use blockstone_report::render::json::schema::Document;
 use blockstone_run::{DiskSetting, NoiseSetting, ScanMatrix, Settings};
-use blockstone_sys::input;
 use blockstone_workload::{Wanted, conf};
 use clap::{Arg, Args, Command, FromArgMatches};
 
@@ -22,7 +21,7 @@ use crate::exit::Exit;
 use crate::printer::Printer;
 use crate::progress::Progress;
 use crate::verb::{self, Global, Verb};
-use crate::{finish, recordings};
+use crate::{finish, input, recordings};
 use args::{FormArgs, Noise, Profile, RunArgs};
 
 pub const VERB: Verb = Verb {
@@ -289,7 +288,7 @@ const CONF_BYTES: Bytes = Bytes::mib(1);
 /// The wishes of a slob.conf or pgio.conf. What has no counterpart is said.
 fn from_file(file: &Path, printer: Printer) -> Result<Wanted> {
     let named = || format!("{}", file.display());
-    let text = input::read_text(file, CONF_BYTES).map_err(|error| {
+    let text = input::text(file, CONF_BYTES).map_err(|error| {
         anyhow!("read {}: {error}\nhint: --conf names a slob.conf or pgio.conf", named())
     })?;
     let conf = conf::read(&text).with_context(named)?;

@@ -14,7 +14,7 @@ use blockstone_base::units::{Bytes, thousands};
 use blockstone_report::render::json::schema::Document;
 use blockstone_subset::{Catalogue, Chosen, Plan, Sampled, Settings, Transform};
 use blockstone_sys::held::HeldDir;
-use blockstone_sys::{input, path};
+use blockstone_sys::path;
 use blockstone_target::subset::engine::Engine;
 use blockstone_target::subset::manifest::{self, KeyEntry, Manifest, TableEntry};
 use blockstone_target::subset::mariadb::MariadbSource;
@@ -25,6 +25,7 @@ use clap::{Args, FromArgMatches};
 
 use crate::exit::Exit;
 use crate::finish::finish;
+use crate::input;
 use crate::progress::Progress;
 use crate::verb::{Context, Verb};
 use args::{LoadArgs, SubsetArgs, SubsetVerb};
@@ -207,7 +208,7 @@ const KEYS_BYTES: Bytes = Bytes::mib(1);
 fn settings(args: &SubsetArgs, source: &mut impl SubsetSource) -> Result<Settings> {
     let choice = &args.choice;
     if let Some(path) = &choice.keys {
-        let text = input::read_text(path, KEYS_BYTES);
+        let text = input::text(path, KEYS_BYTES);
         let hint = "name a file of keys in TOML";
         let text = text.map_err(|error| {
             anyhow::anyhow!("read the keys in {}: {error}\nhint: {hint}", path.display())

@@ -64,8 +64,8 @@ pub fn resolve(name: &str) -> Result<IpAddr, String> {
     if let Ok(address) = name.parse() {
         return Ok(address);
     }
-    let hosts = input::read_text(Path::new("/etc/hosts"), HOSTS_MOST).unwrap_or_default();
-    if let Some(address) = listed(&hosts, name) {
+    let hosts = input::read(Path::new("/etc/hosts"), HOSTS_MOST).unwrap_or_default();
+    if let Some(address) = listed(&String::from_utf8_lossy(&hosts), name) {
         return Ok(address);
     }
     let found = (name, 0).to_socket_addrs();

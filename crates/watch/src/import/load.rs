@@ -4,16 +4,16 @@
 mod rows;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use blockstone_base::identity::Host;
 use blockstone_import::{Names, Report, Series, recognises, series};
+use blockstone_input::Unpacked;
 use blockstone_record::manifest::Imported;
-use blockstone_sys::{input, path};
-use flate2::bufread::MultiGzDecoder;
+use blockstone_sys::path;
 
-use super::{ImportError, Snapshot, text};
+use super::{ImportError, Snapshot};
 
 /// No report has as many bytes.
 const FILE_BYTES: u64 = 64 << 20;
@@ -159,15 +159,8 @@ fn report(path: &Path, names: Names<'_>) -> Result<Report, String> {
 
 /// The beginning of a file, decompressed; a truncated one as far as it goes.
 fn bytes_of(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
-    let mut raw = BufReader::new(input::open(path)?);
-    let is_packed = raw.fill_buf()?.starts_with(&text::GZIP);
     let mut bytes = Vec::new();
-    let read = if is_packed {
-        MultiGzDecoder::new(raw).take(most).read_to_end(&mut bytes)
-    } else {
-        raw.take(most).read_to_end(&mut bytes)
-    };
-    match read {
+    match Unpacked::open(path, || true)?.decoded()?.take(most).read_to_end(&mut bytes) {
         Err(error) if bytes.is_empty() => Err(error),
         _ => Ok(bytes),
     }

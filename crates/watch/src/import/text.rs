@@ -1,15 +1,12 @@
 //! A file line by line, decompressed, and whether its end is missing.
 
-use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::io::{BufRead, BufReader, Error, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use blockstone_sys::input;
-use flate2::bufread::MultiGzDecoder;
+use blockstone_input::Unpacked;
 
 use super::{Failure, ImportError, foreign};
 
-/// How a gzip file begins (RFC 1952).
-pub const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// A zero among these first bytes means a binary file.
 const HEAD_BYTES: usize = 512;
 /// As much of a file as shows its format.
@@ -17,11 +14,12 @@ const SHOWN_BYTES: usize = 64 << 10;
 const BUFFER_BYTES: usize = 256 << 10;
 /// No tool writes longer lines.
 const LINE_BYTES: u64 = 64 << 20;
+const HINT: &str = "copy it again; a truncated file would be read up to its end";
 const BINARY: &str = "it is binary; sar's binary files become JSON with sadf -j";
 
 pub struct Text {
     path: PathBuf,
-    from: Box<dyn BufRead + Send>,
+    from: BufReader<Unpacked>,
     is_packed: bool,
     line: Vec<u8>,
     number: usize,
@@ -32,21 +30,28 @@ pub struct Text {
 }
 
 impl Text {
-    /// Opens a file, through gzip if it is compressed.
+    /// Opens a file, compressed or not.
     pub fn open(path: &Path) -> Result<Self, ImportError> {
-        let failed = |source| ImportError::Read { path: path.to_owned(), source };
-        let file = input::open(path).map_err(failed)?;
-        let mut raw = BufReader::with_capacity(BUFFER_BYTES, file);
-        let head = raw.fill_buf().map_err(failed)?;
-        let is_packed = head.starts_with(&GZIP);
-        if !is_packed && head.iter().take(HEAD_BYTES).any(|&byte| byte == 0) {
-            return Err(foreign(path, BINARY));
-        }
-        let from: Box<dyn BufRead + Send> = if is_packed {
-            Box::new(BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(raw)))
-        } else {
-            Box::new(raw)
+        let unreadable = |source| ImportError::Read { path: path.to_owned(), source };
+        let unpacked = Unpacked::open(path, || true).map_err(unreadable)?;
+        let failed = |error: Error| match error.raw_os_error() {
+            Some(_) => unreadable(error),
+            None => ImportError::Damaged {
+                path: path.to_owned(),
+                line: 1,
+                what: error.to_string(),
+                hint: HINT.to_owned(),
+            },
         };
+        let is_packed = unpacked.compression().is_some();
+        let text = unpacked.decoded().map_err(failed)?;
+        let mut from = BufReader::with_capacity(BUFFER_BYTES, text);
+        if !is_packed {
+            let head = from.fill_buf().map_err(failed)?;
+            if head.iter().take(HEAD_BYTES).any(|&byte| byte == 0) {
+                return Err(foreign(path, BINARY));
+            }
+        }
         Ok(Self {
             path: path.to_owned(),
             from,
@@ -74,7 +79,7 @@ impl Text {
         Ok(head)
     }
 
-    /// The next line, without its end. A truncated gzip stream is read as far as it can be
+    /// The next line, without its end. A truncated compressed file is read as far as it can be
     /// decompressed.
     pub fn next_line(&mut self) -> Result<Option<&str>, Failure> {
         Ok(self.next_numbered()?.map(|(_, _, line)| line))
@@ -86,11 +91,10 @@ impl Text {
         match (&mut self.from).take(LINE_BYTES).read_until(b'\n', &mut self.line) {
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => self.is_stream_cut = true,
-            Err(error)
-                if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::InvalidData) =>
-            {
+            // Decompressors name their errors by kinds of their own; only the kernel has numbers.
+            Err(error) if self.is_packed && error.raw_os_error().is_none() => {
                 self.number += 1;
-                return Err(self.damaged(format!("decompress: {error}")));
+                return Err(self.damaged(error.to_string()));
             }
             Err(source) => {
                 return Err(Failure::File(ImportError::Read { path: self.path.clone(), source }));
@@ -134,8 +138,7 @@ impl Text {
     }
 
     fn damaged(&self, what: String) -> Failure {
-        let hint = "copy it again; a truncated file would be read up to its end".to_owned();
-        let (path, line) = (self.path.clone(), self.number);
+        let (path, line, hint) = (self.path.clone(), self.number, HINT.to_owned());
         Failure::File(ImportError::Damaged { path, line, what, hint })
     }
 }

@@ -418,6 +418,25 @@ fn an_interval_that_is_missing_is_unknown() {
 }
 
 #[test]
+fn a_file_is_read_however_it_is_compressed_and_encoded() {
+    let report = text("iostat.txt");
+    let expected = {
+        let (_, history, _) = imported(&fixture("iostat.txt"));
+        intervals(&history).len()
+    };
+    let utf16: Vec<u8> =
+        format!("\u{feff}{report}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let zstd = zstd::encode_all(report.as_bytes(), 1).unwrap();
+    let both = zstd::encode_all(&utf16[..], 1).unwrap();
+    for (name, bytes) in [("utf16", &utf16), ("zst", &zstd), ("utf16.zst", &both)] {
+        let (history, notes) = imported_text(name, bytes).unwrap();
+        assert_eq!((intervals(&history).len(), notes.len()), (expected, 0), "{name}: {notes:?}");
+    }
+    // Nothing of a short file can be decompressed before its end.
+    refused("cut.zst", &zstd[..zstd.len() - 9], &["decompress with zstd", "hint: copy it again"]);
+}
+
+#[test]
 fn a_file_cut_anywhere_gives_what_is_whole_before_the_cut() {
     for name in ["collectl.raw.gz", "sar.json", "iostat.json", "iostat.txt"] {
         let bytes = fs::read(fixture(name)).unwrap();

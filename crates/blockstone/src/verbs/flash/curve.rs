@@ -7,9 +7,9 @@ use blockstone_base::units::Bytes;
 use blockstone_flash::fio;
 use blockstone_flash::fit::Sample;
 use blockstone_flash::trace::BadLine;
-use blockstone_sys::input;
 
 use super::rates;
+use crate::input;
 use crate::printer::Printer;
 use crate::recordings;
 use crate::verb::Global;
@@ -35,11 +35,11 @@ pub fn read(
         bail!("use --io-size: {curve} contains bytes\nhint: it is for logs of IOPS; omit it");
     }
     if is_log {
-        let text = input::read(path, LOG_BYTES)
+        let text = input::report(path, LOG_BYTES)
             .map_err(|error| anyhow!("read {curve}: {error}\nhint: check its permissions"))?;
         let io_bytes = io_size.map_or(IO_BYTES, Bytes::get);
         let unit_bytes = if is_bandwidth { 1024.0 } else { io_bytes as f64 };
-        let log = fio::read_log(&String::from_utf8_lossy(&text), unit_bytes);
+        let log = fio::read_log(&text, unit_bytes);
         if let Some(BadLine { line, why }) = log.first_bad {
             let bad = log.bad_lines;
             printer.note(&format!(

@@ -8,12 +8,13 @@ use blockstone_base::units::Nanos;
 use blockstone_flash::simulate::{self, Engine, Outcome, Phase, Plan, Rate, Start};
 use blockstone_flash::trace::Trace;
 use blockstone_flash::workload::Workload;
-use blockstone_sys::{input, memory, survey};
+use blockstone_sys::{memory, survey};
 
 use super::args::SimArgs;
 use super::{device, ineffective, rates, refused, report};
 use crate::exit::Exit;
 use crate::finish::finish;
+use crate::input;
 use crate::progress::Progress;
 use crate::verb::Context;
 

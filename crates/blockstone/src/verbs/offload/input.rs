@@ -1,18 +1,18 @@
 //! Files with counters of runs → ledgers.
 
-use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
+use blockstone_base::units::Bytes;
 use blockstone_copy::tree::shown;
 use blockstone_import::{ImportError, Interval, Names};
 use blockstone_offload::fit::Measured;
 use blockstone_offload::{Counters, Ledger, Unit, counters, of_statistics};
 
-use crate::unpacked::Unpacked;
+use crate::input;
 
 /// Larger files are no reports.
-const BYTES_MAX: u64 = 64 << 20;
+const BYTES_MAX: Bytes = Bytes::mib(64);
 const SECOND_NS: f64 = 1e9;
 
 /// The ledgers of a file.
@@ -36,18 +36,10 @@ pub fn check_unit(unit: Option<Unit>, is_used: bool) -> Result<()> {
 
 /// Reads a file, compressed or not.
 pub fn text(path: &Path) -> Result<String> {
-    let name = shown(path);
-    let failed = |error: std::io::Error| {
+    input::report(path, BYTES_MAX).map_err(|error| {
+        let name = shown(path);
         anyhow!("read {name}: {error}\nhint: name a report of a database, or a CSV of counters")
-    };
-    let mut bytes = Vec::new();
-    let source = Unpacked::open(path).map_err(failed)?;
-    source.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > BYTES_MAX {
-        bail!("read {name}: it is larger than 64 MiB\nhint: name one report");
-    }
-    // Reports are written in the encoding of a terminal; names of counters are ASCII.
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    })
 }
 
 pub fn read(path: &Path, unit: Option<Unit>) -> Result<Read> {

@@ -4,13 +4,14 @@ use std::path::Path;
 
 use anyhow::Result;
 use blockstone_base::units::Bytes;
-use blockstone_sys::input;
+
+use crate::input;
 
 /// More than this is no catalogue and no list.
 const TEXT_BYTES: Bytes = Bytes::mib(1);
 
 pub fn text(what: &str, path: &Path) -> Result<String> {
-    input::read_text(path, TEXT_BYTES).map_err(|error| {
+    input::text(path, TEXT_BYTES).map_err(|error| {
         let path = path.display();
         anyhow::anyhow!("read {what} {path}: {error}\nhint: a text file of at most 1 MiB")
     })

@@ -7,9 +7,10 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use blockstone_base::units::Bytes;
 use blockstone_subset::mask::{self, Given, Mask, Rule};
 use blockstone_subset::{Catalogue, personal};
-use blockstone_sys::{input, secret};
+use blockstone_sys::secret;
 use clap::{Args, ValueHint};
 
+use crate::input;
 use crate::purpose::Purpose;
 
 /// Of a file with rules or a key.
@@ -59,7 +60,10 @@ impl MaskArgs {
             let random = secret::random::<KEY_BYTES>();
             return Ok(random.context("read a key from /dev/urandom")?.to_vec());
         };
-        let key = bytes(path)?;
+        let key = blockstone_sys::input::read(path, FILE_MAX).map_err(|error| {
+            let hint = "name a file with the key of the masks";
+            anyhow!("read {}: {error}\nhint: {hint}", path.display())
+        })?;
         if key.len() < KEY_MIN {
             let hint = "head -c 32 /dev/urandom > FILE";
             bail!("{}: a key of masks has {KEY_MIN} bytes or more\nhint: {hint}", path.display());
@@ -100,13 +104,6 @@ impl Masks {
 }
 
 fn text(name: &str) -> Result<String> {
-    let text = String::from_utf8(bytes(Path::new(name))?);
-    text.map_err(|_| anyhow::anyhow!("{name}: it is not text\nhint: name a file in TOML"))
-}
-
-fn bytes(path: &Path) -> Result<Vec<u8>> {
-    input::read(path, FILE_MAX).map_err(|error| {
-        let hint = "name a file of masks or their key";
-        anyhow!("read {}: {error}\nhint: {hint}", path.display())
-    })
+    input::text(Path::new(name), FILE_MAX)
+        .map_err(|error| anyhow!("read {name}: {error}\nhint: name a file of masks in TOML"))
 }

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow, bail};
 use blockstone_base::units::Bytes;
 use blockstone_subset::oracle::{Catalogue, FILE_MAX, Wanted, catalogue_query, files};
-use blockstone_sys::input;
 use clap::{Args, ValueHint};
 
 use super::unfinished::hold_parent;
 use crate::exit::Exit;
+use crate::input;
 use crate::purpose::Purpose;
 use crate::verb::Context;
 
@@ -89,7 +89,7 @@ fn write(dir: &Path, files: &[(&str, String)]) -> io::Result<()> {
 }
 
 fn text(path: &Path) -> Result<String> {
-    input::read_text(path, Bytes(FILE_MAX as u64)).map_err(|error| {
+    input::text(path, Bytes(FILE_MAX as u64)).map_err(|error| {
         let hint = "name a file that the query of --query wrote, in UTF-8";
         anyhow!("read {}: {error}\nhint: {hint}", path.display())
     })

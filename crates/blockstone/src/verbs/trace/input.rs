@@ -8,8 +8,8 @@ use blockstone_base::units::Bytes;
 use blockstone_copy::tree::shown;
 use blockstone_trace::{Options, Reader, Trace};
 
+use crate::input;
 use crate::progress::Progress;
-use crate::unpacked::Unpacked;
 
 /// Bytes that are read at once.
 const PIECE_BYTES: usize = 1 << 20;
@@ -31,7 +31,7 @@ pub fn read(paths: &[PathBuf], options: Options, bar: &mut Progress) -> Result<I
     for path in paths {
         let name = shown(path);
         let refused = |error| refused(&name, &error);
-        let mut source = Unpacked::open(path).map_err(|error| unreadable(&name, &error))?;
+        let mut source = input::open(path).map_err(|error| unreadable(&name, &error))?;
         let mut has_any = false;
         loop {
             match source.read(&mut piece) {

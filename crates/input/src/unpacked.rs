@@ -1,0 +1,219 @@
+//! gzip, bzip2, xz and zstd, told by their first bytes.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use blockstone_sys::input;
+use blockstone_sys::waiting::Waiting;
+
+use crate::decoded;
+
+/// Whether to go on with reading from what keeps silent, such as a pipe.
+pub type GoOn = fn() -> bool;
+
+/// Bytes that are read at once.
+const PIECE_BYTES: usize = 1 << 20;
+/// Memory that xz and zstd may use for a window; larger ones are for files that nobody unpacks.
+const WINDOW_LOG_MAX: u32 = 27;
+const WINDOW_KIB_MAX: u32 = 1 << (WINDOW_LOG_MAX - 10);
+
+/// How a file is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    Gzip,
+    Bzip2,
+    Xz,
+    Zstd,
+}
+
+/// A file as its bytes were before it was compressed, if it was.
+pub struct Unpacked {
+    compression: Option<Compression>,
+    packed: Arc<AtomicU64>,
+    bytes: Box<dyn Read + Send>,
+}
+
+struct Counted {
+    file: Waiting<GoOn>,
+    count: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.count.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+impl Compression {
+    fn of(head: &[u8]) -> Option<Self> {
+        match *head {
+            [0x1f, 0x8b, ..] => Some(Self::Gzip),
+            [b'B', b'Z', b'h', b'1'..=b'9', ..] => Some(Self::Bzip2),
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Self::Xz),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Self::Zstd),
+            _ => None,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Bzip2 => "bzip2",
+            Self::Xz => "xz",
+            Self::Zstd => "zstd",
+        }
+    }
+}
+
+/// What is decompressed, whose errors name the compression.
+struct Decompressed {
+    compression: Compression,
+    from: Box<dyn Read + Send>,
+}
+
+impl Decompressed {
+    fn new(compression: Compression, packed: BufReader<Counted>) -> io::Result<Self> {
+        let from: Box<dyn Read + Send> = match compression {
+            Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(packed)),
+            Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(packed)),
+            Compression::Xz => {
+                Box::new(lzma_rust2::XzReader::new_mem_limit(packed, true, WINDOW_KIB_MAX))
+            }
+            Compression::Zstd => {
+                let mut decoder = zstd::Decoder::with_buffer(packed)?;
+                decoder.window_log_max(WINDOW_LOG_MAX)?;
+                Box::new(decoder)
+            }
+        };
+        Ok(Self { compression, from })
+    }
+}
+
+impl Read for Decompressed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.from.read(buffer).map_err(|error| match error.raw_os_error() {
+            Some(_) => error,
+            None => {
+                let why = format!("decompress with {}: {error}", self.compression.name());
+                io::Error::new(error.kind(), why)
+            }
+        })
+    }
+}
+
+impl Unpacked {
+    /// Opens what [`input::open`] opens. When reading is not to go on, that is the end of the file.
+    pub fn open(path: &Path, go_on: GoOn) -> io::Result<Self> {
+        Self::of(input::open(path)?, go_on)
+    }
+
+    /// The same; `-` is standard input.
+    pub fn open_or_stdin(path: &Path, go_on: GoOn) -> io::Result<Self> {
+        if path == Path::new("-") {
+            return Self::of(io::stdin().as_fd().try_clone_to_owned()?.into(), go_on);
+        }
+        Self::open(path, go_on)
+    }
+
+    fn of(file: File, go_on: GoOn) -> io::Result<Self> {
+        let packed = Arc::new(AtomicU64::new(0));
+        let counted = Counted { file: Waiting::new(file, go_on), count: Arc::clone(&packed) };
+        let mut buffered = BufReader::with_capacity(PIECE_BYTES, counted);
+        let compression = Compression::of(buffered.fill_buf()?);
+        let bytes: Box<dyn Read + Send> = match compression {
+            None => Box::new(buffered),
+            Some(compression) => Box::new(Decompressed::new(compression, buffered)?),
+        };
+        Ok(Self { compression, packed, bytes })
+    }
+
+    /// Its text in UTF-8: UTF-16 is decoded, a mark of the byte order left out, and other bytes are
+    /// passed on as they are.
+    pub fn decoded(self) -> io::Result<Self> {
+        Ok(Self { bytes: decoded::decoded(self.bytes)?, ..self })
+    }
+
+    /// Bytes read so far, as they lie on the disk.
+    pub fn packed(&self) -> u64 {
+        self.packed.load(Ordering::Relaxed)
+    }
+
+    pub fn compression(&self) -> Option<Compression> {
+        self.compression
+    }
+}
+
+impl Read for Unpacked {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.bytes.read(buffer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write as _;
+
+    use super::*;
+
+    const TEXT: &str = "one line\nand another\n";
+
+    fn packed(compression: Compression) -> Vec<u8> {
+        let text = TEXT.as_bytes();
+        match compression {
+            Compression::Gzip => {
+                let mut to = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+                to.write_all(text).unwrap();
+                to.finish().unwrap()
+            }
+            Compression::Bzip2 => {
+                let mut to = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+                to.write_all(text).unwrap();
+                to.finish().unwrap()
+            }
+            Compression::Xz => {
+                let options = lzma_rust2::XzOptions::with_preset(1);
+                let mut to = lzma_rust2::XzWriter::new(Vec::new(), options).unwrap();
+                to.write_all(text).unwrap();
+                to.finish().unwrap()
+            }
+            Compression::Zstd => zstd::encode_all(text, 1).unwrap(),
+        }
+    }
+
+    /// What is read of a file of these bytes, and how it was compressed.
+    fn read(bytes: &[u8]) -> (io::Result<String>, Option<Compression>) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        fs::write(&path, bytes).unwrap();
+        let mut unpacked = Unpacked::open(&path, || true).unwrap();
+        let (mut text, compression) = (String::new(), unpacked.compression());
+        let result = unpacked.read_to_string(&mut text);
+        if result.is_ok() {
+            assert_eq!(unpacked.packed(), bytes.len() as u64);
+        }
+        (result.map(|_| text), compression)
+    }
+
+    #[test]
+    fn every_compression_is_told_by_its_first_bytes() {
+        let all = [Compression::Gzip, Compression::Bzip2, Compression::Xz, Compression::Zstd];
+        for compression in all {
+            let bytes = packed(compression);
+            assert_eq!(read(&bytes).1, Some(compression));
+            assert_eq!(read(&bytes).0.unwrap(), TEXT, "{compression:?}");
+            // As `cat a.gz b.gz` joins them.
+            assert_eq!(read(&[&bytes[..], &bytes].concat()).0.unwrap(), TEXT.repeat(2));
+            let cut = read(&bytes[..bytes.len() - 5]).0;
+            assert_eq!(cut.unwrap_err().kind(), io::ErrorKind::UnexpectedEof, "{compression:?}");
+        }
+        assert_eq!(read(TEXT.as_bytes()).1, None);
+        assert_eq!(read(b"").0.unwrap(), "");
+    }
+}
