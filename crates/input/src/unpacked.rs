@@ -97,12 +97,12 @@ impl Decompressed {
 
 impl Read for Decompressed {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.from.read(buffer).map_err(|error| match error.raw_os_error() {
-            Some(_) => error,
-            None => {
-                let why = format!("decompress with {}: {error}", self.compression.name());
-                io::Error::new(error.kind(), why)
+        self.from.read(buffer).map_err(|error| {
+            if error.raw_os_error().is_some() {
+                return error;
             }
+            let why = format!("decompress with {}: {error}", self.compression.name());
+            io::Error::new(error.kind(), why)
         })
     }
 }
