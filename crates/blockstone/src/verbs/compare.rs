@@ -134,7 +134,15 @@ fn layers(set: &[Named]) -> Result<Layers> {
         };
         let interval = history.interval(from_ns, to_ns);
         let recorded = Recorded::of(name, &recording.manifest);
-        sources.push(blockstone_view::compare::source(recorded, &interval));
+        let source = blockstone_view::compare::source(recorded, &interval);
+        if source.figures.is_empty() {
+            let recorded = &source.recorded.recording;
+            bail!(
+                "compare {recorded}: it is too short to tell how far its figures vary\n\
+                 hint: name a part of time with more samples"
+            );
+        }
+        sources.push(source);
         db_times.extend(report::layers::db_time(&interval));
     }
     Ok(Layers { sources, db_time: stats::mean(&db_times).map(|mean| mean.value) })

@@ -133,6 +133,7 @@ fn report(runs: &[RunEntry], width: Option<usize>) -> Report {
         verb: "runs".into(),
         version: 1,
         sections: vec![Section::new("runs", "").with([table])],
+        notes: if runs.is_empty() { vec!["no recordings".to_owned()] } else { Vec::new() },
         document: json::keys(RunsDocument { runs: runs.iter().map(entry).collect() }),
         ..Report::default()
     }

@@ -20,7 +20,7 @@ const PAGES: &[&[&str]] = &[
     &["report", "recording"],
     &["report", "noise"],
     &["compare", "run", "sqlite"],
-    &["compare", "recording@..2s", "recording@2s.."],
+    &["compare", "recording@..3s", "recording@2s.."],
     &["size", "load"],
     &["trace", "sql.trc"],
     &["reduce", "tree", "pages"],
@@ -204,6 +204,21 @@ for (const plot of plots) {
       check(`window of ${table.caption.textContent}`, table.caption.dataset.window);
     }
     plot.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
+  }
+}
+// Buttons of a table lie on none of its words.
+for (const bar of document.querySelectorAll(".toolbar")) {
+  bar.scrollIntoView();
+  const box = bar.getBoundingClientRect();
+  const table = bar.closest(".block").querySelector("table");
+  for (const node of [table.caption, ...table.tHead.rows[0].cells]) {
+    const words = document.createRange();
+    words.selectNodeContents(node);
+    const { left, right, top, bottom } = words.getBoundingClientRect();
+    const is_over = left < box.right && right > box.left && top < box.bottom && bottom > box.top;
+    if (is_over && !node.matches("caption.same")) {
+      faults.add(`buttons on words: ${table.caption.textContent}: ${node.textContent}`);
+    }
   }
 }
 for (const button of document.querySelectorAll("button")) { button.click(); button.click(); }

@@ -3,6 +3,8 @@
 pub mod figures;
 pub mod layers;
 
+use std::fmt::Write as _;
+
 use blockstone_base::Estimate;
 use blockstone_base::table::{
     Heading, Measure, Merge, Missing, Row as Cells, Table, Value, column, text,
@@ -77,7 +79,12 @@ fn sentence(verdict: Judgement, rows: &[Row]) -> String {
         let ratio = format::value(&Value::Number(row.ratio?.value), Measure::Ratio);
         Some(format!(", most in \u{201c}{}\u{201d}: {ratio}", row.title))
     });
-    let most = most.unwrap_or_default();
+    let mut most = most.unwrap_or_default();
+    let differs = || headline.iter().filter(|row| row.is_worse().is_some());
+    let warned = differs().filter(|row| !row.warned_by.is_empty()).count();
+    if warned > 0 {
+        let _ = write!(most, "; a rule warns of {warned} of {}", differs().count());
+    }
     match verdict {
         Judgement::Faster => format!("B is faster in {}{most}", of(count(false))),
         Judgement::Slower => format!("B is slower in {}{most}", of(count(true))),

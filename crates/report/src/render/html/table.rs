@@ -100,11 +100,15 @@ fn line(table: &Table, row: &Row) -> Line {
     }
 }
 
+/// A text of more bytes gets a column in which it does not run over many lines.
+const LONG: usize = 40;
+
 fn cell(table: &Table, row: &Row, column: usize) -> Cell {
     let (value, measure) = (&row[column], row.measure(&table.columns[column]));
     let text = format::value(value, measure);
     let (class, title, beside) = match value {
         Value::Number(_) => ("", String::new(), String::new()),
+        Value::Text(words) if words.len() > LONG => ("t long", String::new(), String::new()),
         Value::Text(_) => ("t", String::new(), String::new()),
         Value::Missing(missing) => ("m", why(*missing).to_owned(), String::new()),
         Value::Estimate(estimate) => {

@@ -4,7 +4,7 @@ use blockstone_base::Estimate;
 use blockstone_base::table::{
     Heading, Measure, Merge, Missing, Row as Cells, Table, Value, column, text, unmerged,
 };
-use blockstone_figures::compare::{Comparison, Row, Source, Subject};
+use blockstone_figures::compare::{Comparison, Outcome, Row, Source, Subject};
 use blockstone_report::{Detail, Report, Section};
 use blockstone_view::{Interval, View, registry};
 
@@ -62,9 +62,12 @@ pub fn report(a: &Layers, b: &Layers) -> Report {
 /// On the page: the figures of a view without an established difference.
 fn undecided(view: &View, rows: &[&Row], changed: Option<f64>) -> Section {
     let name = format!("undecided-{}", view.name);
-    let title = format!("{}: difference not established", view.title);
     let of_view = rows.iter().filter(|row| self::view(row).is_some_and(|of| of.name == view.name));
-    let of_view = of_view.filter_map(|row| cells(row, changed));
+    let of_view: Vec<&&Row> = of_view.collect();
+    let is_compared = of_view.iter().any(|row| row.outcome != Outcome::OnlyInOne);
+    let why = if is_compared { Outcome::NotEstablished } else { Outcome::OnlyInOne };
+    let title = format!("{}: {}", view.title, why.words());
+    let of_view = of_view.into_iter().filter_map(|row| cells(row, changed));
     let table = Table::new(name.clone(), title.clone(), COLUMNS).about(view.doc).with(of_view);
     Section::new(name, title).detail(Detail::Page).with([without_empty(table)])
 }
