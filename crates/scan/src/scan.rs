@@ -197,7 +197,7 @@ pub(crate) fn go_on(
         scanned,
         position,
         first_file: position.file,
-        pool: Arc::clone(&pool),
+        work: Arc::clone(&shared),
         grids,
         before: None,
         lacks_masks: false,
@@ -242,7 +242,7 @@ struct Counting<'a> {
     scanned: Scanned,
     position: Position,
     first_file: usize,
-    pool: Arc<Pool>,
+    work: Arc<Work>,
     grids: Arc<[(Grid, usize)]>,
     /// The segment before the next one, if it has bytes.
     before: Option<Arc<Bytes>>,
@@ -293,6 +293,8 @@ impl Counting<'_> {
                     if self.position.file < self.survey.files.len() {
                         self.scanned.ended_by = Some("interrupted".to_owned());
                     }
+                    // Workers that wait for the rate have compressions to do.
+                    self.work.stream.end();
                     return self.drain(messages);
                 }
             }
@@ -430,7 +432,7 @@ impl Counting<'_> {
         }
         self.jobs += 1;
         let (grids, before) = (Arc::clone(&self.grids), self.before.clone());
-        self.pool.compress(Job { wanted, grids, before, start_bytes, bytes });
+        self.work.pool.compress(Job { wanted, grids, before, start_bytes, bytes });
     }
 
     fn finish(
@@ -569,6 +571,24 @@ mod tests {
         for (threads, direct) in [(1, true), (2, true), (9, false)] {
             assert!(figures(&run(threads, direct)) == figures(&one), "{threads} {direct}");
         }
+    }
+
+    #[test]
+    fn a_scan_that_waits_for_its_rate_ends_at_once_with_what_is_to_be_compressed() {
+        let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        for seed in 0..4 {
+            let mut bytes = vec![0; 300_000];
+            rng::fill(seed, &mut bytes);
+            std::fs::write(dir.path().join(seed.to_string()), bytes).unwrap();
+        }
+        let survey = survey(&[dir.path().to_owned()], Look::All, None, &mut |_| true).unwrap();
+        // The second file is due after 30 s: both threads wait when the first is to be compressed.
+        let settings = Settings { threads: 2, rate: Some(10_000), ..Settings::default() };
+        let began = Instant::now();
+        let outcome =
+            scan(&survey, plan(), &settings, &mut |_| began.elapsed() < Duration::from_secs(1));
+        assert_eq!(outcome.unwrap().scanned.ended_by.as_deref(), Some("interrupted"));
+        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     }
 
     #[test]
