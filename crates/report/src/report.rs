@@ -167,6 +167,12 @@ impl Report {
         })
     }
 
+    /// What people call the figure of a name; the name itself where it is none of the cards.
+    pub fn title<'a>(&'a self, name: &'a str) -> &'a str {
+        let card = self.cards.iter().find(|card| card.name == *name);
+        card.map(|card| &*card.title).filter(|title| !title.is_empty()).unwrap_or(name)
+    }
+
     /// Rules that warn of a figure without condemning it.
     pub fn warned_by(&self, figure: &str) -> impl Iterator<Item = &str> {
         let warns = |v: &&Verdict| v.outcome == Outcome::Fail && v.weight == Weight::Warns;

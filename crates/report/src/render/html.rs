@@ -69,6 +69,8 @@ struct Judged<'a> {
     /// `fail`, `warn`, `inconclusive` or `pass`: the badge's class.
     class: &'static str,
     badge: &'static str,
+    /// What it concerns, for people.
+    figures: Vec<&'a str>,
     #[serde(flatten)]
     verdict: &'a Verdict,
 }
@@ -112,7 +114,7 @@ pub fn page(report: &Report) -> Result<String, ReportError> {
         groups: cards::groups(report),
         figures: cards::names(report).count(),
         warned: cards::warned(report),
-        verdicts: judged(&report.verdicts),
+        verdicts: judged(report),
         undecided: undecided(&report.verdicts).len(),
         undecided_by_reason: by_reason(&undecided(&report.verdicts)),
         passed: report.verdicts.iter().filter(|v| v.outcome == Outcome::Pass).count(),
@@ -236,7 +238,7 @@ fn data(report: &Report, sections: &[Chapter]) -> Json {
 }
 
 /// Failures first, the condemning ones before the warnings; then what was not decided.
-fn judged(verdicts: &[Verdict]) -> Vec<Judged<'_>> {
+fn judged(report: &Report) -> Vec<Judged<'_>> {
     let judge = |(index, verdict): (usize, &'_ Verdict)| {
         let (class, badge) = match (verdict.outcome, verdict.weight) {
             (Outcome::Fail, Weight::Condemns) => ("fail", "condemns"),
@@ -246,12 +248,14 @@ fn judged(verdicts: &[Verdict]) -> Vec<Judged<'_>> {
         };
         (format!("verdict-{}", index + 1), class, badge)
     };
-    let mut judged: Vec<Judged<'_>> = verdicts
+    let mut judged: Vec<Judged<'_>> = report
+        .verdicts
         .iter()
         .enumerate()
         .map(|(index, verdict)| {
             let (id, class, badge) = judge((index, verdict));
-            Judged { id, class, badge, verdict }
+            let figures = verdict.concerns.iter().map(|name| report.title(name)).collect();
+            Judged { id, class, badge, figures, verdict }
         })
         .collect();
     let order = ["fail", "warn", "inconclusive", "pass"];

@@ -25,7 +25,7 @@ pub fn text(report: &Report, all: bool, style: &Style) -> String {
     let wanted = |section: &&Section| all || section.detail != Detail::Page;
     let mut parts = vec![top(report, style), figures(&report.cards, style)];
     parts.extend(report.sections.iter().filter(wanted).map(|s| section(s, all, style)));
-    parts.push(verdicts::lines(&report.verdicts, report.cards.len(), all, style));
+    parts.push(verdicts::lines(report, all, style));
     parts.push(bottom(report, style));
     parts.retain(|lines| !lines.is_empty());
     let parts: Vec<String> = parts.iter().map(|lines| lines.join("\n")).collect();

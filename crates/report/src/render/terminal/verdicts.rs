@@ -7,15 +7,17 @@ use blockstone_base::verdict::{Outcome, Verdict, Weight};
 use super::columns::wrap;
 use super::paint::Style;
 use crate::render::undecided::{by_reason, undecided};
+use crate::report::Report;
 
-/// Condemning failures first, then warnings, then what could not be decided, then the passes;
-/// `figures` is how many there are. With `all`, each that could not be decided has its evidence.
-pub fn lines(verdicts: &[Verdict], figures: usize, all: bool, style: &Style) -> Vec<String> {
+/// Condemning failures first, then warnings, then what could not be decided, then the passes. With
+/// `all`, each that could not be decided has its evidence.
+pub fn lines(report: &Report, all: bool, style: &Style) -> Vec<String> {
+    let verdicts = &report.verdicts;
     let mut lines = Vec::new();
     for weight in [Weight::Condemns, Weight::Warns] {
         for verdict in verdicts {
             if verdict.outcome == Outcome::Fail && verdict.weight == weight {
-                lines.extend(failure(verdict, figures, style));
+                lines.extend(failure(verdict, &concerns(report, verdict), style));
             }
         }
     }
@@ -41,9 +43,9 @@ fn inconclusive(verdicts: &[Verdict], all: bool) -> Vec<String> {
     vec![format!("? {count} inconclusive (the page and --verbose say why of each): {reasons}")]
 }
 
-fn failure(verdict: &Verdict, figures: usize, style: &Style) -> Vec<String> {
+fn failure(verdict: &Verdict, concerns: &str, style: &Style) -> Vec<String> {
     let (sign, verb) = if verdict.condemns() { ("✗", "condemns") } else { ("!", "concerns") };
-    let first = format!("{sign} {} {verb} {}", verdict.rule, concerns(verdict, figures));
+    let first = format!("{sign} {} {verb} {concerns}", verdict.rule);
     let mut lines: Vec<String> = wrap(&first, style.width, 0, 4)
         .iter()
         .map(|line| if verdict.condemns() { style.bad(line) } else { style.warning(line) })
@@ -58,21 +60,24 @@ fn failure(verdict: &Verdict, figures: usize, style: &Style) -> Vec<String> {
     lines
 }
 
-/// The figures by name, or how many of them when that would take lines; of other windows than the
+/// The figures by their titles, or how many of them when that would take lines; of other windows than the
 /// one that the figures are about, how many they are.
-fn concerns(verdict: &Verdict, all: usize) -> String {
-    let names = &verdict.concerns;
+fn concerns(report: &Report, verdict: &Verdict) -> String {
+    let (names, all) = (&verdict.concerns, report.cards.len());
     if all == 0 && !names.is_empty() {
         // A check has cases in place of figures.
         return if names.len() > 4 { format!("{} cases", names.len()) } else { names.join(", ") };
     }
     let (beside, own): (Vec<&str>, Vec<&str>) =
-        verdict.concerns.iter().map(String::as_str).partition(|name| name.contains('/'));
+        names.iter().map(String::as_str).partition(|name| name.contains('/'));
     let windows: BTreeSet<&str> =
         beside.iter().filter_map(|name| Some(name.rsplit_once('/')?.0)).collect();
     let figures = match own.len() {
         0 => None,
-        1..=4 => Some(own.join(", ")),
+        1..=4 => {
+            let titles: Vec<&str> = own.iter().map(|name| report.title(name)).collect();
+            Some(titles.join(" · "))
+        }
         count if count >= all => Some("all figures".to_owned()),
         count => Some(format!("{count} of {all} figures")),
     };
