@@ -126,12 +126,15 @@ fn check_run(case: &RunCase) -> Judgement {
         let estimate = case.findings.figure(name)?.estimate;
         (estimate.samples >= ENOUGH).then(move || (*name, estimate.relative_half_width()))
     };
-    let widths: Vec<(&str, f64)> = RATES.iter().filter_map(enough).collect();
-    let text = |rates: &[(&str, f64)]| {
-        let parts = rates.iter().map(|(name, width)| format!("{name} ±{}", percent(*width)));
+    let widths: Vec<(&'static str, f64)> = RATES.iter().filter_map(enough).collect();
+    let title = |name: &&'static str| case.findings.figure(name).map(|figure| &*figure.title);
+    let text = |rates: &[(&'static str, f64)]| {
+        let parts = rates
+            .iter()
+            .map(|(name, width)| format!("{} ±{}", title(name).unwrap_or(name), percent(*width)));
         parts.collect::<Vec<_>>().join(", ")
     };
-    let moved: Vec<(&str, f64)> =
+    let moved: Vec<(&'static str, f64)> =
         widths.iter().copied().filter(|(_, width)| *width > MOVEMENT_MAX).collect();
     let names = |rates: &[(&str, f64)]| rates.iter().map(|(name, _)| (*name).to_owned()).collect();
     let failed = if widths.is_empty() {
