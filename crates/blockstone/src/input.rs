@@ -1,4 +1,4 @@
-//! Inputs that a user names, compressed or not. Reading ends when a signal asks for the end.
+//! Input files of the verbs, compressed or not. Reading stops on SIGINT, SIGTERM and SIGHUP.
 
 use std::io;
 use std::path::Path;
@@ -12,17 +12,17 @@ fn go_on() -> bool {
     interrupt::signal().is_none()
 }
 
-/// The text of a file as it is read; `-` is standard input.
+/// Opens a file for reading as text, piece by piece; `-` is standard input.
 pub fn open(path: &Path) -> io::Result<Unpacked> {
     Unpacked::open_or_stdin(path, go_on)?.decoded()
 }
 
-/// The whole text of a file, in UTF-8 or UTF-16.
+/// Reads a whole text file in UTF-8 or UTF-16.
 pub fn text(path: &Path, at_most: Bytes) -> io::Result<String> {
     blockstone_input::text(path, at_most, go_on)
 }
 
-/// The whole text of a report, in any character set that has ASCII.
+/// Reads a whole report in any character set that contains ASCII.
 pub fn report(path: &Path, at_most: Bytes) -> io::Result<String> {
     blockstone_input::report(path, at_most, go_on)
 }

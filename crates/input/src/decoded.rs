@@ -1,16 +1,16 @@
-//! Text in UTF-8, from UTF-8 or UTF-16.
+//! Decodes UTF-16 to UTF-8.
 
 use std::io::{self, Cursor, Read};
 
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
 use encoding_rs_io::DecodeReaderBytesBuilder;
 
-/// Bytes that tell the encoding.
+/// Enough bytes to recognise UTF-16 without a byte order mark.
 const HEAD_BYTES: u64 = 4;
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// UTF-16, which PowerShell and SQL*Plus on Windows write, becomes UTF-8; a mark of the byte order
-/// is left out; other bytes are passed on as they are.
+/// Decodes UTF-16, which PowerShell and SQL*Plus on Windows write, and removes a byte order mark.
+/// All other bytes pass unchanged.
 pub fn decoded(mut from: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
     let mut head = Vec::new();
     from.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
@@ -22,7 +22,7 @@ pub fn decoded(mut from: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send
     Ok(Box::new(decoder.map_err(io::Error::other)?))
 }
 
-/// UTF-16 without a mark of its byte order: two ASCII characters have a zero byte each.
+/// Recognises UTF-16 without a byte order mark: each of two ASCII characters has a zero byte.
 fn unmarked(head: &[u8]) -> Option<&'static Encoding> {
     match *head {
         [first, 0, second, 0] if first != 0 && second != 0 => Some(UTF_16LE),

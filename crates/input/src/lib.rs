@@ -1,6 +1,7 @@
-//! What a user names to be read: a file, a pipe or standard input, compressed or not, in UTF-8 or
-//! UTF-16. [`Unpacked`] gives its bytes as they were before compression, or its text in UTF-8;
-//! [`text`] and [`report`] give a whole text of limited length. What is in it they must not know.
+//! Input files of users: files, pipes and standard input, compressed or not, in UTF-8 or UTF-16.
+//!
+//! [`Unpacked`] decompresses and decodes while it reads; [`text`] and [`report`] read a whole file
+//! of limited size. The crate must not know what the files contain.
 //!
 //! ```
 //! use blockstone_base::units::Bytes;
@@ -25,16 +26,16 @@ use blockstone_base::units::Bytes;
 
 pub use unpacked::{Compression, GoOn, Unpacked};
 
-/// The whole text of a file; `-` is standard input. Fails with `FileTooLarge` when it is longer
-/// than `at_most`, with `InvalidData` when it is neither UTF-8 nor UTF-16, and with `Interrupted`
-/// when it was not to go on.
+/// Reads a whole text file; `-` is standard input. Fails with `FileTooLarge` if the text is longer
+/// than `at_most`, with `InvalidData` if it is neither UTF-8 nor UTF-16, and with `Interrupted` if
+/// `go_on` returned false.
 pub fn text(path: &Path, at_most: Bytes, go_on: GoOn) -> io::Result<String> {
     let text = String::from_utf8(bytes(path, at_most, go_on)?);
     text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
 }
 
-/// The same of a report, which may be in the character set of a database or of a terminal: what is
-/// not UTF-8 becomes U+FFFD.
+/// Like [`text`], for a report, which may use the character set of a database or a terminal. Bytes
+/// that are not UTF-8 become U+FFFD.
 pub fn report(path: &Path, at_most: Bytes, go_on: GoOn) -> io::Result<String> {
     bytes(path, at_most, go_on).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -1,4 +1,4 @@
-//! gzip, bzip2, xz and zstd, told by their first bytes.
+//! gzip, bzip2, xz and zstd, recognised by their first bytes.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read};
@@ -12,16 +12,16 @@ use blockstone_sys::waiting::Waiting;
 
 use crate::decoded;
 
-/// Whether to go on with reading from what keeps silent, such as a pipe.
+/// Returns false when reading should stop. Called again and again while a pipe is silent.
 pub type GoOn = fn() -> bool;
 
-/// Bytes that are read at once.
+/// Bytes of one read.
 const PIECE_BYTES: usize = 1 << 20;
-/// Memory that xz and zstd may use for a window; larger ones are for files that nobody unpacks.
+/// The largest window that xz and zstd may use; files that need more memory are refused.
 const WINDOW_LOG_MAX: u32 = 27;
 const WINDOW_KIB_MAX: u32 = 1 << (WINDOW_LOG_MAX - 10);
 
-/// How a file is compressed.
+/// The compression of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
     Gzip,
@@ -30,7 +30,7 @@ pub enum Compression {
     Zstd,
 }
 
-/// A file as its bytes were before it was compressed, if it was.
+/// A file that is decompressed while it is read.
 pub struct Unpacked {
     compression: Option<Compression>,
     packed: Arc<AtomicU64>,
@@ -71,7 +71,7 @@ impl Compression {
     }
 }
 
-/// What is decompressed, whose errors name the compression.
+/// A decompressor whose errors name the compression.
 struct Decompressed {
     compression: Compression,
     from: Box<dyn Read + Send>,
@@ -108,12 +108,12 @@ impl Read for Decompressed {
 }
 
 impl Unpacked {
-    /// Opens what [`input::open`] opens. When reading is not to go on, that is the end of the file.
+    /// Opens a file as [`input::open`] does. It ends early once `go_on` returns false.
     pub fn open(path: &Path, go_on: GoOn) -> io::Result<Self> {
         Self::of(input::open(path)?, go_on)
     }
 
-    /// The same; `-` is standard input.
+    /// Like [`Self::open`]; `-` is standard input.
     pub fn open_or_stdin(path: &Path, go_on: GoOn) -> io::Result<Self> {
         if path == Path::new("-") {
             return Self::of(io::stdin().as_fd().try_clone_to_owned()?.into(), go_on);
@@ -133,13 +133,12 @@ impl Unpacked {
         Ok(Self { compression, packed, bytes })
     }
 
-    /// Its text in UTF-8: UTF-16 is decoded, a mark of the byte order left out, and other bytes are
-    /// passed on as they are.
+    /// Also decodes UTF-16 and removes a byte order mark; all other bytes pass unchanged.
     pub fn decoded(self) -> io::Result<Self> {
         Ok(Self { bytes: decoded::decoded(self.bytes)?, ..self })
     }
 
-    /// Bytes read so far, as they lie on the disk.
+    /// Compressed bytes read so far.
     pub fn packed(&self) -> u64 {
         self.packed.load(Ordering::Relaxed)
     }
@@ -187,7 +186,7 @@ mod tests {
         }
     }
 
-    /// What is read of a file of these bytes, and how it was compressed.
+    /// The text read from a file with these bytes, and its compression.
     fn read(bytes: &[u8]) -> (io::Result<String>, Option<Compression>) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
@@ -208,7 +207,7 @@ mod tests {
             let bytes = packed(compression);
             assert_eq!(read(&bytes).1, Some(compression));
             assert_eq!(read(&bytes).0.unwrap(), TEXT, "{compression:?}");
-            // As `cat a.gz b.gz` joins them.
+            // Two files joined by cat.
             assert_eq!(read(&[&bytes[..], &bytes].concat()).0.unwrap(), TEXT.repeat(2));
             let cut = read(&bytes[..bytes.len() - 5]).0;
             assert_eq!(cut.unwrap_err().kind(), io::ErrorKind::UnexpectedEof, "{compression:?}");

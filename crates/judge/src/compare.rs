@@ -40,7 +40,7 @@ fn summary(findings: &Findings) -> impl Iterator<Item = Figure> {
     };
     let figure = move |(name, figure): &(String, Headline)| {
         let point = findings.points.iter().find(|point| point.label == figure.phase);
-        // The drift of the reference is in the interval; other loads may drift further.
+        // The interval contains the drift of the reference; other loads may drift further.
         let again = point.map(|point| repeated(&findings.points, point, reading(name, figure)));
         Figure {
             key: key(name, "", &figure.unit),
@@ -57,7 +57,7 @@ fn summary(findings: &Findings) -> impl Iterator<Item = Figure> {
 
 type Reading = fn(&Point) -> f64;
 
-/// What a headline figure is of a point. Megabytes a second vary as operations do.
+/// Reads the value of a headline figure from a point. Megabytes a second vary with operations.
 fn reading(name: &str, figure: &Headline) -> Reading {
     match figure.unit.as_str() {
         NANOSECONDS if name.ends_with("_p50") => |p| p.latency.ns_p50.value,
@@ -67,10 +67,10 @@ fn reading(name: &str, figure: &Headline) -> Reading {
     }
 }
 
-/// What is expected of another recording of a load that has a single window here: as far as it
-/// is from other windows of the same load, such as the short one of a ladder that it confirms. The
-/// reference alone is not enough: between calibrations of one disk, large reads moved by 10 %
-/// where the reference, which a cap on requests held, did not move.
+/// The drift of a load that has a single window: the largest relative difference from other windows
+/// of the same load, such as the short window that it confirms. The drift of the reference was
+/// tried alone and is not enough: between calibrations of one disk, large reads moved by 10 %, but
+/// the reference did not move because a cap on requests limited it.
 fn repeated(points: &[Point], once: &Point, of: Reading) -> f64 {
     if once.windows > 1 {
         return 0.0;

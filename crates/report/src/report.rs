@@ -167,7 +167,7 @@ impl Report {
         })
     }
 
-    /// What people call the figure of a name; the name itself where it is none of the cards.
+    /// The title of a figure, or its name if no card has it.
     pub fn title<'a>(&'a self, name: &'a str) -> &'a str {
         let card = self.cards.iter().find(|card| card.name == *name);
         card.map(|card| &*card.title).filter(|title| !title.is_empty()).unwrap_or(name)

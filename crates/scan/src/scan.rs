@@ -293,7 +293,7 @@ impl Counting<'_> {
                     if self.position.file < self.survey.files.len() {
                         self.scanned.ended_by = Some("interrupted".to_owned());
                     }
-                    // Workers that wait for the rate have compressions to do.
+                    // Wakes workers that wait for the rate: they still have blocks to compress.
                     self.work.stream.end();
                     return self.drain(messages);
                 }
@@ -582,7 +582,8 @@ mod tests {
             std::fs::write(dir.path().join(seed.to_string()), bytes).unwrap();
         }
         let survey = survey(&[dir.path().to_owned()], Look::All, None, &mut |_| true).unwrap();
-        // The second file is due after 30 s: both threads wait when the first is to be compressed.
+        // The second file is due after 30 s, so both threads wait while the first one still has to
+        // be compressed.
         let settings = Settings { threads: 2, rate: Some(10_000), ..Settings::default() };
         let began = Instant::now();
         let outcome =

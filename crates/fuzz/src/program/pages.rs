@@ -206,7 +206,7 @@ for (const plot of plots) {
     plot.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
   }
 }
-// Buttons of a table lie on none of its words.
+// The buttons of a table must not cover its text.
 for (const bar of document.querySelectorAll(".toolbar")) {
   bar.scrollIntoView();
   const box = bar.getBoundingClientRect();

@@ -69,7 +69,7 @@ struct Judged<'a> {
     /// `fail`, `warn`, `inconclusive` or `pass`: the badge's class.
     class: &'static str,
     badge: &'static str,
-    /// What it concerns, for people.
+    /// Titles of the figures that it concerns.
     figures: Vec<&'a str>,
     #[serde(flatten)]
     verdict: &'a Verdict,

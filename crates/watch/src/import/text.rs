@@ -91,7 +91,7 @@ impl Text {
         match (&mut self.from).take(LINE_BYTES).read_until(b'\n', &mut self.line) {
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => self.is_stream_cut = true,
-            // Decompressors name their errors by kinds of their own; only the kernel has numbers.
+            // Decompressors use different error kinds, but only the kernel sets an errno.
             Err(error) if self.is_packed && error.raw_os_error().is_none() => {
                 self.number += 1;
                 return Err(self.damaged(error.to_string()));

@@ -432,7 +432,7 @@ fn a_file_is_read_however_it_is_compressed_and_encoded() {
         let (history, notes) = imported_text(name, bytes).unwrap();
         assert_eq!((intervals(&history).len(), notes.len()), (expected, 0), "{name}: {notes:?}");
     }
-    // Nothing of a short file can be decompressed before its end.
+    // A short file is a single block, which cannot be decompressed in part.
     refused("cut.zst", &zstd[..zstd.len() - 9], &["decompress with zstd", "hint: copy it again"]);
 }
 

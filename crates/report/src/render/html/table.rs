@@ -100,7 +100,7 @@ fn line(table: &Table, row: &Row) -> Line {
     }
 }
 
-/// A text of more bytes gets a column in which it does not run over many lines.
+/// Texts longer than this, in bytes, get a wider column.
 const LONG: usize = 40;
 
 fn cell(table: &Table, row: &Row, column: usize) -> Cell {

@@ -60,8 +60,8 @@ fn failure(verdict: &Verdict, concerns: &str, style: &Style) -> Vec<String> {
     lines
 }
 
-/// The figures by their titles, or how many of them when that would take lines; of other windows
-/// than the one that the figures are about, how many they are.
+/// The titles of up to four figures, otherwise their number; figures of other windows are named by
+/// their windows.
 fn concerns(report: &Report, verdict: &Verdict) -> String {
     let (names, all) = (&verdict.concerns, report.cards.len());
     if all == 0 && !names.is_empty() {
