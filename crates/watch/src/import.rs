@@ -45,6 +45,8 @@ use writer::{Contents, Writer, empty_row};
 /// Every format that is read, in the order in which a file is offered to them.
 const ALL: &[&Format] = &[&collectl::FORMAT, &sar::FORMAT, &iostat::JSON, &iostat::TEXT];
 
+/// Files that are read at once. A compressed file may need 128 MiB of memory.
+const READERS_MAX: usize = 4;
 /// Snapshots that a reader hands over at once, and how often it may be ahead.
 const BATCH: usize = 64;
 const BATCHES: usize = 4;
@@ -281,9 +283,9 @@ impl Import {
 }
 
 impl Part {
-    /// Reads files at the same time, as many as there are processors.
+    /// Reads several files at the same time.
     fn read_all(paths: &[PathBuf]) -> Result<Vec<Self>, ImportError> {
-        let threads = available_parallelism().map_or(1, NonZero::get);
+        let threads = available_parallelism().map_or(1, NonZero::get).min(READERS_MAX);
         let mut parts = Vec::new();
         for some in paths.chunks(threads) {
             for part in thread::each("import", some, |path| Self::read(path)) {
