@@ -30,8 +30,8 @@ const TOTALS: [&str; 7] = [
     "checkpoints_requested",
 ];
 
-/// Figures that the kernel averages over minutes. Successive slices of them are not independent, so
-/// that their spread is no measure of their error.
+/// Figures that the kernel averages over minutes. Successive slices are not independent, so their
+/// spread does not show their error.
 const SLOW: [&str; 3] = ["load_one_minute", "load_five_minutes", "load_fifteen_minutes"];
 
 /// Identifies a row: index of the view, instance, and name.
