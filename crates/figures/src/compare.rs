@@ -173,6 +173,8 @@ pub struct Figure {
     pub condemned_by: Vec<String>,
     /// Rules that warn of it.
     pub warned_by: Vec<String>,
+    /// Whether one of these names a cause outside the storage, such as other programs.
+    pub doubted: bool,
     /// Half the width of the 95 % interval in which another recording of the same storage is
     /// expected, as a fraction of the value, as far as the samples of the estimate do not show it.
     pub drift_ratio: f64,
@@ -358,8 +360,9 @@ fn row(key: &Key, a: &[&Figure], b: &[&Figure]) -> Row {
         several => several.iter().map(|figure| figure.estimate).collect(),
     };
     let (n_a, n_b) = (a.len(), b.len());
-    // What a rule warns of may have another cause than the storage: it is not faster for that.
-    let better = if warned_by.is_empty() { key.subject.better() } else { Better::Neither };
+    // Storage is not faster for what other programs or the processors did.
+    let doubted = figures_of.clone().any(|figure| figure.doubted);
+    let better = if doubted { Better::Neither } else { key.subject.better() };
     let loads = differing_loads(a.iter().chain(b));
     let mut compared = compare(&estimates(a), &estimates(b), better);
     if compared.outcome != Outcome::OnlyInOne {
@@ -448,8 +451,8 @@ fn discoveries(rows: &[Row]) -> String {
     format!(
         "Intervals are at 95 % for each row by itself. Of {tested} rows compared, those called \
          different are chosen so that at most one in twenty of them is expected to be false, \
-         headline figures and single points each by themselves. A row that a rule warns of is \
-         higher or lower, never faster or slower."
+         headline figures and single points each by themselves. A row is \
+         higher or lower, not faster or slower, where a rule warns of a cause outside the storage."
     )
 }
 

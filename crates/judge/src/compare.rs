@@ -8,6 +8,7 @@ use blockstone_figures::compare::{Figure, Key, Recorded, Source, Subject};
 use blockstone_record::manifest::{Figure as Headline, Group, Manifest};
 
 use crate::findings::{Findings, Point};
+use crate::rules::registry;
 
 const NANOSECONDS: &str = "ns";
 
@@ -33,7 +34,7 @@ fn asks_for_the_file(point: &Point) -> bool {
 }
 
 fn summary(findings: &Findings) -> impl Iterator<Item = Figure> {
-    let warned_by = |name: &String| {
+    let warned_by = |name: &String| -> Vec<String> {
         let warnings = findings.verdicts.iter().filter(|verdict| verdict.warns());
         let concerned = warnings.filter(|verdict| verdict.concerns.contains(name));
         concerned.map(|verdict| verdict.rule.clone()).collect()
@@ -42,17 +43,23 @@ fn summary(findings: &Findings) -> impl Iterator<Item = Figure> {
         let point = findings.points.iter().find(|point| point.label == figure.phase);
         // The interval contains the drift of the reference; other loads may drift further.
         let again = point.map(|point| repeated(&findings.points, point, reading(name, figure)));
+        let warned_by = warned_by(name);
         Figure {
             key: key(name, "", &figure.unit),
             title: if figure.title.is_empty() { name.clone() } else { figure.title.clone() },
             estimate: figure.estimate,
             condemned_by: figure.condemned_by.clone(),
-            warned_by: warned_by(name),
+            doubted: doubted(&warned_by),
+            warned_by,
             drift_ratio: again.unwrap_or(0.0),
             load: point.filter(|_| figure.unit == NANOSECONDS).map(|it| load(&it.load)),
         }
     };
     findings.summary.iter().map(figure)
+}
+
+fn doubted(warned_by: &[String]) -> bool {
+    !warned_by.iter().all(|rule| registry::is_of_storage(rule))
 }
 
 type Reading = fn(&Point) -> f64;
@@ -104,6 +111,7 @@ fn of_point(point: &Point, drift_ratio: f64) -> impl Iterator<Item = Figure> {
             title: point.label.clone(),
             estimate,
             condemned_by: point.condemned_by.clone(),
+            doubted: doubted(&point.warned_by),
             warned_by: point.warned_by.clone(),
             drift_ratio,
             load: (point.group == Group::Confirm && unit == NANOSECONDS).then(|| load(&point.load)),
@@ -174,6 +182,18 @@ mod tests {
         let back = compared(&disk(80_000.0), &disk(40_000.0));
         assert_eq!(row(&back, "max_iops", "").outcome, Outcome::Slower);
         assert_eq!(row(&back, "read_latency_ns_p50", "").outcome, Outcome::Slower);
+    }
+
+    #[test]
+    fn a_capped_volume_is_slower_and_its_rule_stands_beside_it() {
+        let capped = Fixture::reads_as(|load| {
+            let natural_ns = 40e3 * f64::from(load.in_flight());
+            Behaviour::capped(500.0, load.in_flight(), natural_ns)
+        });
+        let comparison = compared(&disk(40_000.0), &capped);
+        let max = row(&comparison, "max_iops", "");
+        assert_eq!(max.outcome, Outcome::Slower, "{max:?}");
+        assert!(max.warned_by.contains(&"throttled".to_owned()), "{max:?}");
     }
 
     #[test]

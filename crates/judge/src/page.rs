@@ -17,9 +17,10 @@ pub fn rules_page() -> String {
     for rule in registry::ALL {
         let Rule { id, doc, threshold, cause, next, .. } = rule;
         let weight = weight(rule.weight);
+        let about = if registry::is_of_storage(id) { ", of the storage itself" } else { "" };
         let _ = write!(
             page,
-            "\n## {id}\n{doc}\n\n- **Applies to**: {}.\n- **Weight**: {weight}.\n\
+            "\n## {id}\n{doc}\n\n- **Applies to**: {}.\n- **Weight**: {weight}{about}.\n\
              - **Threshold**: {threshold}\n- **Likely cause**: {cause}\n- **Next**: {next}\n",
             subjects(rule)
         );
@@ -47,6 +48,10 @@ code 3: they do not describe the storage. A rule that **warns** lets them stand 
 beside them. Where a rule's evidence may be stronger or weaker than usual, its threshold says when
 the weight changes. Cause and advice are those of a calibration where a rule applies to several
 verbs; a verdict names the ones that fit its recording.
+
+`compare` calls a figure that differs faster or slower if the rules that warn of it warn *of the
+storage itself*, such as of a cap. Where another rule warns of it, the difference may have a cause
+outside the storage, and the figure is only higher or lower. The rule's name stands beside it.
 
 | rule | applies to | weight | what it looks for |
 |---|---|---|---|

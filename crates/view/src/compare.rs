@@ -103,6 +103,7 @@ pub fn source(recorded: Recorded, interval: &Interval<'_>) -> Source {
             estimate: Estimate { duration_ns, ..stats::mean_over_time(&values)? },
             condemned_by: Vec::new(),
             warned_by: Vec::new(),
+            doubted: false,
             drift_ratio: 0.0,
             load: None,
         })

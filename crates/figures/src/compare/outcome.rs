@@ -26,9 +26,9 @@ pub enum Outcome {
     Faster,
     /// `b` is worse, as surely.
     Slower,
-    /// `b` is higher, as surely: a level, or a figure that a rule warns of.
+    /// `b` is higher, as surely: a level, or a figure whose difference may not be the storage's.
     Higher,
-    /// `b` is lower, as surely: a level, or a figure that a rule warns of.
+    /// `b` is lower, as surely: a level, or a figure whose difference may not be the storage's.
     Lower,
     /// The numbers do not show a difference.
     NotEstablished,

@@ -33,6 +33,7 @@ fn source(minute: u64, figures: &[(&str, f64, &str)]) -> Source {
         },
         condemned_by: (!rule.is_empty()).then(|| (*rule).to_owned()).into_iter().collect(),
         warned_by: Vec::new(),
+        doubted: false,
         drift_ratio: 0.0,
         load: None,
     };
@@ -242,11 +243,14 @@ fn what_differs_is_named_with_both_values() {
 }
 
 #[test]
-fn a_row_with_a_warning_is_higher_and_not_faster() {
+fn a_row_is_faster_unless_a_warning_has_a_cause_outside_the_storage() {
     let (a, mut b) = (source(0, &[("iops", 10.0, "")]), source(1, &[("iops", 20.0, "")]));
     let of = |b: &Source| Comparison::of(std::slice::from_ref(&a), std::slice::from_ref(b));
     assert_eq!(of(&b).rows[0].outcome, Outcome::Faster);
+    b.figures[0].warned_by.push("throttled".into());
+    assert_eq!(of(&b).rows[0].outcome, Outcome::Faster);
     b.figures[0].warned_by.push("noisy-neighbour".into());
+    b.figures[0].doubted = true;
     let row = &of(&b).rows[0];
-    assert_eq!((row.outcome, row.warned_by.len()), (Outcome::Higher, 1));
+    assert_eq!((row.outcome, row.warned_by.len()), (Outcome::Higher, 2));
 }

@@ -3,6 +3,27 @@
 
 use super::Rule;
 
+/// Rules whose failure tells what the storage is or how it varies. A figure that one of them warns
+/// of may be called faster or slower: under a cap a volume *is* slower. What another rule warns of
+/// may come from other programs, the processors or the measurement itself. `unsteady` is here
+/// because intervals contain that variation already.
+const OF_STORAGE: &[&str] = &[
+    super::burst::RULE.id,
+    super::cloud_volume::RULE.id,
+    super::degraded::RULE.id,
+    super::link_trained_down::RULE.id,
+    super::multipath_leg::RULE.id,
+    super::network_file_system::RULE.id,
+    super::raid_degraded::RULE.id,
+    super::throttled::RULE.id,
+    super::unsteady::RULE.id,
+];
+
+/// Whether a difference in a figure that the rule with this id warns of is one of the storage.
+pub fn is_of_storage(id: &str) -> bool {
+    OF_STORAGE.contains(&id)
+}
+
 pub const ALL: &[Rule] = &[
     super::failed_session::RULE,
     super::work_unit::RULE,

@@ -131,8 +131,10 @@ fn cells(row: &Row) -> [Value; 4] {
     let ratio = row.ratio.filter(|_| row.outcome != Outcome::Condemned);
     let ratio = ratio.map_or(Value::Missing(Missing::Nothing), Value::Estimate);
     let outcome = match row.outcome {
-        outcome @ (Outcome::Higher | Outcome::Lower) if !row.warned_by.is_empty() => {
-            format!("{}, but see {}", outcome.words(), row.warned_by.join(", ")).into()
+        outcome if outcome.is_established() && !row.warned_by.is_empty() => {
+            let outside = matches!(outcome, Outcome::Higher | Outcome::Lower);
+            let see = if outside { "but see" } else { "see" };
+            format!("{}, {see} {}", outcome.words(), row.warned_by.join(", ")).into()
         }
         Outcome::OtherLoad => {
             format!("{} ({})", Outcome::OtherLoad.short(), row.loads.join(" / ")).into()

@@ -147,6 +147,7 @@ mod tests {
                     .into_iter()
                     .collect(),
                 warned_by: Vec::new(),
+                doubted: false,
                 drift_ratio: 0.0,
                 load: None,
             }
