@@ -21,29 +21,19 @@
 
 pub mod capability;
 pub mod clock;
-pub mod coherence;
 pub mod column;
-pub mod copy;
 pub mod database;
 mod declare;
-pub mod direct;
 pub mod dist;
-pub mod durability;
 pub mod flushes;
 pub mod histogram;
 pub mod identity;
-pub mod iosize;
 pub mod link;
 pub mod load;
-pub mod metadata;
-pub mod need;
-pub mod offload;
-pub mod order;
 pub mod rng;
+pub mod rule;
 pub mod stats;
-pub mod subset;
 pub mod table;
-pub mod trace;
 pub mod units;
 pub mod verdict;
 

@@ -35,6 +35,18 @@ pub enum Access {
 }
 
 named! {
+    /// How writes through the descriptors of a file are made durable.
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    SyncFlag {
+        /// By calls of their own.
+        None = "none",
+        Dsync = "dsync",
+        Sync = "sync",
+    }
+}
+
+named! {
     /// How a commit is made durable.
     #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]

@@ -193,6 +193,16 @@ pub fn three_digits(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// Decimal, as rates are: `4.2 MB`.
+pub fn megabytes(bytes: u64) -> String {
+    format!("{} MB", three_digits((bytes as f64 / 1e4).round() / 1e2))
+}
+
+/// A share in percent: `12.3 %` of 0.123.
+pub fn percent(share: f64) -> String {
+    format!("{} %", three_digits((share * 1e4).round() / 1e2))
+}
+
 /// A whole number with a comma between thousands: `20,000`.
 pub fn thousands(value: i64) -> String {
     let digits = value.unsigned_abs().to_string();

@@ -27,6 +27,7 @@ mod progress;
 mod purpose;
 mod recorded;
 mod recordings;
+mod rules_page;
 #[cfg(test)]
 mod testing;
 mod verb;
@@ -34,6 +35,7 @@ mod verbs;
 
 pub use cli::declarations;
 pub use purpose::Purpose;
+pub use rules_page::rules_page;
 
 /// How recordings and their findings become reports, and the documents that reports print.
 pub mod reports {

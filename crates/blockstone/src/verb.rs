@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use blockstone_base::rule::Listed;
 use blockstone_judge::Findings;
 use blockstone_record::Recording;
 use blockstone_record::manifest::Manifest;
@@ -32,6 +33,8 @@ pub struct Verb {
     pub reports: bool,
     /// The JSON documents that it prints with `--json`.
     pub documents: &'static [Document],
+    /// The rules for what it finds.
+    pub rules: fn() -> Vec<Listed>,
     /// Whether it makes recordings or looks them up: then `--runs-dir` means something.
     pub finds_runs: bool,
     /// Whether it writes files besides the page: then `--share` means something without one.
@@ -125,6 +128,7 @@ impl Verb {
         run: |_, _| Ok(Exit::Done),
         reports: false,
         documents: &[],
+        rules: Vec::new,
         finds_runs: false,
         writes: false,
         report: None,

@@ -7,6 +7,7 @@
 mod agent;
 mod ask;
 mod data;
+pub mod findings;
 pub mod history;
 mod names;
 mod ranks;
@@ -21,7 +22,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use blockstone_base::coherence::{Class, CoherenceFindings};
+use crate::coherence::findings::{Class, CoherenceFindings};
 use blockstone_base::identity::PathKind;
 use blockstone_measure::claim::{self, ClaimError};
 use blockstone_measure::{Observer, scratch};

@@ -7,6 +7,7 @@
 
 mod classify;
 mod files;
+pub mod findings;
 mod matrix;
 mod place;
 mod requested;
@@ -15,7 +16,7 @@ mod witness;
 
 use std::path::Path;
 
-use blockstone_base::direct::DirectFindings;
+use crate::direct::findings::DirectFindings;
 use blockstone_base::identity::PathKind;
 use blockstone_measure::{Observer, claim};
 use blockstone_sys::survey;

@@ -15,6 +15,7 @@ mod client;
 mod cutter;
 mod examine;
 mod fates;
+pub mod findings;
 mod found;
 mod layout;
 mod ledger;

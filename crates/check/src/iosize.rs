@@ -7,6 +7,7 @@
 mod classify;
 mod command;
 mod counter;
+pub mod findings;
 mod flows;
 mod quick;
 mod saving;
@@ -17,7 +18,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use blockstone_base::iosize::{Charged, IosizeFindings};
+use crate::iosize::findings::{Charged, IosizeFindings};
 use blockstone_measure::Observer;
 use blockstone_sys::{account, process};
 
@@ -147,7 +148,7 @@ mod tests {
     use std::io::Write;
     use std::process::{ChildStdin, Command, Stdio};
 
-    use blockstone_base::iosize::{Direction, Flow, Size};
+    use crate::iosize::findings::{Direction, Flow, Size};
     use blockstone_testkit::{ScratchDir, require};
 
     use super::*;

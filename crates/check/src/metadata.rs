@@ -6,6 +6,7 @@
 
 mod classify;
 mod cold;
+pub mod findings;
 mod layout;
 mod ranks;
 mod server;
@@ -15,8 +16,8 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::metadata::findings::{CacheGrowth, Cell, Growth, MetadataFindings, Operation, Shape};
 use blockstone_base::identity::PathKind;
-use blockstone_base::metadata::{CacheGrowth, Cell, Growth, MetadataFindings, Operation, Shape};
 use blockstone_measure::{Observer, claim, scratch};
 use blockstone_sys::scratch::ScratchDir;
 use blockstone_sys::{slab, survey};

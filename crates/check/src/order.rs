@@ -6,6 +6,7 @@
 //! beside the same writers with files of their own.
 
 mod classify;
+pub mod findings;
 mod load;
 mod scratch;
 mod witness;
@@ -13,8 +14,8 @@ mod witness;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::order::findings::{Cell, Class, Mode, OrderFindings};
 use blockstone_base::identity::PathKind;
-use blockstone_base::order::{Cell, Class, Mode, OrderFindings};
 use blockstone_measure::{Observer, claim};
 use blockstone_sys::cached;
 use blockstone_sys::survey;

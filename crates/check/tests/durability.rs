@@ -12,9 +12,11 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use blockstone_base::Bytes;
-use blockstone_base::durability::{Class, DurabilityFindings, Method, Pattern, StreamFindings};
 use blockstone_base::rng::Rng;
 use blockstone_check::CheckError;
+use blockstone_check::durability::findings::{
+    Class, DurabilityFindings, Method, Pattern, StreamFindings,
+};
 use blockstone_check::durability::{Serving, Writing, serve, verify, write};
 use blockstone_measure::Observer;
 use blockstone_testkit::{

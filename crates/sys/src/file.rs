@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use blockstone_base::Capability;
-use blockstone_base::direct::SyncFlag;
+use blockstone_base::load::SyncFlag;
 use rustix::fs::{
     CWD, FallocateFlags, FileType, FlockOperation, Mode, OFlags, SeekFrom, fstat, openat,
 };

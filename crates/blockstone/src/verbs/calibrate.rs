@@ -7,8 +7,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use blockstone_base::rule::listed;
 use blockstone_base::units::Bytes;
 use blockstone_calibrate::{OpenLoop, Preconditioning, Settings, Subject, Thoroughness};
+use blockstone_judge::rules::registry;
 use blockstone_record::Recording;
 use blockstone_report::render::json::schema::Document;
 use blockstone_sys::held::HeldDir;
@@ -29,6 +31,7 @@ pub const VERB: Verb = Verb {
     options: CalibrateArgs::augment_args,
     run: |options, context| run(&CalibrateArgs::from_arg_matches(options)?, context),
     reports: true,
+    rules: || listed(registry::CALIBRATION).collect(),
     finds_runs: true,
     writes: true,
     documents: &[Document::of::<report::CalibrateDocument<'_>>("calibrate", "A calibration")

@@ -11,6 +11,7 @@ mod order;
 mod part;
 mod registry;
 mod report;
+mod rules;
 
 use anyhow::{Result, bail};
 use blockstone_report::render::json::schema::Document;
@@ -31,6 +32,7 @@ pub const VERB: Verb = Verb {
     },
     run,
     reports: true,
+    rules: rules::listed,
     documents: &[Document::of::<report::CheckDocument<'_>>(
         "check",
         "Classes of what was tried or observed, with their evidence",

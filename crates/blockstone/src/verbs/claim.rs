@@ -4,12 +4,13 @@ mod args;
 mod grammar;
 mod links;
 mod report;
+mod rules;
+mod stated;
 mod words;
 
 use anyhow::{Result, bail};
+use blockstone_base::rule::listed;
 use blockstone_base::{Bytes, Nanos};
-use blockstone_judge::claim::Claim;
-use blockstone_judge::judge_claim;
 use blockstone_report::render::json::schema::Document;
 use clap::{Args, FromArgMatches};
 
@@ -17,6 +18,7 @@ use crate::exit::Exit;
 use crate::finish::finish;
 use crate::verb::{Context, Verb};
 use args::ClaimArgs;
+use stated::Claim;
 use words::{Quantity, Words};
 
 pub const VERB: Verb = Verb {
@@ -25,6 +27,7 @@ pub const VERB: Verb = Verb {
     options: ClaimArgs::augment_args,
     run: |options, context| run(&ClaimArgs::from_arg_matches(options)?, context),
     reports: true,
+    rules: || listed(rules::ALL).collect(),
     documents: &[Document::of::<report::ClaimDocument<'_>>(
         "claim",
         "A stated rate and its faults",
@@ -35,7 +38,7 @@ pub const VERB: Verb = Verb {
 
 fn run(args: &ClaimArgs, context: &Context) -> Result<Exit> {
     let claim = stated(args)?;
-    let (answer, verdicts) = judge_claim(&claim);
+    let (answer, verdicts) = rules::answer(&claim);
     finish(&report::report(&claim, answer, verdicts), context)
 }
 

@@ -8,6 +8,7 @@ mod document;
 mod manifest;
 mod pipes;
 mod report;
+mod rules;
 mod words;
 
 use std::ffi::OsStr;
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
+use blockstone_base::rule::listed;
 use blockstone_base::units::Bytes;
 use blockstone_copy::cost::{Cost, Meter, cached_bytes};
 use blockstone_copy::device;
@@ -39,6 +41,7 @@ pub const VERB: Verb = Verb {
     options: CopyArgs::augment_args,
     run: |options, context| run(&CopyArgs::from_arg_matches(options)?, context),
     reports: true,
+    rules: || listed(rules::ALL).collect(),
     finds_runs: true,
     writes: true,
     documents: &[

@@ -7,10 +7,12 @@ mod engines;
 mod generate;
 mod input;
 mod model;
+mod rules;
 mod tables;
 mod words;
 
 use anyhow::Result;
+use blockstone_base::rule::listed;
 use blockstone_report::render::json::schema::Document;
 use clap::{Args, FromArgMatches};
 
@@ -24,6 +26,7 @@ pub const VERB: Verb = Verb {
     options: OffloadArgs::augment_args,
     run: |options, context| run(&OffloadArgs::from_arg_matches(options)?, context),
     reports: true,
+    rules: || listed(rules::ALL).collect(),
     writes: true,
     documents: &[
         Document::of::<account::AccountDocument>(

@@ -2,13 +2,14 @@
 
 mod args;
 mod report;
+mod rules;
 
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use blockstone_base::rule::{judge, listed};
 use blockstone_base::units::{Bytes, counted};
-use blockstone_judge::judge_scan;
 use blockstone_reduce::findings::Findings;
 use blockstone_reduce::generate::{self, Kind, Shape};
 use blockstone_reduce::model::{BUILT_IN, Model};
@@ -25,6 +26,7 @@ use crate::printer::Printer;
 use crate::progress::Progress;
 use crate::verb::{Context, Verb};
 use args::{CompressWhat, ReduceArgs};
+use rules::ScanCase;
 
 pub const VERB: Verb = Verb {
     name: "reduce",
@@ -32,6 +34,7 @@ pub const VERB: Verb = Verb {
     options: ReduceArgs::augment_args,
     run: |options, context| run(&ReduceArgs::from_arg_matches(options)?, context),
     reports: true,
+    rules: || listed(rules::ALL).collect(),
     writes: true,
     documents: &[Document::of::<report::document::ReduceDocument<'_>>("reduce", "A scan of files")
         .with_names(&[report::TABLES])],
@@ -74,7 +77,9 @@ fn run(args: &ReduceArgs, context: &Context) -> Result<Exit> {
         );
     }
     let mut findings = Findings::new(&outcome.counter, &outcome.notes(), &model);
-    judge_scan(&mut findings, &outcome.notes(), plan.chunks);
+    let notes = outcome.notes();
+    let case = ScanCase { findings: &findings, files: &notes, chunks: plan.chunks };
+    findings.verdicts = judge(rules::ALL, &case);
     let report = report::report(&findings, &outcome.scanned, bar.signal(), &printer.style());
     let exit = finish(&report, context)?;
     if let Some(error) = outcome.unsaved {

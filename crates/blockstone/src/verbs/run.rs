@@ -9,8 +9,10 @@ mod target;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
+use blockstone_base::rule::listed;
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_judge::RunFindings;
+use blockstone_judge::rules::registry;
 use blockstone_record::Recording;
 use blockstone_report::render::json::schema::Document;
 use blockstone_run::{DiskSetting, NoiseSetting, ScanMatrix, Settings};
@@ -31,6 +33,7 @@ pub const VERB: Verb = Verb {
     options: RunArgs::augment_args,
     run: |options, context| run(&RunArgs::from_arg_matches(options)?, context),
     reports: true,
+    rules: || listed(registry::RUN).collect(),
     finds_runs: true,
     writes: true,
     documents: &[

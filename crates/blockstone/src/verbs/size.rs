@@ -8,11 +8,12 @@ mod files;
 mod hardware;
 mod machine;
 mod report;
+mod rules;
 mod sources;
 mod verify;
 
 use anyhow::{Result, bail};
-use blockstone_base::need::{NeedFindings, RunOfNeed};
+use blockstone_base::rule::{judge, listed};
 use blockstone_base::verdict::Verdict;
 use blockstone_report::render::json::schema::Document;
 use blockstone_size::hardware::Demand;
@@ -30,6 +31,7 @@ use crate::verb::{Context, Verb};
 use args::{NeedArgs, SizeArgs};
 use chosen::Chosen;
 use hardware::Hardware;
+use rules::{NeedFindings, RunOfNeed};
 use sources::Sources;
 use verify::Held;
 
@@ -39,6 +41,7 @@ pub const VERB: Verb = Verb {
     options: SizeArgs::augment_args,
     run: |options, context| run(&SizeArgs::from_arg_matches(options)?, context),
     reports: true,
+    rules: || listed(rules::ALL).collect(),
     finds_runs: true,
     writes: true,
     documents: &[Document::of::<document::SizeDocument>("size", "A need and its hardware")
@@ -90,7 +93,7 @@ fn run(args: &SizeArgs, context: &Context) -> Result<Exit> {
     for interval in sources.histories.iter().filter_map(blockstone_figures::History::whole) {
         verdicts.extend(report::distinct(&verdicts, blockstone_judge::judge_watch(&interval)));
     }
-    verdicts.extend(blockstone_judge::judge_need(&findings));
+    verdicts.extend(judge(rules::ALL, &findings));
     let percentile = args.need.percentile.clone();
     let sized = Sized {
         sources,

@@ -4,12 +4,14 @@ mod args;
 mod mask;
 mod oracle;
 mod report;
+mod rules;
 mod unfinished;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Result, bail};
+use blockstone_base::rule::listed;
 use blockstone_base::units::{Bytes, thousands};
 use blockstone_report::render::json::schema::Document;
 use blockstone_subset::{Catalogue, Chosen, Plan, Sampled, Settings, Transform};
@@ -38,6 +40,7 @@ pub const VERB: Verb = Verb {
     options: SubsetArgs::augment_args,
     run: |options, context| run(&SubsetArgs::from_arg_matches(options)?, context),
     reports: true,
+    rules: || listed(rules::ALL).collect(),
     writes: true,
     documents: &[Document::of::<report::SubsetDocument<'_>>("subset", "A subset of a database")
         .with_tables(&[report::TABLES])

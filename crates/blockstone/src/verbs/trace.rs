@@ -3,9 +3,11 @@
 mod args;
 mod input;
 mod report;
+mod rules;
 mod what_if;
 
 use anyhow::{Result, bail};
+use blockstone_base::rule::listed;
 use blockstone_base::units::Bytes;
 use blockstone_report::render::json::schema::Document;
 use blockstone_sys::memory;
@@ -27,6 +29,7 @@ pub const VERB: Verb = Verb {
     options: TraceArgs::augment_args,
     run: |options, context| run(&TraceArgs::from_arg_matches(options)?, context),
     reports: true,
+    rules: || listed(rules::ALL).collect(),
     finds_runs: true,
     documents: &[
         Document::of::<report::document::TraceDocument>("trace", "A trace or log of statements")

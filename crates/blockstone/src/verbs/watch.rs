@@ -14,8 +14,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use blockstone_base::rule::listed;
 use blockstone_base::units::Nanos;
 use blockstone_figures::WallClock;
+use blockstone_judge::rules::registry::WATCH;
 use blockstone_probe::Roles;
 use blockstone_probe::active_set::Device;
 use blockstone_record::{End, Recording, TICKS, out_run_dir};
@@ -52,6 +54,7 @@ pub const VERB: Verb = Verb {
     options: WatchArgs::augment_args,
     run: |options, context| run(&WatchArgs::from_arg_matches(options)?, context),
     reports: true,
+    rules: || listed(WATCH).collect(),
     finds_runs: true,
     writes: true,
     documents: &[Document::of::<blockstone_view::Document>(

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use blockstone_base::coherence::{ReadMode, WriteMode};
+use crate::coherence::findings::{ReadMode, WriteMode};
 use blockstone_base::rng::Rng;
 use blockstone_measure::scratch;
 use blockstone_sys::buffer::{ArenaError, Slot};

@@ -1,7 +1,7 @@
 //! What rank 0 asks of a rank, and its replies. Numbers only where a path could be meant: a rank
 //! reaches nothing but its own path, and there only files of this check.
 
-use blockstone_base::coherence::{CoherenceFindings, ReadMode, WriteMode};
+use crate::coherence::findings::{CoherenceFindings, ReadMode, WriteMode};
 use serde::{Deserialize, Serialize};
 
 use super::stamp::Content;

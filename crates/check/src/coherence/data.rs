@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use blockstone_base::coherence::{Class, ReadMode, WriteMode};
+use crate::coherence::findings::{Class, ReadMode, WriteMode};
 use blockstone_base::units::format_ns;
 use blockstone_sys::clock::now_ns;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use blockstone_base::coherence::{Class, ReadMode, WriteMode};
+use crate::coherence::findings::{Class, ReadMode, WriteMode};
 use blockstone_base::units::format_ns;
 use blockstone_sys::clock::now_ns;
 use rustix::io::Errno;

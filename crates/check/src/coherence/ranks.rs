@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use blockstone_base::coherence::CoherenceFindings;
+use crate::coherence::findings::CoherenceFindings;
 use blockstone_sys::clock::now_ns;
 use blockstone_sys::thread::spawn;
 

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use blockstone_base::coherence::{Cell, Class, ReadMode, WitnessOperation, WriteMode};
+use crate::coherence::findings::{Cell, Class, ReadMode, WitnessOperation, WriteMode};
 use blockstone_measure::Observer;
 use blockstone_sys::clock::now_ns;
 

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use blockstone_base::coherence::{ReadMode, WriteMode};
+use crate::coherence::findings::{ReadMode, WriteMode};
 use blockstone_testkit::{FuseCache, FuseMounts, require};
 
 use super::*;

@@ -1,6 +1,6 @@
 //! Whether others see that a part of the file was cut off.
 
-use blockstone_base::coherence::{Class, ReadMode, WriteMode};
+use crate::coherence::findings::{Class, ReadMode, WriteMode};
 use blockstone_base::units::format_ns;
 use blockstone_sys::clock::now_ns;
 

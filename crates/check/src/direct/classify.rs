@@ -1,6 +1,6 @@
 //! From what was seen of a cell to its class. Success alone is never taken for direct.
 
-use blockstone_base::direct::{Class, Operation};
+use crate::direct::findings::{Class, Operation};
 use blockstone_base::units::{Bytes, counted};
 use blockstone_sys::bpf::effect::Effect;
 

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use blockstone_base::direct::{Class, DirectFindings, OpenFile, Opened, SyncFlag};
+use crate::direct::findings::{Class, DirectFindings, OpenFile, Opened};
+use blockstone_base::load::SyncFlag;
 use blockstone_base::units::Bytes;
 use blockstone_measure::Observer;
 use blockstone_probe::io::file_type;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use blockstone_base::direct::{Cell, Operation, Shape};
+use crate::direct::findings::{Cell, Operation, Shape};
 use blockstone_base::rng;
 use blockstone_measure::Observer;
 use blockstone_sys::account;

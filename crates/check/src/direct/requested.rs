@@ -1,6 +1,8 @@
 //! What the settings of a server ask for: which of its files it opens past the page cache.
 
-use blockstone_base::direct::{Opened, SyncFlag};
+use blockstone_base::load::SyncFlag;
+
+use crate::direct::findings::Opened;
 use blockstone_probe::io::FileType;
 
 /// Whether this file is to be opened with `O_DIRECT`, and the setting that says so; none where the

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use blockstone_base::direct::Operation;
+use crate::direct::findings::Operation;
 use blockstone_base::rng;
 use blockstone_measure::scratch;
 use blockstone_sys::buffer::Slot;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use blockstone_base::durability::Layer;
+use crate::durability::findings::Layer;
 use blockstone_base::identity::{BlockDevice, DeviceKind, FileSystem, PathKind, StorageTarget};
 use blockstone_sys::nvme::{self, WriteCache};
 use blockstone_sys::proc::{entries, number, numbers, text, under};

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use blockstone_base::durability::{Description, Testimony};
+use crate::durability::findings::{Description, Testimony};
 use blockstone_sys::thread::spawn;
 
 use super::layout::WINDOW;

@@ -181,7 +181,7 @@ fn is_under_way(ledger: &Ledger, run: u64) -> bool {
 mod tests {
     use std::thread::sleep;
 
-    use blockstone_base::durability::{Description, Method, Pattern, Stream};
+    use crate::durability::findings::{Description, Method, Pattern, Stream};
 
     use super::*;
     use crate::meet::{Frame, Kind};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use blockstone_base::durability::{
+use crate::durability::findings::{
     Class, Cuts, DurabilityFindings, Flushing, Stage, StreamFindings,
 };
 use blockstone_base::identity::PathKind;

@@ -1,6 +1,6 @@
 //! What became of the writes of one writer: what is there, against what the witness knows.
 
-use blockstone_base::durability::{Class, Stream, StreamFindings};
+use crate::durability::findings::{Class, Stream, StreamFindings};
 
 use super::found::{Content, Mix};
 
@@ -143,7 +143,7 @@ pub fn classify(streams: &mut [StreamFindings]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use blockstone_base::durability::{Method, Pattern};
+    use crate::durability::findings::{Method, Pattern};
     use blockstone_base::rng::Rng;
     use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
 //! Which writer writes which block where: it follows from the numbers of writer and write alone,
 //! so that a verification needs nothing but these.
 
-use blockstone_base::durability::{Method, Pattern, Stream};
+use crate::durability::findings::{Method, Pattern, Stream};
 
 /// Blocks of a writer take turns in these sizes.
 const SIZES: [u64; 4] = [4096, 16_384, 4096, 65_536];

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Read};
 
-use blockstone_base::durability::{Cuts, Description, Points, Testimony, Witnessed};
+use crate::durability::findings::{Cuts, Description, Points, Testimony, Witnessed};
 
 use super::layout::{HORIZON, WINDOW};
 use crate::meet::{self, FRAME, Frame, Kind, Message, invalid};
@@ -206,7 +206,7 @@ fn is_damage(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use blockstone_base::durability::{Method, Pattern, Stream};
+    use crate::durability::findings::{Method, Pattern, Stream};
     use proptest::prelude::*;
 
     use super::*;

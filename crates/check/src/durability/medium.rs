@@ -9,8 +9,8 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 
-use blockstone_base::direct::SyncFlag;
-use blockstone_base::durability::{Method, Pattern, Stream};
+use crate::durability::findings::{Method, Pattern, Stream};
+use blockstone_base::load::SyncFlag;
 use blockstone_sys::buffer::Slot;
 use blockstone_sys::file::{Access, BlockFile, FileError};
 use blockstone_sys::held::HeldDir;

@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use blockstone_base::durability::{Class, Flushing, Layer};
+use crate::durability::findings::{Class, Flushing, Layer};
 use blockstone_base::flushes::{self, Flush, FlushSlope};
 use blockstone_base::rng::{self, Rng};
 use blockstone_base::units::{Bytes, format_ns};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use blockstone_base::durability::{
+use crate::durability::findings::{
     Description, DurabilityFindings, Pattern, Points, Stage, Stream, StreamFindings, Testimony,
 };
 use blockstone_measure::Observer;
@@ -149,7 +149,7 @@ impl One<'_> {
 
 #[cfg(test)]
 mod tests {
-    use blockstone_base::durability::Method;
+    use crate::durability::findings::Method;
 
     use super::super::medium::StreamWriter;
     use super::*;

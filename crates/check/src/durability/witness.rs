@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use blockstone_base::durability::{DurabilityFindings, Stage};
+use crate::durability::findings::{DurabilityFindings, Stage};
 use blockstone_measure::Observer;
 use blockstone_sys::held::{HeldDir, OFlags};
 
@@ -295,7 +295,7 @@ fn open_log(dir: &HeldDir, name: &Path) -> io::Result<File> {
 
 #[cfg(test)]
 mod tests {
-    use blockstone_base::durability::{Description, Method, Pattern, Stream};
+    use crate::durability::findings::{Description, Method, Pattern, Stream};
 
     use super::super::client::Client;
     use super::super::ledger::CONCLUSIVE;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use blockstone_base::durability::{
+use crate::durability::findings::{
     Class, Description, DurabilityFindings, Method, Pattern, Stage, Stream, StreamFindings,
 };
 use blockstone_base::identity::PathKind;

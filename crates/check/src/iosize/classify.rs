@@ -1,6 +1,6 @@
 //! What became of the sizes that were asked for: the class and its evidence.
 
-use blockstone_base::iosize::{Calls, Class, Direction, Flow, Size, exact, first_of};
+use crate::iosize::findings::{Calls, Class, Direction, Flow, Size, exact, first_of};
 use blockstone_base::units::three_digits;
 
 /// Means that differ by less count as the same: the last call of a file is often shorter.

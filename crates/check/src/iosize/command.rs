@@ -9,7 +9,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use blockstone_base::iosize::Charged;
+use crate::iosize::findings::Charged;
 use blockstone_measure::Observer;
 use blockstone_sys::account;
 use blockstone_sys::child::{Child, Program, Signal};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use blockstone_base::iosize::{Calls, Class, Direction, Flow, Size};
+use crate::iosize::findings::{Calls, Class, Direction, Flow, Size};
 use blockstone_sys::bpf::iosize::{Layer, OfSize, Place, Sum};
 
 use super::classify::classify;

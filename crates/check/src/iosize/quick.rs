@@ -5,8 +5,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Instant;
 
+use crate::iosize::findings::{Class, Direction, Flow, IosizeFindings};
 use blockstone_base::identity::PathKind;
-use blockstone_base::iosize::{Class, Direction, Flow, IosizeFindings};
 use blockstone_base::rng;
 use blockstone_measure::{Observer, claim, scratch};
 use blockstone_sys::buffer::Slot;

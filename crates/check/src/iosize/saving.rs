@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use blockstone_base::iosize::{Class, Direction, Flow, IosizeFindings, exact};
+use crate::iosize::findings::{Class, Direction, Flow, IosizeFindings, exact};
 use blockstone_base::units::format_ns;
 use blockstone_sys::held::open_file;
 use blockstone_sys::usage::CpuUsage;

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use blockstone_base::iosize::{IosizeFindings, Tool};
+use crate::iosize::findings::{IosizeFindings, Tool};
 use blockstone_base::rng;
 use blockstone_base::units::Bytes;
 use blockstone_measure::{Observer, claim, scratch};

@@ -1,6 +1,6 @@
 //! Where answers came from, by what was counted.
 
-use blockstone_base::metadata::{Class, Moved, Operation};
+use crate::metadata::findings::{Class, Moved, Operation};
 
 use super::server::Requests;
 

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::metadata::findings::{Moved, Operation};
 use blockstone_base::LatencyHistogram;
-use blockstone_base::metadata::{Moved, Operation};
 use blockstone_base::stats::{self, Estimate};
 use blockstone_measure::Observer;
 use blockstone_sys::account;

@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::metadata::findings::Operation;
 use blockstone_base::LatencyHistogram;
-use blockstone_base::metadata::Operation;
 use blockstone_sys::clock::now_ns;
 use blockstone_sys::usage;
 use rustix::fs::{

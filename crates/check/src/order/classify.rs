@@ -1,6 +1,6 @@
 //! From what was seen of a mode to its class. It rests on the share of time, never on rates.
 
-use blockstone_base::order::{Class, Side};
+use crate::order::findings::{Class, Side};
 
 use crate::evidence::{and_then, of_too_few};
 

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use blockstone_base::order::{Mode, Side};
+use crate::order::findings::{Mode, Side};
 use blockstone_base::rng;
 use blockstone_sys::buffer::Slot;
 use blockstone_sys::file::{BlockFile, FileError};

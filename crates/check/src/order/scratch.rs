@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use blockstone_base::order::Mode;
+use crate::order::findings::Mode;
 use blockstone_base::rng;
 use blockstone_base::units::Bytes;
 use blockstone_measure::claim::{ClaimError, Device};

@@ -1,8 +1,8 @@
 //! What sides of a check say to each other, and the log that a witness makes of it.
 
-use blockstone_base::coherence::{ReadMode, WriteMode};
-use blockstone_base::durability::{Description, Method, Pattern, Stream};
+use blockstone_check::coherence::findings::{ReadMode, WriteMode};
 use blockstone_check::coherence::{Ask, Reply};
+use blockstone_check::durability::findings::{Description, Method, Pattern, Stream};
 use blockstone_check::durability::{Ledger, testimony};
 use blockstone_check::meet::{FRAME, Frame, Hello, Kind, Message, read, with_text};
 use serde::Serialize;

@@ -1,11 +1,12 @@
 //! Rates that this storage does not have.
 
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 
-use super::{Check, Judgement, Rule, RunCase, percent};
+use super::{RunCase, RunRule, percent};
 use crate::run::Efficiency;
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "above-calibration",
     weight: Weight::Warns,
     doc: "Rates above the maximum that the calibration of the same path measured.",
@@ -15,8 +16,9 @@ pub(super) const RULE: Rule = Rule {
     cause: "A cache that served this run but not the calibration, or storage that has changed \
             since.",
     next: "Calibrate the path again and compare; see the other verdicts on caches.",
-    checks: &[Check::Run(check)],
 };
+
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check);
 
 const ABOVE_MAX: f64 = 1.10;
 

@@ -1,15 +1,14 @@
 //! Throughput that the link to the device cannot carry.
 
 use blockstone_base::identity::{BlockDevice, DeviceKind};
-use blockstone_base::units::three_digits;
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 use blockstone_record::parameters::CalibrateParameters;
 
-use super::{Case, Check, Judgement, Rule, RunCase, labels, read_figures};
-use crate::claim::{Claim, RATE};
+use super::{CalibrationRule, Case, RunCase, RunRule, labels, read_figures};
 use crate::findings::Point;
 
-pub(super) const RULE: Rule = Rule {
+pub const ABOUT: About = About {
     id: "above-link",
     weight: Weight::Condemns,
     doc: "More bytes per second than the link to the device can carry: a cache on the host side \
@@ -22,10 +21,13 @@ pub(super) const RULE: Rule = Rule {
     cause: "A cache on this side of the link answered, or the link is faster than stated.",
     next: "Check the speed of the link (lspci -vv, ethtool) and where the data come from; measure \
            a file larger than every cache to be sure.",
-    checks: &[Check::Calibration(check), Check::Run(check_run), Check::Claim(check_claim)],
 };
 
-const TOLERANCE_RATIO: f64 = 0.02;
+pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
+
+/// What published rates of links are rounded by.
+pub const TOLERANCE_RATIO: f64 = 0.02;
 
 const UNKNOWN: &str = "the speed of the link is unknown; set it with --link-mbps";
 
@@ -69,20 +71,6 @@ fn check_run(case: &RunCase) -> Judgement {
     }
     let evidence = text(most.1, most.0, &description, limit);
     Judgement::decide(!found.is_empty(), evidence, found)
-}
-
-fn check_claim(claim: &Claim) -> Judgement {
-    let (rate, link) = (claim.bytes_per_s(), claim.link_bytes_per_s());
-    let Some(rate) = rate else { return Judgement::inconclusive("no rate was stated") };
-    let Some(link) = link else { return Judgement::inconclusive("no link was stated") };
-    let evidence = format!(
-        "{} MB/s; {} carries {} MB/s",
-        three_digits(rate / 1e6),
-        claim.link(),
-        three_digits(link / 1e6)
-    );
-    let above = rate > link * (1.0 + TOLERANCE_RATIO);
-    Judgement::decide(above, evidence, vec![RATE.to_owned()])
 }
 
 fn text(what: &str, low: f64, link: &str, limit: f64) -> String {

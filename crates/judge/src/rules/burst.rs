@@ -1,17 +1,20 @@
 //! Credit that ran out during the measurement.
 
 use blockstone_base::load::Pacing;
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::stats;
 use blockstone_base::units::thousands;
 use blockstone_base::verdict::Weight;
 use blockstone_figures::rate;
 use blockstone_record::manifest::{Group, Manifest};
 
-use super::{Case, Check, Judgement, Rule, RunCase, all_figures, beyond_sight, labels, megabytes};
+use super::{
+    CalibrationRule, Case, RunCase, RunRule, all_figures, beyond_sight, labels, megabytes,
+};
 use crate::derive;
 use crate::window::{Window, by_label};
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "burst",
     weight: Weight::Warns,
     doc: "A rate that fell in one step and stayed down: burst credits ran out, and only the lower \
@@ -31,8 +34,10 @@ pub(super) const RULE: Rule = Rule {
             of an SSD that fills up looks the same.",
     next: "Use the rate after the step for sizing; measure longer (--full) to see whether it \
            falls again.",
-    checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 
 /// Factors of a step, and how steady either level has to be for one.
 const STEPS: [(f64, f64); 2] = [(1.5, 0.15), (3.0, 0.30)];

@@ -1,15 +1,16 @@
 //! A cache that this machine cannot see: of a hypervisor, a controller or an array.
 
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::units::Bytes;
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Group;
 
-use super::{Case, Check, Judgement, Rule, RunCase, beyond_sight, labels, read_figures, time};
+use super::{CalibrationRule, Case, RunCase, RunRule, beyond_sight, labels, read_figures, time};
 use crate::derive;
 use crate::findings::Point;
 use crate::window::Window;
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "cache-suspected",
     weight: Weight::Warns,
     doc: "A cache outside of this machine: small working sets are much faster than the whole \
@@ -29,8 +30,10 @@ pub(super) const RULE: Rule = Rule {
     cause: "A cache of the hypervisor host, the controller or the array holds some or all of the \
             file.",
     next: "Measure a file several times larger than the suspected cache (--size).",
-    checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 
 /// The blocks of the whole file's point, read once more.
 const RE_READ: &str = "cache-map/re-read";

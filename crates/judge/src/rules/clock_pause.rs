@@ -1,12 +1,13 @@
 //! Times in which the measuring program itself stood still.
 
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::ProbeInfo;
 
-use super::{Case, Check, Judgement, Rule, labels, percent, time};
+use super::{CalibrationRule, Case, labels, percent, time};
 use crate::window::Window;
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "clock-pause",
     weight: Weight::Warns,
     doc: "The program or the whole machine stood still during a measurement, or ticks were missed: \
@@ -21,8 +22,9 @@ pub(super) const RULE: Rule = Rule {
             control group), or processors that were taken away for long.",
     next: "See steal time and the kernel log (clocksource, soft lockup) at that time, and measure \
            again; ticks are missed less often if fewer other processes run.",
-    checks: &[Check::Calibration(check)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
 
 const PAUSE_NS: u64 = 200_000_000;
 const USUAL_TIMES: u64 = 5;

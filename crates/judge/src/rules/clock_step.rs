@@ -1,11 +1,12 @@
 //! Clocks that were set, or a machine that was suspended, during a recording.
 
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::{ClockReading, Manifest};
 
-use super::{Case, Check, Judgement, Rule, RunCase, all_figures, time};
+use super::{CalibrationRule, Case, RunCase, RunRule, all_figures, time};
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "clock-step",
     weight: Weight::Warns,
     doc: "The wall clock was set during the recording, or the machine was suspended: time stamps \
@@ -21,8 +22,10 @@ pub(super) const RULE: Rule = Rule {
             resumed or migrated, or a suspended machine.",
     next: "Match other logs by the times from the start of the recording, before and after the \
            step each by itself; measure again without a suspension.",
-    checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 
 /// What logs of different machines that keep their clocks by NTP hardly ever differ by.
 const MOVED_NS: u64 = 500_000_000;

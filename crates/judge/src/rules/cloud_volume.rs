@@ -4,16 +4,17 @@ mod catalogue;
 
 use blockstone_base::identity::{BlockDevice, Cloud, DeviceKind};
 use blockstone_base::load::{LoadSpec, Op};
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::units::three_digits;
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Manifest;
 
 use super::burst::coarse;
 use super::throttled::ladder::{self, Ladder};
-use super::{Case, Check, Judgement, Rule, RunCase, all_figures};
+use super::{CalibrationRule, Case, RunCase, RunRule, all_figures};
 use catalogue::{Kind, Limit, Unit, limits};
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "cloud-volume",
     weight: Weight::Warns,
     doc: "A rate that agrees with a published limit of a cloud volume of this size (AWS, Azure, \
@@ -37,8 +38,10 @@ pub(super) const RULE: Rule = Rule {
     next: "Compare with the type and rate of the volume in the console or command line of the \
            cloud; size by the rate that remains without credit, and measure for longer than the \
            bucket lasts to see it.",
-    checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 
 const NEAR_RATIO: f64 = 0.03;
 /// In a run, the share of its seconds that must be near a limit.
@@ -328,7 +331,7 @@ fn failure(volume: &Volume, found: &[Agreement], places: Vec<String>) -> Judgeme
     sources.dedup();
     let pages: Vec<String> =
         sources.iter().map(|(url, day)| format!("{url} (read on {day})")).collect();
-    let cause = format!("{} Published at {}.", RULE.cause, pages.join(", "));
+    let cause = format!("{} Published at {}.", ABOUT.cause, pages.join(", "));
     let next = match volume.cloud {
         Cloud::Aws => {
             "See type, rate and credit: aws ec2 describe-volumes, and BurstBalance in CloudWatch; \

@@ -1,11 +1,12 @@
 //! Data that storage could shrink.
 
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::{DataSample, FileEvidence};
 
-use super::{Case, Check, Judgement, Rule, RunCase, all_figures, labels, percent};
+use super::{CalibrationRule, Case, RunCase, RunRule, all_figures, labels, percent};
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "compressible",
     weight: Weight::Condemns,
     doc: "Zeros, repetitions or compressible data in the file, on the disks of a run or in the \
@@ -20,8 +21,11 @@ pub(super) const RULE: Rule = Rule {
             tablespace.",
     next: "Measure a directory, so that blockstone creates an incompressible file; or note that \
            the results do not apply to storage that compresses.",
-    checks: &[Check::Target(check), Check::Run(check_run)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule =
+    CalibrationRule::new(&ABOUT, |case| case.of_each_target(check));
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 
 const CONDEMNED_BELOW_RATIO: f64 = 0.25;
 const WARNED_BELOW_RATIO: f64 = 0.90;

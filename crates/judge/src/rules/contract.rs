@@ -1,7 +1,5 @@
 //! What every rule owes: an identity, a page, and a case of each outcome.
 
-use std::collections::BTreeSet;
-
 use blockstone_base::capability::Capability;
 use blockstone_base::identity::{BlockDevice, Cloud, DeviceKind, Processors, RaidState};
 use blockstone_base::load::{LoadSpec, Op, Pacing, SyncMethod};
@@ -10,7 +8,7 @@ use blockstone_figures::{Grown, Missing};
 use blockstone_record::manifest::Group;
 use proptest::prelude::*;
 
-use super::{Rule, Subject, registry};
+use super::registry;
 use crate::testing::{Behaviour, Fixture, commit, load, saturating};
 
 type Build = fn() -> Fixture;
@@ -308,29 +306,6 @@ fn array_cache() -> Fixture {
     })
 }
 
-/// The rules that apply to one kind of recording, in their order.
-fn of(subject: Subject) -> impl Iterator<Item = &'static Rule> {
-    registry::ALL.iter().filter(move |rule| rule.applies_to().any(|applies| applies == subject))
-}
-
-#[test]
-fn ids_are_unique_kebab_case_and_every_page_is_complete() {
-    let ids: BTreeSet<&str> = registry::ALL.iter().map(|rule| rule.id).collect();
-    assert_eq!(ids.len(), registry::ALL.len());
-    for rule in registry::ALL {
-        let kebab = |c: char| c.is_ascii_lowercase() || c == '-';
-        assert!(rule.id.chars().all(kebab) && !rule.id.starts_with('-'), "{}", rule.id);
-        for text in [rule.doc, rule.threshold, rule.cause, rule.next] {
-            assert!(text.len() > 10 && text.ends_with('.'), "{}: {text}", rule.id);
-            assert!(!text.contains("  "), "{}: a gap in {text}", rule.id);
-        }
-        let page = crate::rules_page();
-        assert!(page.contains(&format!("\n## {}\n", rule.id)), "{}", rule.id);
-        let subjects: Vec<Subject> = rule.applies_to().collect();
-        assert!(!subjects.is_empty() && subjects.is_sorted_by(|a, b| a < b), "{}", rule.id);
-    }
-}
-
 #[test]
 fn every_rule_passes_a_healthy_disk() {
     let findings = Fixture::healthy().find();
@@ -338,14 +313,14 @@ fn every_rule_passes_a_healthy_disk() {
         assert_eq!(verdict.outcome, Outcome::Pass, "{}: {}", verdict.rule, verdict.evidence);
         assert!(verdict.cause.is_empty() && verdict.next.is_empty(), "{}", verdict.rule);
     }
-    assert_eq!(findings.verdicts.len(), of(Subject::Calibration).count());
+    assert_eq!(findings.verdicts.len(), registry::CALIBRATION.len());
     assert!(findings.trustworthy());
 }
 
 #[test]
 fn every_rule_has_a_case_that_fails_it_and_one_that_leaves_it_open() {
     let covered: Vec<&str> = CASES.iter().map(|case| case.0).collect();
-    let all: Vec<&str> = of(Subject::Calibration).map(|rule| rule.id).collect();
+    let all: Vec<&str> = registry::CALIBRATION.iter().map(|rule| rule.about.id).collect();
     assert_eq!(covered, all, "one case a rule, in the registry's order");
     for (rule, failing, open) in CASES {
         let failed = failing().verdict(rule);

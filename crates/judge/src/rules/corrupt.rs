@@ -1,11 +1,12 @@
 //! Blocks that were not what had been written.
 
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::units::thousands;
 use blockstone_base::verdict::Weight;
 
-use super::{Case, Check, Judgement, Rule, labels};
+use super::{CalibrationRule, Case, labels};
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "corrupt",
     weight: Weight::Condemns,
     doc: "A block that was read is not what was written to its address: its stamp or checksum \
@@ -15,8 +16,9 @@ pub(super) const RULE: Rule = Rule {
     cause: "The storage lost or misplaced a write, or another process wrote to the file.",
     next: "Keep the file (--keep) and compare the named blocks; check the kernel log and the \
            device's own error counters before anything is stored here.",
-    checks: &[Check::Calibration(check)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
 
 fn check(case: &Case) -> Judgement {
     let count = |get: fn(&crate::window::Window) -> u64| case.windows.iter().map(get).sum::<u64>();

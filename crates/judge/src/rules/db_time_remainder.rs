@@ -1,11 +1,12 @@
 //! Database time that nothing explains.
 
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 
-use super::{Check, Judgement, Rule, RunCase, percent};
+use super::{RunCase, RunRule, percent};
 use crate::run::has_server;
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "db-time-remainder",
     weight: Weight::Warns,
     doc: "Database time that is not processor time, run queue or a wait event, or that is counted \
@@ -16,8 +17,9 @@ pub(super) const RULE: Rule = Rule {
             reports no event, or imprecise timing with thousands of sessions.",
     next: "Treat the shares of the events as uncertain by this much; check stolen time and memory \
            of the machine.",
-    checks: &[Check::Run(check)],
 };
+
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check);
 
 const REMAINDER_MAX: f64 = 0.03;
 const SERVER_REMAINDER_MAX: f64 = 0.05;

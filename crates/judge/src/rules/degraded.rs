@@ -1,11 +1,12 @@
 //! Copies that were bad or missing.
 
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::units::thousands;
 use blockstone_base::verdict::Weight;
 
-use super::{Check, Judgement, Rule, RunCase, read_figures, time};
+use super::{RunCase, RunRule, read_figures, time};
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "degraded",
     weight: Weight::Warns,
     doc: "A disk that was offline, reads that were served by a mirror copy, or bad copies that \
@@ -13,8 +14,9 @@ pub(super) const RULE: Rule = Rule {
     threshold: "Any time without a disk, one read or one block.",
     cause: "A disk of the group failed, was removed or returned wrong data.",
     next: "Check the disks and the events of the recording; the rates are those of fewer disks.",
-    checks: &[Check::Run(check)],
 };
+
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check);
 
 fn check(case: &RunCase) -> Judgement {
     let statistic = |column| case.window.statistic(column);

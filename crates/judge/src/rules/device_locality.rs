@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use blockstone_base::identity::{BlockDevice, DeviceKind};
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 
-use super::{Case, Check, Judgement, Rule, labels, percent};
+use super::{CalibrationRule, Case, labels, percent};
 use crate::derive;
 use crate::findings::Point;
 use crate::window::Window;
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "device-locality",
     weight: Weight::Warns,
     doc: "The processors that did the I/O belong to another NUMA node than the disk, or a single \
@@ -31,8 +32,9 @@ pub(super) const RULE: Rule = Rule {
     next: "Bind the program to the node of the disk (numactl --cpunodebind); see \
            /proc/interrupts and /proc/irq/N/smp_affinity_list, and irqbalance; give a virtual disk \
            more queues.",
-    checks: &[Check::Calibration(check)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
 
 const REMOTE_SHARE_MIN: f64 = 0.5;
 const ONE_TAKES: f64 = 0.95;

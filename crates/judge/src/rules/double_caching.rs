@@ -3,15 +3,16 @@
 
 use blockstone_base::column::Unmeasured;
 use blockstone_base::database::DATABASE;
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::table::Known;
 use blockstone_base::units::{Bytes, three_digits};
 use blockstone_base::verdict::{Outcome, Weight};
 use blockstone_figures::Interval;
 use blockstone_record::parameters::RunParameters;
 
-use super::{Check, Judgement, Observed, Rule, percent, read_figures};
+use super::{Observed, RunRule, WatchRule, percent, read_figures};
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "double-caching",
     weight: Weight::Warns,
     doc: "Page cache that holds much of a database's files while memory is short: the same blocks \
@@ -31,8 +32,14 @@ pub(super) const RULE: Rule = Rule {
     cause: "The database reads and writes its files through the page cache.",
     next: "Let the database open its files with direct I/O and give the memory to its buffer \
            cache; where it cannot, make the buffer cache smaller.",
-    checks: &[Check::Observed { series: &[FILES, "processes"], check }],
 };
+
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, |case| {
+    Judgement::when(case.window.has(FILES), || check(&case.observed()))
+});
+pub(super) const WATCH: WatchRule = WatchRule::new(&ABOUT, |observed| {
+    Judgement::when(observed.saw(FILES) || observed.saw("processes"), || check(observed))
+});
 
 const FILES: &str = "cached_files";
 const MEMORY: &str = "memory";

@@ -1,53 +1,23 @@
 //! What rules look at: one kind of evidence for each kind of subject that is judged.
 
-use blockstone_base::coherence::CoherenceFindings;
-use blockstone_base::copy::CopyFindings;
-use blockstone_base::direct::DirectFindings;
-use blockstone_base::durability::DurabilityFindings;
 use blockstone_base::identity::{
     BlockDevice, DeviceKind, FileSystem, Link, StorageTarget, keeps_in_memory,
 };
 use blockstone_base::load::Op;
-use blockstone_base::metadata::MetadataFindings;
-use blockstone_base::need::NeedFindings;
-use blockstone_base::offload::OffloadFindings;
-use blockstone_base::order::OrderFindings;
-use blockstone_base::subset::SubsetFindings;
-use blockstone_base::trace::TraceFindings;
+use blockstone_base::rule::{Judged, Judgement, Rule};
 use blockstone_base::verdict::{Outcome, Weight};
 use blockstone_figures::Interval;
 use blockstone_record::manifest::{
     DataSample, Figure, FileEvidence, Group, Manifest, Measured, Phase,
 };
 use blockstone_record::parameters::RunParameters;
-use blockstone_reduce::findings::{FileNote, Findings as ScanFindings};
 
-use super::Judgement;
-use crate::claim::Claim;
+use super::{all_figures, labels};
 use crate::findings::Point;
 use crate::flushes::FlushSlope;
 use crate::precondition::Precondition;
 use crate::run::{RunFindings, RunWindow};
 use crate::window::Window;
-
-/// Everything that is known of one subject: of a recording, by what it is a recording of.
-pub enum Evidence<'a> {
-    Calibration(Case<'a>),
-    Run(RunCase<'a>),
-    Watch(Observed<'a>),
-    Scan(ScanCase<'a>),
-    Claim(&'a Claim),
-    Direct(&'a DirectFindings),
-    Metadata(&'a MetadataFindings),
-    Coherence(&'a CoherenceFindings),
-    Durability(&'a DurabilityFindings),
-    Order(&'a OrderFindings),
-    Copy(&'a CopyFindings),
-    Size(&'a NeedFindings),
-    Trace(&'a TraceFindings),
-    Subset(&'a SubsetFindings),
-    Offload(&'a OffloadFindings),
-}
 
 pub struct Case<'a> {
     pub manifest: &'a Manifest,
@@ -76,41 +46,31 @@ pub struct Observed<'a> {
     pub run: Option<Box<RunParameters>>,
 }
 
-pub struct ScanCase<'a> {
-    pub(crate) findings: &'a ScanFindings,
-    pub(crate) files: &'a [FileNote],
-    /// Whether chunks of variable size were looked for.
-    pub(crate) chunks: bool,
+pub type CalibrationRule = Rule<fn(&Case) -> Judgement>;
+pub type RunRule = Rule<fn(&RunCase) -> Judgement>;
+pub type WatchRule = Rule<fn(&Observed) -> Judgement>;
+
+impl Judged for Case<'_> {
+    const VERB: &'static str = "calibrate";
+
+    /// Places are labels of points; a figure is concerned if it was read from one.
+    fn figures_at(&self, places: &[String]) -> Vec<String> {
+        let concerned = self.summary.iter().filter(|f| places.contains(&f.1.phase));
+        concerned.map(|(name, _)| name.clone()).collect()
+    }
 }
 
-impl Evidence<'_> {
-    /// What a judgement on these places concerns. Places are labels of points for a calibration,
-    /// whose figures they are; names of servers for a watch; names of figures for everything else.
-    pub(super) fn figures_at(&self, places: &[String]) -> Vec<String> {
-        match self {
-            Self::Calibration(case) => {
-                let concerned = case.summary.iter().filter(|f| places.contains(&f.1.phase));
-                concerned.map(|(name, _)| name.clone()).collect()
-            }
-            Self::Run(case) => {
-                let known = |name: &&String| case.findings.figure(name).is_some();
-                places.iter().filter(known).cloned().collect()
-            }
-            Self::Watch(_)
-            | Self::Scan(_)
-            | Self::Claim(_)
-            | Self::Direct(_)
-            | Self::Order(_)
-            | Self::Copy(_)
-            | Self::Size(_)
-            | Self::Trace(_)
-            | Self::Subset(_)
-            | Self::Offload(_)
-            | Self::Coherence(_)
-            | Self::Durability(_)
-            | Self::Metadata(_) => places.to_vec(),
-        }
+impl Judged for RunCase<'_> {
+    const VERB: &'static str = "run";
+
+    fn figures_at(&self, places: &[String]) -> Vec<String> {
+        let known = |name: &&String| self.findings.figure(name).is_some();
+        places.iter().filter(known).cloned().collect()
     }
+}
+
+impl Judged for Observed<'_> {
+    const VERB: &'static str = "watch";
 }
 
 /// Points that read through the page cache by intention, for contrast.
@@ -195,6 +155,12 @@ impl<'a> Case<'a> {
             _ => format!("{path}: {} (one of {n} targets)", judgement.evidence),
         };
         Judgement { evidence, ..judgement.clone() }
+    }
+
+    /// A judgement on the storage, of each target, which concerns all numbers of the storage.
+    pub(super) fn of_storage(&self, check: impl Fn(&Manifest) -> Judgement) -> Judgement {
+        let judgement = self.of_each_target(|case| check(case.manifest));
+        judgement.at(labels(self.storage_points()))
     }
 
     /// The devices from the top of the chain to its bottom.
@@ -306,6 +272,12 @@ impl<'a> RunCase<'a> {
         let run = Some(Box::new(self.window.parameters()));
         Observed { interval: **self.window, run }
     }
+
+    /// A judgement on the storage, which concerns all figures.
+    pub(super) fn of_storage(&self, check: impl Fn(&Manifest) -> Judgement) -> Judgement {
+        check(self.manifest).at(all_figures())
+    }
+
     /// What `look` concludes about the disks' files: about the first that does not pass, or else
     /// about the first.
     pub(super) fn disk_files(&self, look: impl Fn(&FileEvidence) -> Judgement) -> Judgement {

@@ -1,12 +1,13 @@
 //! Sessions that failed.
 
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::units::thousands;
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Stop;
 
-use super::{Check, Judgement, Rule, RunCase, all_figures};
+use super::{RunCase, RunRule, all_figures};
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "failed-session",
     weight: Weight::Condemns,
     doc: "A session whose operation returned an error: the remaining sessions are not the \
@@ -14,8 +15,9 @@ pub(super) const RULE: Rule = Rule {
     threshold: "One operation or one session.",
     cause: "The database or the storage beneath it returned an error.",
     next: "See the first error, and the kernel log (dmesg) at that time.",
-    checks: &[Check::Run(check)],
 };
+
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check);
 
 fn check(case: &RunCase) -> Judgement {
     let phase = case.window.phase;

@@ -1,11 +1,12 @@
 //! A file that a cache beneath it may hold as a whole.
 
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::units::Bytes;
 use blockstone_base::verdict::Weight;
 
-use super::{Case, Check, Judgement, Rule, beyond_sight, labels};
+use super::{CalibrationRule, Case, beyond_sight, labels};
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "file-may-fit-cache",
     weight: Weight::Warns,
     doc: "A file that is not larger than a cache that may lie beneath it: of the disk, the \
@@ -18,8 +19,9 @@ pub(super) const RULE: Rule = Rule {
                 larger caches exist.",
     cause: "The file is small: the default, or a --size chosen for a short run.",
     next: "Measure a file larger than the cache: several times its size, if it is known (--size).",
-    checks: &[Check::Calibration(check)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
 
 /// What a single disk may cache.
 const DISK_BYTES: u64 = 256 << 20;

@@ -1,14 +1,15 @@
 //! Rates that the load generator, not the storage, set.
 
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::units::three_digits;
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Group;
 use blockstone_record::parameters::RunParameters;
 
-use super::{Case, Check, Judgement, Rule, RunCase, all_figures, percent};
+use super::{CalibrationRule, Case, RunCase, RunRule, all_figures, percent};
 use crate::findings::Point;
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "generator-bound",
     weight: Weight::Warns,
     doc: "A rate that is limited by the processor time of this process: the storage can do more, \
@@ -22,8 +23,10 @@ pub(super) const RULE: Rule = Rule {
             use all of them.",
     next: "Read the number as a lower bound; give the process more processors, or use io_uring, \
            which costs less per I/O.",
-    checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 
 const CPU_RATIO_MAX: f64 = 0.90;
 const NULL_RATIO_MAX: f64 = 0.50;

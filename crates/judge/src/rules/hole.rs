@@ -1,12 +1,13 @@
 //! Parts of the file that were never allocated.
 
 use blockstone_base::capability::Capability;
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::FileEvidence;
 
-use super::{Case, Check, Judgement, Rule, RunCase, labels, megabytes, percent, read_figures};
+use super::{CalibrationRule, Case, RunCase, RunRule, labels, megabytes, percent, read_figures};
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "hole",
     weight: Weight::Condemns,
     doc: "A sparse file (in a run, a disk file that still has holes after loading): reads of \
@@ -18,8 +19,11 @@ pub(super) const RULE: Rule = Rule {
     cause: "The file was created with truncate(1) or seeks, or holes were punched into it.",
     next: "Measure a directory, so that blockstone creates its own file, or write the whole file \
            once.",
-    checks: &[Check::Target(check), Check::Run(check_run)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule =
+    CalibrationRule::new(&ABOUT, |case| case.of_each_target(check));
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 
 /// Largest share of a file that may be missing from its device; see the rule's threshold.
 pub(super) const ABSENT_RATIO_MAX: f64 = 0.01;

@@ -1,13 +1,14 @@
 //! What a database kept of its load, and contradicts itself in.
 
 use blockstone_base::database::LOAD;
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::units::three_digits;
 use blockstone_base::verdict::Weight;
 use blockstone_figures::Sample;
 
-use super::{Check, Judgement, Observed, Rule, percent};
+use super::{Observed, WatchRule, percent};
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "import-adds-up",
     weight: Weight::Warns,
     doc: "An imported history of a database whose tables contradict each other: the I/O by \
@@ -25,8 +26,11 @@ pub(super) const RULE: Rule = Rule {
             sessions waited for.",
     next: "Take requests from the statistics of the instance, which is what every figure here \
            does; take the need of processors from the host's busy time.",
-    checks: &[Check::Imported(check)],
 };
+
+pub(super) const WATCH: WatchRule = WatchRule::new(&ABOUT, |observed| {
+    Judgement::when(observed.saw(LOAD.probe), || check(observed))
+});
 
 const APART_MAX: f64 = 1.5;
 const AGREE: f64 = 0.10;

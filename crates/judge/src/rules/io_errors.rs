@@ -1,12 +1,13 @@
 //! Operations that failed.
 
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::units::thousands;
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::{End, Manifest, Stop};
 
-use super::{Case, Check, Judgement, Rule};
+use super::{CalibrationRule, Case};
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "io-errors",
     weight: Weight::Condemns,
     doc: "Operations that returned an error or too few bytes.",
@@ -15,8 +16,9 @@ pub(super) const RULE: Rule = Rule {
                 flushed after its layout or its data are sampled.",
     cause: "The device or the path to it failed, or space ran out.",
     next: "See the first error, and the kernel log (dmesg) at the time of the phase.",
-    checks: &[Check::Calibration(check)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
 
 /// What the kernel returns when storage failed, ran out of space, or is gone: EIO, ENXIO, ENODEV,
 /// ENOSPC, EROFS, ENODATA, EILSEQ, ETIMEDOUT, EUCLEAN, EREMOTEIO (errno(3)).

@@ -1,12 +1,13 @@
 //! Operations of an open loop that the load generator itself started late.
 
 use blockstone_base::load::Pacing;
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 use blockstone_figures::Grown;
 
-use super::{Case, Check, Judgement, Rule, RunCase, percent, time};
+use super::{CalibrationRule, Case, RunCase, RunRule, percent, time};
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "late-start",
     weight: Weight::Warns,
     doc: "Operations of an open loop that started late because of the load generator, not because \
@@ -19,8 +20,10 @@ pub(super) const RULE: Rule = Rule {
             due.",
     next: "Stop other processes, use fewer sessions or a lower rate, or compare the service times, \
            which count from the submission.",
-    checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 
 const WARNING_RATIO: f64 = 0.10;
 const CONDEMNING_RATIO: f64 = 0.50;

@@ -1,12 +1,13 @@
 //! A link that negotiated less than both of its ends can do.
 
 use blockstone_base::identity::{BlockDevice, DeviceKind};
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Manifest;
 
-use super::{Check, Judgement, Rule, percent};
+use super::{CalibrationRule, RunRule, percent};
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "link-trained-down",
     weight: Weight::Warns,
     doc: "A PCI Express link to a disk or its controller that runs at fewer lanes or a lower speed \
@@ -20,8 +21,11 @@ pub(super) const RULE: Rule = Rule {
             or errors on the link.",
     next: "See LnkCap and LnkSta of lspci -vv, and the kernel log for AER errors; reseat the \
            device or use another slot.",
-    checks: &[Check::Storage(check)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule =
+    CalibrationRule::new(&ABOUT, |case| case.of_storage(check));
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, |case| case.of_storage(check));
 
 /// Payload rates are computed from the same numbers, so that a difference is more than rounding.
 const ROUNDING: f64 = 1e-6;

@@ -1,10 +1,11 @@
 //! Latency and rate that contradict each other.
 
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 
-use super::{Check, Judgement, Rule, RunCase, percent, time};
+use super::{RunCase, RunRule, percent, time};
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "littles-law",
     weight: Weight::Warns,
     doc: "In a closed loop, sessions ÷ operations per second, less the think time, must equal the \
@@ -13,8 +14,9 @@ pub(super) const RULE: Rule = Rule {
     cause: "Sessions that could not run between two operations (too few processors), or \
             operations so long that few ended in the window.",
     next: "Use a longer --for or fewer sessions.",
-    checks: &[Check::Run(check)],
 };
+
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check);
 
 const APART_MAX: f64 = 0.05;
 

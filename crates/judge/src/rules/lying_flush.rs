@@ -1,21 +1,20 @@
 //! Commits that no flush made durable.
 
-mod paths;
-
 use blockstone_base::identity::{BlockDevice, DeviceKind};
 use blockstone_base::load::{Op, SyncMethod};
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::units::{Bytes, thousands};
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Group;
 
 use super::{
-    Case, Check, Judgement, Rule, RunCase, beyond_sight, commit_figures, labels, percent, time,
+    CalibrationRule, Case, RunCase, RunRule, beyond_sight, commit_figures, labels, percent, time,
 };
 use crate::derive;
 use crate::findings::Point;
 use crate::flushes::FlushSlope;
 
-pub(super) const RULE: Rule = Rule {
+pub const ABOUT: About = About {
     id: "lying-flush",
     weight: Weight::Condemns,
     doc: "Commits that returned before the data were durable: the device declares a volatile \
@@ -42,8 +41,10 @@ pub(super) const RULE: Rule = Rule {
             capacitors looks the same.",
     next: "Check mount options and the cache mode of the hypervisor; ask the vendor about \
            power-loss protection; test with a real power loss before trusting it with a database.",
-    checks: &[Check::Calibration(check), Check::Run(check_run), Check::Flushes(paths::check)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 
 /// Fewest flushes for each single committer's fdatasync or fsync; see the rule's threshold.
 const FLUSHES_PER_COMMIT_MIN: f64 = 0.5;

@@ -1,11 +1,12 @@
 //! What the database did for itself during the window.
 
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 
-use super::{Check, Judgement, Rule, RunCase, all_figures};
+use super::{RunCase, RunRule, all_figures};
 use crate::run::has_server;
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "maintenance",
     weight: Weight::Warns,
     doc: "A checkpoint, vacuum or analyze that the database started by itself during the window: \
@@ -16,8 +17,9 @@ pub(super) const RULE: Rule = Rule {
             autovacuum.",
     next: "Use a window that contains several of them, or settings that prevent them, and report \
            which you used.",
-    checks: &[Check::Run(check)],
 };
+
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check);
 
 fn check(case: &RunCase) -> Judgement {
     if !has_server(case.window) {

@@ -1,16 +1,17 @@
 //! Storage that is main memory of this machine.
 
 use blockstone_base::identity::{ChainEnd, Keeps};
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Manifest;
 
-use super::{Check, Judgement, Rule, file_system, in_memory};
+use super::{CalibrationRule, RunRule, file_system, in_memory};
 
 /// What to do about any storage that is main memory.
 pub(in crate::rules) const NEXT: &str =
     "Choose a path on a storage device (findmnt -T PATH, lsblk -s).";
 
-pub(super) const RULE: Rule = Rule {
+pub const ABOUT: About = About {
     id: "memory-backed",
     weight: Weight::Condemns,
     doc: "The storage is main memory: a file system in memory, a RAM disk, compressed memory, or a \
@@ -26,8 +27,11 @@ pub(super) const RULE: Rule = Rule {
                 this machine.",
     cause: "The path lies on a RAM disk or in /dev/shm, /tmp or /run.",
     next: NEXT,
-    checks: &[Check::Storage(check)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule =
+    CalibrationRule::new(&ABOUT, |case| case.of_storage(check));
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, |case| case.of_storage(check));
 
 fn check(manifest: &Manifest) -> Judgement {
     let target = &manifest.target;

@@ -3,21 +3,21 @@
 use blockstone_base::Bytes;
 use blockstone_base::identity::{BlockDevice, DeviceKind, StorageTarget};
 use blockstone_base::load::Op;
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 use blockstone_figures::Grown;
 use blockstone_record::manifest::Manifest;
 
 use super::{
-    Case, Check, Judgement, Rule, RunCase, all_figures, file_system, in_memory, labels, megabytes,
-    percent, read_figures,
+    CalibrationRule, Case, RunCase, RunRule, all_figures, file_system, in_memory, labels,
+    megabytes, percent, read_figures,
 };
-use crate::claim::{Claim, RATE};
 use crate::derive;
 use crate::findings::Point;
 use crate::run::has_server;
 use crate::window::Window;
 
-pub(super) const RULE: Rule = Rule {
+pub const ABOUT: About = About {
     id: "memory-test",
     weight: Weight::Condemns,
     doc: "Reads or writes that did not reach the storage: the kernel charged far fewer bytes to \
@@ -36,13 +36,13 @@ pub(super) const RULE: Rule = Rule {
             the page cache absorbed the writes.",
     next: "Measure a fully written file with direct I/O, on the storage itself; with --buffered, \
            use a file several times larger than memory.",
-    checks: &[Check::Calibration(check), Check::Run(check_run), Check::Claim(check_claim)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 
 /// Largest share of a point's bytes that may be missing; see the rule's threshold.
 const MISSING_RATIO_MAX: f64 = 0.10;
-/// The largest part of the data of a claim that memory may hold.
-const HELD_SHARE_MAX: f64 = 0.5;
 /// Bytes that a run has to read before their share says anything.
 const ENOUGH_BYTES: u64 = 10_000_000;
 const RUN_CAUSE: &str = "The page cache, a hole of the file or a file system in memory answered.";
@@ -326,34 +326,6 @@ fn through_loop(case: &RunCase, bytes: u64) -> Option<Judgement> {
         );
         Judgement::fail(evidence, read_figures()).caused_by(RUN_CAUSE).advising(RUN_NEXT)
     })
-}
-
-fn check_claim(claim: &Claim) -> Judgement {
-    if claim.bytes_per_s().is_none() {
-        return Judgement::inconclusive("no rate was stated");
-    }
-    if claim.direct {
-        return Judgement::pass("direct I/O does not go through the page cache");
-    }
-    let (Some(share), Some(data), Some(memory)) =
-        (claim.memory_share(), claim.size_bytes(), claim.memory_bytes)
-    else {
-        let missing =
-            if claim.size_bytes().is_none() { "how much data" } else { "how much memory" };
-        return Judgement::inconclusive(format!("{missing} there was is not stated"));
-    };
-    let evidence = format!(
-        "{} of data on {} of memory: the page cache can hold {}",
-        megabytes(data as u64),
-        megabytes(memory as u64),
-        percent(share)
-    );
-    Judgement::decide(share > HELD_SHARE_MAX, evidence, vec![RATE.to_owned()])
-        .caused_by("The page cache can have answered; what the storage does remains unknown.")
-        .advising(
-            "Repeat it with direct I/O, or with at least twice as much data as memory, and look at \
-             the bytes that the device moved.",
-        )
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! A run that asked the cache, not the storage.
 
 use blockstone_base::Bytes;
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 
-use super::{Check, Judgement, Rule, RunCase, percent, read_figures, scale};
+use super::{RunCase, RunRule, percent, read_figures, scale};
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "mostly-cached",
     weight: Weight::Warns,
     doc: "A workload that fits into the buffer cache: its rates are those of memory, with too few \
@@ -14,8 +15,9 @@ pub(super) const RULE: Rule = Rule {
     cause: "The schemas, or their hot part, are hardly larger than the buffer cache.",
     next: "Use a smaller --cache or a larger --scale; if a cached workload is intended, use the \
            logical reads.",
-    checks: &[Check::Run(check)],
 };
+
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check);
 
 const MISSES_MIN: f64 = 0.10;
 

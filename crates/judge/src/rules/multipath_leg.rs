@@ -1,12 +1,13 @@
 //! A path to a disk that does not work.
 
 use blockstone_base::identity::{BlockDevice, DeviceKind};
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Manifest;
 
-use super::{Check, Judgement, Rule};
+use super::{CalibrationRule, RunRule};
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "multipath-leg",
     weight: Weight::Warns,
     doc: "A disk with several paths of which some do not work or only one is left: throughput and \
@@ -19,8 +20,11 @@ pub(super) const RULE: Rule = Rule {
                 failed, cannot be seen by it.",
     cause: "A cable, port, switch or controller failed, or a path was never configured.",
     next: "See multipath -ll, or nvme list-subsys; measure again with all paths.",
-    checks: &[Check::Storage(check)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule =
+    CalibrationRule::new(&ABOUT, |case| case.of_storage(check));
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, |case| case.of_storage(check));
 
 const WORKING: [&str; 2] = ["running", "live"];
 

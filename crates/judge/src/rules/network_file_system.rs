@@ -1,11 +1,12 @@
 //! Storage that another machine serves as files.
 
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Manifest;
 
-use super::{Check, Judgement, Rule, is_served};
+use super::{CalibrationRule, RunRule, is_served};
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "network-file-system",
     weight: Weight::Warns,
     doc: "The files are served by another machine or by a program: their numbers include the \
@@ -21,8 +22,11 @@ pub(super) const RULE: Rule = Rule {
     next: "Compare the numbers only with others of the same mount. To see the disks, run \
            blockstone on the server; to see past its cache, use a file larger than the server's \
            memory (--size).",
-    checks: &[Check::Storage(check)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule =
+    CalibrationRule::new(&ABOUT, |case| case.of_storage(check));
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, |case| case.of_storage(check));
 
 fn check(manifest: &Manifest) -> Judgement {
     let target = &manifest.target;

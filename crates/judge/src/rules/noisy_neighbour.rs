@@ -2,14 +2,15 @@
 
 use blockstone_base::identity::{BlockDevice, DeviceKind};
 use blockstone_base::load::Op;
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 use blockstone_record::parameters::RunParameters;
 
-use super::{Case, Check, Judgement, Rule, RunCase, all_figures, labels, percent};
+use super::{CalibrationRule, Case, RunCase, RunRule, all_figures, labels, percent};
 use crate::derive;
 use crate::window::Window;
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "noisy-neighbour",
     weight: Weight::Warns,
     doc: "Other activity during the measurement: processor time of other processes, time stolen \
@@ -23,8 +24,10 @@ pub(super) const RULE: Rule = Rule {
                 Inconclusive if one of the three was not measured and the others show nothing.",
     cause: "Another process, container or virtual machine uses the same processors or device.",
     next: "Stop it, or measure at a quiet time; the evidence shows what was used.",
-    checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 
 const FOREIGN_CPU_MAX: f64 = 0.10;
 const STEAL_MAX: f64 = 0.02;

@@ -1,25 +1,24 @@
 //! I/O that went through the page cache.
 
-mod paths;
-
 use blockstone_base::units::counted;
 use std::fmt::Write as _;
 
 use blockstone_base::capability::Capability;
 use blockstone_base::database::DIRECT_DATA;
 use blockstone_base::load::Op;
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::{FileEvidence, Manifest};
 use blockstone_record::parameters::CalibrateParameters;
 
 use super::{
-    Case, Check, FIGURES, Judgement, Rule, RunCase, all_figures, direct_elsewhere, file_system,
+    CalibrationRule, Case, FIGURES, RunCase, RunRule, all_figures, direct_elsewhere, file_system,
     kernel_version, labels, megabytes,
 };
 use crate::findings::Point;
 use crate::run::{Transfers, has_server};
 
-pub(super) const RULE: Rule = Rule {
+pub const ABOUT: About = About {
     id: "not-direct",
     weight: Weight::Condemns,
     doc: "I/O that went through the page cache: by choice (--buffered), because the path does not \
@@ -49,8 +48,11 @@ pub(super) const RULE: Rule = Rule {
     cause: "The page cache was between the load and the storage.",
     next: "Omit --buffered, or measure on a file system that supports direct I/O (ext4, XFS) or on \
            the device.",
-    checks: &[Check::Target(check), Check::Run(check_run), Check::Direct(paths::check)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule =
+    CalibrationRule::new(&ABOUT, |case| case.of_each_target(check));
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 
 /// The share of the pages moved that may be added to the page cache before it counts as in the way:
 /// direct I/O adds none, but for an edge of a file now and then.
@@ -97,7 +99,7 @@ fn check(case: &Case) -> Judgement {
         let next = if through.iter().all(|point| point.load.op != Op::Read) {
             next_for_writes(case.manifest)
         } else {
-            RULE.next
+            ABOUT.next
         };
         return Judgement::fail(evidence, labels(through)).advising(next);
     }
@@ -161,7 +163,7 @@ fn through_cache(points: &[&Point], file_system: &str) -> String {
 }
 
 fn next_for_writes(manifest: &Manifest) -> &'static str {
-    if file_system(manifest) == "btrfs" { CHECKSUMS_NEXT } else { RULE.next }
+    if file_system(manifest) == "btrfs" { CHECKSUMS_NEXT } else { ABOUT.next }
 }
 
 /// Why O_DIRECT succeeds here without being direct.

@@ -1,15 +1,16 @@
 //! Write rates of flash that had hardly been written before.
 
 use super::burst::coarse;
-use super::{Case, Check, Judgement, Rule, beyond_sight, labels, megabytes, percent};
+use super::{CalibrationRule, Case, beyond_sight, labels, megabytes, percent};
 use crate::precondition::{Precondition, is_pass};
 use crate::window::Window;
 use blockstone_base::identity::DeviceKind;
 use blockstone_base::load::Op;
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::units::Bytes;
 use blockstone_base::verdict::Weight;
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "not-preconditioned",
     weight: Weight::Warns,
     doc: "Writes to flash that was fresh, trimmed or little written: its rate falls once the fast \
@@ -26,8 +27,9 @@ pub(super) const RULE: Rule = Rule {
             cloud, the credits of the volume were used up.",
     next: "Size by the lower rate; measure the whole drive with --precondition, which writes it \
            twice and goes on until the rate no longer falls.",
-    checks: &[Check::Calibration(check)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
 
 const FELL_TO_MAX: f64 = 0.6;
 const SLICE_NS: u64 = 500_000_000;

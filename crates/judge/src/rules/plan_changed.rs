@@ -1,12 +1,13 @@
 //! Statements that were not executed in one way.
 
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 use blockstone_record::parameters::RunParameters;
 
-use super::{Check, Judgement, Rule, RunCase, all_figures};
+use super::{RunCase, RunRule, all_figures};
 use crate::run::has_server;
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "plan-changed",
     weight: Weight::Condemns,
     doc: "A statement whose plan changed during the window, or a select by key that uses a bitmap \
@@ -14,8 +15,9 @@ pub(super) const RULE: Rule = Rule {
     threshold: "Any difference; a bitmap scan or a full scan for a select or an update.",
     cause: "Statistics collected during the window, or a setting of the server.",
     next: "See both plans in the manifest; analyze the tables before the run.",
-    checks: &[Check::Run(check)],
 };
+
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check);
 
 fn check(case: &RunCase) -> Judgement {
     let run: RunParameters = case.manifest.parameters();

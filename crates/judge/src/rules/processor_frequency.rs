@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use blockstone_base::identity::{IdleState, Processors};
 use blockstone_base::load::Op;
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Group;
 
-use super::{Case, Check, Judgement, Rule, labels, percent, time};
+use super::{CalibrationRule, Case, labels, percent, time};
 use crate::findings::Point;
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "processor-frequency",
     weight: Weight::Warns,
     doc: "The latency of a single reader or writer contains the time that a processor took to \
@@ -31,8 +32,9 @@ pub(super) const RULE: Rule = Rule {
     next: "Measure again with cpupower idle-set -D 10 (disables states with more than 10 µs) or a \
            program that holds /dev/cpu_dma_latency open, and with cpupower frequency-set -g \
            performance; use the same settings in production or expect the higher latency.",
-    checks: &[Check::Calibration(check)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
 
 const EXIT_SHARE_MIN: f64 = 0.10;
 const FREQUENCY_LOW: f64 = 0.60;

@@ -1,12 +1,13 @@
 //! A RAID of Linux that lacks a disk, or copies one.
 
 use blockstone_base::identity::DeviceKind;
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Manifest;
 
-use super::{Check, Judgement, Rule};
+use super::{CalibrationRule, RunRule};
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "raid-degraded",
     weight: Weight::Warns,
     doc: "A software RAID beneath the path that lacks a disk, or that rebuilds, checks or reshapes \
@@ -18,8 +19,11 @@ pub(super) const RULE: Rule = Rule {
     cause: "A disk failed or was removed, or a rebuild or the periodic check is running.",
     next: "See /proc/mdstat; measure again once it is complete and idle, or keep the numbers as \
            those of this state.",
-    checks: &[Check::Storage(check)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule =
+    CalibrationRule::new(&ABOUT, |case| case.of_storage(check));
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, |case| case.of_storage(check));
 
 fn check(manifest: &Manifest) -> Judgement {
     let devices = &manifest.target.devices;

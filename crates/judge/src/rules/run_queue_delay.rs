@@ -1,12 +1,13 @@
 //! Commits and sessions that waited for a processor.
 
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::Group;
 
-use super::{Case, Check, Judgement, Rule, RunCase, labels, percent, time};
+use super::{CalibrationRule, Case, RunCase, RunRule, labels, percent, time};
 use crate::findings::Point;
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "run-queue-delay",
     weight: Weight::Warns,
     doc: "Commits, or sessions of a run, that spent much of their time ready to run but without a \
@@ -21,8 +22,10 @@ pub(super) const RULE: Rule = Rule {
             for the load.",
     next: "Stop other processes, pin the log writer or raise its priority, or add processors; \
            commits are not waiting for the storage.",
-    checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 
 const SHARE_MAX: f64 = 0.25;
 

@@ -1,11 +1,12 @@
 //! Writes where nothing was to be written.
 
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 
-use super::{Check, Judgement, Rule, RunCase, megabytes, read_figures};
+use super::{RunCase, RunRule, megabytes, read_figures};
 use crate::run::has_server;
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "silent-writes",
     weight: Weight::Warns,
     doc: "Writes of a database whose sessions only read: hint bits, full-page images, frozen rows \
@@ -15,8 +16,9 @@ pub(super) const RULE: Rule = Rule {
             mark in a page can write the whole page to the redo.",
     next: "Take this size into account, or repeat the run on rows that were read or vacuumed \
            before.",
-    checks: &[Check::Run(check)],
 };
+
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check);
 
 const REDO_BYTES_MAX: u64 = 1_000_000;
 const PAGES_RATIO_MAX: f64 = 0.01;

@@ -10,14 +10,15 @@ mod cap;
 pub(super) mod ladder;
 mod marks;
 
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::units::three_digits;
 use blockstone_base::verdict::Weight;
 
-use super::{Case, Check, Judgement, Rule, beyond_sight, percent};
+use super::{CalibrationRule, Case, RunRule, beyond_sight, percent};
 use ladder::{Ladder, Plateau};
 use marks::{Kind, Mark};
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "throttled",
     weight: Weight::Warns,
     doc: "A cap on I/Os or bytes per second, with its value: the rate stays the same over at \
@@ -49,8 +50,10 @@ pub(super) const RULE: Rule = Rule {
             hypervisor, or a control group that is not visible here.",
     next: "Compare the value with what was bought or configured; remove the cap to measure the \
            device, keep it to measure what the database will get.",
-    checks: &[Check::Calibration(check), Check::Run(cap::check)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, cap::check);
 
 fn check(case: &Case) -> Judgement {
     let ladders = ladder::all(case);

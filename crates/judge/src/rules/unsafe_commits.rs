@@ -1,12 +1,13 @@
 //! Commits that a power loss would take back.
 
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 use blockstone_record::parameters::RunParameters;
 
-use super::{Check, Judgement, Rule, RunCase, commit_figures};
+use super::{RunCase, RunRule, commit_figures};
 use crate::run::has_server;
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "unsafe-commits",
     weight: Weight::Condemns,
     doc: "A database that acknowledges commits before they are durable: its commit rate is that of \
@@ -15,8 +16,9 @@ pub(super) const RULE: Rule = Rule {
                 innodb_flush_log_at_trx_commit other than 1, synchronous below 2 (SQLite).",
     cause: "A setting for tests or for data that may be lost.",
     next: "Restore the safe setting, or compare commits only with others that are not durable.",
-    checks: &[Check::Run(check)],
 };
+
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check);
 
 fn check(case: &RunCase) -> Judgement {
     let run: RunParameters = case.manifest.parameters();

@@ -1,14 +1,15 @@
 //! Numbers that moved while they were measured.
 
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::stats::Estimate;
 use blockstone_base::verdict::Weight;
 use blockstone_figures::rate;
 use blockstone_record::manifest::{Group, Phase};
 
-use super::{Case, Check, Judgement, Rule, RunCase, labels, percent, time};
+use super::{CalibrationRule, Case, RunCase, RunRule, labels, percent, time};
 use crate::window::Window;
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "unsteady",
     weight: Weight::Warns,
     doc: "A rate that was not stable: a trend or wide variation in the window of a headline \
@@ -26,8 +27,10 @@ pub(super) const RULE: Rule = Rule {
             thermal limits), or intermittent load of others.",
     next: "Use --full for longer windows and repetitions, or measure at a quiet time; the \
            intervals of the summary already include half of the drift.",
-    checks: &[Check::Calibration(check), Check::Run(check_run)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule = CalibrationRule::new(&ABOUT, check);
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 
 const MOVEMENT_MAX: f64 = 0.10;
 /// Events of a run that a rate has to rest on before it is judged.

@@ -1,13 +1,14 @@
 //! Parts of the file that were allocated but never written.
 
 use blockstone_base::capability::Capability;
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::verdict::Weight;
 use blockstone_record::manifest::FileEvidence;
 
 use super::hole::{ABSENT_RATIO_MAX, WRITTEN_BEFORE};
-use super::{Case, Check, Judgement, Rule, RunCase, labels, megabytes, percent, read_figures};
+use super::{CalibrationRule, Case, RunCase, RunRule, labels, megabytes, percent, read_figures};
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "unwritten",
     weight: Weight::Condemns,
     doc: "A preallocated file (in a run, a disk file that still has unwritten extents after \
@@ -17,8 +18,11 @@ pub(super) const RULE: Rule = Rule {
     cause: "The file was created with fallocate(1) or posix_fallocate(3) and not written since.",
     next: "Measure a directory, so that blockstone creates its own file, or write the whole file \
            once.",
-    checks: &[Check::Target(check), Check::Run(check_run)],
 };
+
+pub(super) const CALIBRATION: CalibrationRule =
+    CalibrationRule::new(&ABOUT, |case| case.of_each_target(check));
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check_run);
 
 fn check(case: &Case) -> Judgement {
     let Some(file) = &case.manifest.file else {

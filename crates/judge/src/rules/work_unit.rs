@@ -1,11 +1,12 @@
 //! Operations that were not what was asked for.
 
+use blockstone_base::rule::{About, Judgement};
 use blockstone_base::units::thousands;
 use blockstone_base::verdict::Weight;
 
-use super::{Check, Judgement, Rule, RunCase, all_figures, percent};
+use super::{RunCase, RunRule, all_figures, percent};
 
-pub(super) const RULE: Rule = Rule {
+const ABOUT: About = About {
     id: "work-unit",
     weight: Weight::Condemns,
     doc: "Operations that visited a different number of rows than the work unit, or a share of \
@@ -16,8 +17,9 @@ pub(super) const RULE: Rule = Rule {
     cause: "An error in this tool, or a target whose schemas do not hold the rows that were \
             loaded.",
     next: "Please report this, with the recording.",
-    checks: &[Check::Run(check)],
 };
+
+pub(super) const RUN: RunRule = RunRule::new(&ABOUT, check);
 
 /// Largest difference between the shares of updates asked for and sent.
 const SHARE_OFF_MAX: f64 = 0.02;

@@ -8,7 +8,7 @@ use blockstone_base::identity::{
 };
 use blockstone_base::verdict::Outcome;
 use blockstone_judge::RunFindings;
-use blockstone_judge::rules::{Rule, Subject, registry};
+use blockstone_judge::rules::registry;
 use blockstone_record::manifest::NamedCapability;
 use blockstone_record::testing::{RecordingBuilder, schema};
 use serde_json::json;
@@ -20,8 +20,7 @@ type Spoil = fn(&mut RecordingBuilder);
 
 /// Ids of the rules that apply to runs, in their order.
 fn rules_of_runs() -> Vec<&'static str> {
-    let applies = |rule: &&Rule| rule.applies_to().any(|subject| subject == Subject::Run);
-    registry::ALL.iter().filter(applies).map(|rule| rule.id).collect()
+    registry::RUN.iter().map(|rule| rule.about.id).collect()
 }
 
 /// The healthy run on an attached disk whose flushes take a millisecond, under a limit that it does

@@ -27,7 +27,7 @@ const REGISTRIES: &[(&str, &str)] = &[
     ("crates/reduce/src/generate/", ": Kind = Kind {"),
     ("crates/trace/src/", ": Format = Format {"),
     ("crates/view/src/views/", ": View = View {"),
-    ("crates/judge/src/rules/", "const RULE: Rule"),
+    ("crates/judge/src/rules/", "const ABOUT: About"),
     ("crates/blockstone/src/verbs/check/", "const CHECK: Check"),
     ("crates/xtask/src/bench/", "pub fn run(options: &Options)"),
     ("crates/xtask/src/lab/", "pub fn run(lab: &Lab)"),

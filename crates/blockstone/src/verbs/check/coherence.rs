@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use blockstone_base::coherence::{Cell, Class, CoherenceFindings};
+use blockstone_base::rule::judge;
 use blockstone_base::units::{Nanos, format_ns};
+use blockstone_check::coherence::findings::{Cell, Class, CoherenceFindings};
 use blockstone_check::coherence::{Meeting, Plan, of_hosts, of_paths, prepare};
 use blockstone_check::meet::SIDES_MAX;
-use blockstone_judge::judge_coherence;
 use blockstone_report::Tone;
 use clap::{Args, FromArgMatches, ValueHint};
 
 use super::part::{self, CellKeys, Check, Numbers, Part};
+use super::rules;
 use crate::progress::Progress;
 use crate::purpose::Purpose;
 use crate::recordings;
@@ -242,7 +243,7 @@ fn part(findings: CoherenceFindings) -> Part {
         cells: findings.cells.iter().map(cell_keys).collect(),
         files: Vec::new(),
         sections: tables::sections(&findings),
-        verdicts: judge_coherence(&findings),
+        verdicts: judge(rules::COHERENCE, &findings),
         notes,
         partial: findings.unfinished || !decided,
         signal: findings.signal,

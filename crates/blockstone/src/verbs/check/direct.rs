@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use blockstone_base::Capability;
-use blockstone_base::direct::{Cell, Class, DirectFindings, OpenFile};
+use blockstone_base::rule::judge;
+use blockstone_check::direct::findings::{Cell, Class, DirectFindings, OpenFile};
 use blockstone_check::direct::{Processes, of_path, of_processes};
-use blockstone_judge::judge_direct;
 use blockstone_report::Tone;
 use blockstone_target::{monitor, without_password};
 use clap::{Args, FromArgMatches, ValueHint};
 
 use super::args::Observed;
 use super::part::{self, CellKeys, Check, Numbers, Part};
+use super::rules;
 use crate::password::PasswordFile;
 use crate::progress::Progress;
 use crate::purpose::Purpose;
@@ -124,7 +125,7 @@ fn part(findings: DirectFindings) -> Part {
         identity: identity(&findings),
         cells: cells.chain(files).collect(),
         sections: tables::sections(&findings),
-        verdicts: judge_direct(&findings),
+        verdicts: judge(rules::DIRECT, &findings),
         notes,
         signal: findings.signal.clone(),
         printed_elsewhere: false,

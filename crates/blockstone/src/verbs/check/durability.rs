@@ -7,19 +7,20 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use blockstone_base::durability::{
+use blockstone_base::rule::judge;
+use blockstone_base::units::{Nanos, thousands};
+use blockstone_check::durability::findings::{
     Class, Cuts, DurabilityFindings, Flushing, Method, Pattern, Stage, StreamFindings,
 };
-use blockstone_base::units::{Nanos, thousands};
 use blockstone_check::durability::{
     Cycles, Effort, Serving, Writing, examine, serve, verify, write,
 };
-use blockstone_judge::judge_durability;
 use blockstone_report::Tone;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, FromArgMatches, ValueHint};
 
 use super::part::{self, CellKeys, Check, Numbers, Part};
+use super::rules;
 use crate::progress::Progress;
 use crate::purpose::Purpose;
 use crate::recordings;
@@ -207,7 +208,7 @@ fn part(findings: &DurabilityFindings) -> Part {
         identity: identity(findings),
         cells,
         sections: tables::sections(findings),
-        verdicts: judge_durability(findings),
+        verdicts: judge(rules::DURABILITY, findings),
         notes: findings.notes.clone(),
         signal: findings.signal.clone(),
         printed_elsewhere: false,

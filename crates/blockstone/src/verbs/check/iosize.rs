@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use blockstone_base::Capability;
-use blockstone_base::iosize::{Charged, Class, Flow, IosizeFindings};
 use blockstone_base::units::{Bytes, thousands, three_digits};
+use blockstone_check::iosize::findings::{Charged, Class, Flow, IosizeFindings};
 use blockstone_check::iosize::{of_command, of_path, of_process, of_tools};
 use blockstone_report::Tone;
 use clap::{Args, FromArgMatches, ValueHint};

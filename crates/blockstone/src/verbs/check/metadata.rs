@@ -6,14 +6,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use blockstone_base::metadata::{Cell, Class, Growth, GrowthClass, MetadataFindings, Shape};
+use blockstone_base::rule::judge;
 use blockstone_base::units::{Bytes, counted, format_ns};
+use blockstone_check::metadata::findings::{
+    Cell, Class, Growth, GrowthClass, MetadataFindings, Shape,
+};
 use blockstone_check::metadata::{Caches, FILES_MAX, RANKS_MAX, Settings, of_path};
-use blockstone_judge::judge_metadata;
 use blockstone_report::Tone;
 use clap::{Args, FromArgMatches, ValueHint};
 
 use super::part::{self, CellKeys, Check, Numbers, Part};
+use super::rules;
 use crate::choice::{Choice, one_of};
 use crate::progress::Progress;
 use crate::purpose::Purpose;
@@ -141,7 +144,7 @@ fn quick(path: &Path, progress: &mut Progress) -> Result<Part> {
 fn part(findings: &MetadataFindings) -> Part {
     let verdicts = match findings.cells.as_slice() {
         [] => Vec::new(),
-        _ => judge_metadata(findings),
+        _ => judge(rules::METADATA, findings),
     };
     let (answer, tone) = answer(findings);
     let unknown = !findings.cells.is_empty()

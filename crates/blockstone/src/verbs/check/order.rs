@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use blockstone_base::Capability;
-use blockstone_base::order::{Cell, Class, Mode, OrderFindings};
 use blockstone_base::units::Nanos;
+use blockstone_check::order::findings::{Cell, Class, Mode, OrderFindings};
 use blockstone_check::order::{Plan, of_path};
-use blockstone_judge::judge_order;
 use blockstone_report::Tone;
 use clap::{Args, FromArgMatches, ValueHint};
 
 use super::part::{self, CellKeys, Check, Numbers, Part};
+use super::rules;
 use crate::progress::Progress;
 use crate::purpose::Purpose;
 use crate::recordings;
@@ -130,7 +130,7 @@ fn part(findings: &OrderFindings) -> Part {
         identity: identity(findings),
         cells: findings.cells.iter().map(|cell| cell_keys(findings, cell)).collect(),
         sections: tables::sections(findings),
-        verdicts: judge_order(findings),
+        verdicts: rules::judge_order(findings),
         notes,
         signal: findings.signal.clone(),
         printed_elsewhere: false,

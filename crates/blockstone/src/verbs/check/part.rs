@@ -4,13 +4,15 @@
 use std::path::Path;
 
 use anyhow::Result;
-use blockstone_base::coherence::{self, WitnessOperation};
-use blockstone_base::direct::{self, OpenFile};
-use blockstone_base::durability;
-use blockstone_base::iosize;
-use blockstone_base::metadata;
-use blockstone_base::order;
 use blockstone_base::verdict::Verdict;
+use blockstone_check::coherence::findings as coherence;
+use blockstone_check::coherence::findings::WitnessOperation;
+use blockstone_check::direct::findings as direct;
+use blockstone_check::direct::findings::OpenFile;
+use blockstone_check::durability::findings as durability;
+use blockstone_check::iosize::findings as iosize;
+use blockstone_check::metadata::findings as metadata;
+use blockstone_check::order::findings as order;
 use blockstone_report::{Section, Tone};
 use clap::ArgMatches;
 use schemars::JsonSchema;

@@ -1,7 +1,7 @@
 //! The report of one check, or of all.
 
-use blockstone_base::direct::OpenFile;
 use blockstone_base::verdict::Verdict;
+use blockstone_check::direct::findings::OpenFile;
 use blockstone_record::manifest::End;
 use blockstone_report::render::json;
 use blockstone_report::{Headline, Report, Section, Tone};

@@ -1,7 +1,7 @@
 //! A claim in words: `2 GB/s over 2x2Gb FC from 512 MB files on 16 GB RAM`.
 
+use crate::verbs::claim::stated::Claim;
 use anyhow::{Result, bail};
-use blockstone_judge::claim::Claim;
 
 use super::links;
 use super::words::{Quantity, Words, is_one};

@@ -1,7 +1,7 @@
 //! Links as people write them: `2x2Gb FC`, `GbE`, `100BaseT`, `PCIe 4.0 x4`, `SATA 6Gb/s`.
 
+use crate::verbs::claim::stated::{Path, Speed};
 use blockstone_base::link::LinkKind;
-use blockstone_judge::claim::{Path, Speed};
 
 use super::words::{Quantity, Words, is_one, number};
 

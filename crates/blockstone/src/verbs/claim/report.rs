@@ -1,10 +1,10 @@
 //! The report of `claim`.
 
+use crate::verbs::claim::stated::{Answer, Claim, RATE};
 use blockstone_base::row;
 use blockstone_base::table::{Heading, Table, bytes, count, flow, ratio, text, time};
 use blockstone_base::units::{format_ns, format_span, three_digits};
 use blockstone_base::verdict::Verdict;
-use blockstone_judge::claim::{Answer, Claim, RATE};
 use blockstone_report::{Card, Headline, Report, Section, Tone};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use blockstone_base::copy::CopyFindings;
 use blockstone_base::row;
+use blockstone_base::rule::judge;
 use blockstone_base::table::{Heading, Row, Table, Value, bytes, count, happened, text, time};
 use blockstone_base::units::{Bytes, counted, format_ns, three_digits};
 use blockstone_copy::against::{Round, Tool};
@@ -15,6 +15,7 @@ use blockstone_report::{Headline, Report, Section, Tone};
 use super::Ran;
 use super::beside::{Against, Got};
 use super::document::document;
+use super::rules::{self, CopyFindings};
 use super::words::{self, method, name, program, verified};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -72,11 +73,14 @@ const ROWS: usize = 1000;
 const SCREEN_ROWS: usize = 20;
 
 pub fn report(ran: &Ran, (sources, target): (&[PathBuf], &Path), compared: &Against) -> Report {
-    let verdicts = blockstone_judge::judge_copy(&CopyFindings {
-        data_bytes: ran.outcome.files.iter().map(|file| file.copied.data_bytes).sum(),
-        page_cache_bytes_before: ran.page_cache_before,
-        page_cache_bytes_after: ran.page_cache_after,
-    });
+    let verdicts = judge(
+        rules::ALL,
+        &CopyFindings {
+            data_bytes: ran.outcome.files.iter().map(|file| file.copied.data_bytes).sum(),
+            page_cache_bytes_before: ran.page_cache_before,
+            page_cache_bytes_after: ran.page_cache_after,
+        },
+    );
     let named: Vec<String> = sources.iter().map(|source| shown(source)).collect();
     Report {
         verb: "copy".into(),

@@ -1,7 +1,6 @@
 //! `blockstone offload account`: the ledger of runs that were counted.
 
 use anyhow::Result;
-use blockstone_base::offload::{OffloadFindings, OffloadRun};
 use blockstone_base::units::{Bytes, three_digits};
 use blockstone_base::verdict::Verdict;
 use blockstone_offload::{Assigned, Copies, Ledger};
@@ -13,6 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::args::AccountArgs;
+use super::rules::{self, OffloadFindings, OffloadRun};
 use super::tables::{self, RunKeys};
 use super::words::digits;
 use super::{charts, input};
@@ -98,7 +98,7 @@ pub fn finding(ledger: &Ledger, link_bytes_per_s: Option<f64>) -> OffloadRun {
 
 fn report(account: &Account, style: &Style) -> Report {
     let ledgers = &account.ledgers;
-    let verdicts = blockstone_judge::judge_offload(&findings(ledgers, account.link_bytes_per_s));
+    let verdicts = rules::judge_runs(&findings(ledgers, account.link_bytes_per_s));
     let document = AccountDocument {
         tool_version: VERSION,
         runs: ledgers.iter().map(|ledger| RunKeys::of(ledger, &verdicts)).collect(),

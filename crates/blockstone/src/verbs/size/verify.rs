@@ -1,7 +1,7 @@
 //! A run held against a need.
 
+use crate::verbs::size::rules::RunOfNeed;
 use anyhow::{Result, bail};
-use blockstone_base::need::RunOfNeed;
 use blockstone_base::stats::Estimate;
 use blockstone_judge::RunFindings;
 use blockstone_size::hardware::Demand;

@@ -1,7 +1,7 @@
 //! The report of a subset.
 
 use blockstone_base::row;
-use blockstone_base::subset::{SubsetFindings, SubsetKey};
+use blockstone_base::rule::judge;
 use blockstone_base::table::{
     Heading, Row, Table, bytes, count, happened, ratio, share, text, time,
 };
@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Ran;
+use super::rules::{self, SubsetFindings, SubsetKey};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Where the document has its tables for people.
@@ -174,10 +175,13 @@ pub fn report(ran: &Ran) -> Report {
         name: key.name.clone(),
         orphans: ran.orphans(at),
     };
-    let verdicts = blockstone_judge::judge_subset(&SubsetFindings {
-        keys: ran.manifest.keys.iter().enumerate().map(key).collect(),
-        naive: ran.naive.is_some(),
-    });
+    let verdicts = judge(
+        rules::ALL,
+        &SubsetFindings {
+            keys: ran.manifest.keys.iter().enumerate().map(key).collect(),
+            naive: ran.naive.is_some(),
+        },
+    );
     let loaded = ran.loaded.as_ref().map(|loaded| format!(" → {}", loaded.destination));
     let dir = ran.dir.as_ref().filter(|_| loaded.is_none());
     let dir = dir.map(|dir| format!(" → {}", dir.display()));

@@ -9,7 +9,7 @@ mod words;
 
 use std::path::PathBuf;
 
-use blockstone_base::trace::TraceFindings;
+use blockstone_base::rule::judge;
 use blockstone_base::units::{Bytes, counted, format_ns};
 use blockstone_copy::tree::shown;
 use blockstone_record::manifest::End;
@@ -18,6 +18,7 @@ use blockstone_report::{Block, Card, Headline, Report, Section, Tone, percent};
 use blockstone_trace::{Component, Kind, RowSource, Trace};
 
 use super::input::Input;
+use super::rules::{self, TraceFindings};
 use super::what_if::Change;
 pub use predictions::Measured;
 
@@ -69,7 +70,7 @@ pub const TABLES: &[&str] = &[
 ];
 
 pub fn report(input: &Input, asked: &Asked) -> Report {
-    let verdicts = blockstone_judge::judge_trace(&findings(input));
+    let verdicts = judge(rules::ALL, &findings(input));
     let end = End::by(input.signal);
     let mut sections =
         if asked.tkprof { by_statement(input, asked) } else { profile(input, asked) };

@@ -3,7 +3,9 @@
 use blockstone_base::identity::CapKind;
 use blockstone_base::units::three_digits;
 
-use crate::rules::{Judgement, RunCase, percent};
+use blockstone_base::rule::Judgement;
+
+use crate::rules::{RunCase, percent};
 
 const REACHED: f64 = 0.95;
 

@@ -1,8 +1,8 @@
 //! The tables of `check coherence`.
 
-use blockstone_base::coherence::{Cell, Class, CoherenceFindings, ReadMode, WriteMode};
 use blockstone_base::row;
 use blockstone_base::table::{Heading, Table, Value, count, text, time};
+use blockstone_check::coherence::findings::{Cell, Class, CoherenceFindings, ReadMode, WriteMode};
 use blockstone_report::Section;
 
 const MATRIX: &[Heading] = &[
@@ -107,7 +107,7 @@ fn case(cell: &Cell) -> blockstone_base::table::Row {
 
 fn witness_rows(cell: &Cell) -> Vec<blockstone_base::table::Row> {
     let operations = cell.witness.iter().flatten();
-    let row = |it: &blockstone_base::coherence::WitnessOperation| {
+    let row = |it: &blockstone_check::coherence::findings::WitnessOperation| {
         row![
             cell.case.as_str(),
             it.operation.as_str(),

@@ -1,8 +1,8 @@
 //! The tables of `check direct`.
 
-use blockstone_base::direct::{Cell, Class, DirectFindings, OpenFile, Operation, Shape};
 use blockstone_base::row;
 use blockstone_base::table::{Heading, Missing, Table, Value, bytes, count, ratio, share, text};
+use blockstone_check::direct::findings::{Cell, Class, DirectFindings, OpenFile, Operation, Shape};
 use blockstone_report::Section;
 
 /// Classes at a glance.

@@ -1,10 +1,10 @@
 //! The tables of `check durability`.
 
-use blockstone_base::durability::{
-    Cuts, Description, DurabilityFindings, Layer, Stage, StreamFindings, Witnessed,
-};
 use blockstone_base::row;
 use blockstone_base::table::{Heading, Table, bytes, count, happened, text};
+use blockstone_check::durability::findings::{
+    Cuts, Description, DurabilityFindings, Layer, Stage, StreamFindings, Witnessed,
+};
 use blockstone_report::Section;
 
 use crate::verbs::calibrate::report::tables::{FLUSHES, flushes};

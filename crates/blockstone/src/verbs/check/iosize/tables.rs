@@ -1,8 +1,8 @@
 //! The tables of `check iosize`.
 
-use blockstone_base::iosize::{Flow, IosizeFindings, Size, first_of};
 use blockstone_base::row;
 use blockstone_base::table::{Heading, Row, Table, Value, bytes, count, share, text};
+use blockstone_check::iosize::findings::{Flow, IosizeFindings, Size, first_of};
 use blockstone_report::Section;
 
 const FLOWS: &[Heading] = &[

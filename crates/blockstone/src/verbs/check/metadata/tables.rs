@@ -1,12 +1,12 @@
 //! The tables of `check metadata`.
 
-use blockstone_base::metadata::{Cell, Growth, MetadataFindings, Operation, Shape};
 use blockstone_base::row;
 use blockstone_base::table::{
     Heading, Measure, Missing, Row, Table, Value, bytes, count, text, time, unmerged,
 };
 use blockstone_base::units::thousands;
 use blockstone_base::verdict::Verdict;
+use blockstone_check::metadata::findings::{Cell, Growth, MetadataFindings, Operation, Shape};
 use blockstone_report::Section;
 
 const COSTS: &[Heading] = &[

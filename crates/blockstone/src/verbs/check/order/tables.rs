@@ -1,8 +1,8 @@
 //! The tables of `check write-order`.
 
-use blockstone_base::order::{Cell, Mode, OrderFindings, Side};
 use blockstone_base::row;
 use blockstone_base::table::{Heading, Missing, Table, Value, count, ratio, share, text};
+use blockstone_check::order::findings::{Cell, Mode, OrderFindings, Side};
 use blockstone_report::Section;
 
 const MODES: &[Heading] = &[

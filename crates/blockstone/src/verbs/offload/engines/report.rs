@@ -1,6 +1,5 @@
 //! The report of cells.
 
-use blockstone_base::offload::{Load, OffloadFindings, OffloadRun};
 use blockstone_base::row;
 use blockstone_base::table::{
     Heading, Measure, Row, Table, bytes, happened, level, ratio, share, text, time,
@@ -20,6 +19,7 @@ use serde::Serialize;
 use super::counted::{SECOND_NS, asked, is_left_to_cells, ledger, name};
 use super::predict::{self, Prediction};
 use crate::verbs::offload::account;
+use crate::verbs::offload::rules::{self, Load, OffloadFindings, OffloadRun};
 use crate::verbs::offload::tables::RunKeys;
 
 /// Names of its tables.
@@ -152,7 +152,7 @@ pub fn report(
     style: &Style,
 ) -> Report {
     let runs = &measured.runs;
-    let verdicts = blockstone_judge::judge_offload(&findings(runs));
+    let verdicts = rules::judge_runs(&findings(runs));
     let predictions = predict::predictions(runs);
     let pushed = runs.iter().filter(|ran| ran.pushdown).map(ledger);
     let widest = runs.iter().map(|ran| ran.cells).max().unwrap_or(1);

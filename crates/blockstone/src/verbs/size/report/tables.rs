@@ -1,7 +1,7 @@
 //! Tables of a need and its hardware.
 
+use crate::verbs::size::rules::RunOfNeed;
 use blockstone_base::database::LOAD_STATEMENT;
-use blockstone_base::need::RunOfNeed;
 use blockstone_base::row;
 use blockstone_base::stats::Estimate;
 use blockstone_base::table::{

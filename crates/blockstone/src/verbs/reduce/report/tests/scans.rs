@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use blockstone_base::rng;
+use blockstone_base::rule::judge;
 use blockstone_base::units::Bytes;
 use blockstone_reduce::compress::{Codec, Compressors};
 use blockstone_reduce::counter::{Counter, Wanted};
@@ -13,6 +14,8 @@ use blockstone_reduce::model::Model;
 use blockstone_reduce::page::{Field, Fields, Format, PageUse, Recognised};
 use blockstone_reduce::plan::{Compress, Plan};
 use blockstone_reduce::scanned::{FileState, Scanned, ScannedFile, Skipped};
+
+use crate::verbs::reduce::rules::{self, ScanCase};
 
 /// Findings with what was scanned.
 #[derive(Clone)]
@@ -196,7 +199,9 @@ fn count(plan: Plan, files: &[(&str, Vec<u8>)]) -> Scan {
         files.iter().map(|(path, _)| FileNote { path: (*path).into(), format: name }).collect();
     let mut findings = Findings::new(&counter, &notes, &Model::built_in("generic").unwrap());
     findings.field_costs = field_costs(&findings);
-    blockstone_judge::judge_scan(&mut findings, &notes, counter.plan().chunks);
+    let chunks = counter.plan().chunks;
+    let case = ScanCase { findings: &findings, files: &notes, chunks };
+    findings.verdicts = judge(rules::ALL, &case);
     Scan { findings, scanned: scanned(files, name) }
 }
 

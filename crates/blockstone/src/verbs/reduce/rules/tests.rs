@@ -1,0 +1,109 @@
+//! The rules on scans for data reduction: a case of each outcome for each of them.
+
+use blockstone_base::rule::judge;
+use blockstone_base::{Bytes, Outcome, rng};
+use blockstone_reduce::chunk::Displacement;
+use blockstone_reduce::counter::Counter;
+use blockstone_reduce::findings::{BlockSample, Shift};
+use blockstone_reduce::hash::{Hasher, SEGMENT_BYTES};
+use blockstone_reduce::model::Model;
+use blockstone_reduce::plan::Plan;
+
+use super::*;
+
+/// A scan, what it is of, and whether it looked for chunks.
+struct Scan {
+    findings: Findings,
+    files: Vec<FileNote>,
+    chunks: bool,
+}
+
+/// Two files of random blocks, as if enough of them were compressed and sampled.
+fn healthy() -> Scan {
+    let mut scan = count(64);
+    let primary = scan.findings.primary;
+    scan.findings.grids[primary].contents_compressed = 1_000;
+    scan.findings.usage.used_compression_ratio = Some(2.1);
+    scan.findings.block_sample = Some(BlockSample { blocks: 50, part: 0.01, dedup_ratio: 1.0 });
+    scan
+}
+
+/// Two files of this many random blocks each.
+fn count(blocks: usize) -> Scan {
+    let plan = Plan::new(&[Bytes(8192)], &[0], Bytes(8192)).unwrap();
+    let (mut counter, mut hasher) = (Counter::new(plan), Hasher::default());
+    let depth = counter.plan().depth();
+    for seed in 0..2 {
+        let mut data = vec![0; blocks * 8192];
+        rng::fill(seed, &mut data);
+        counter.begin_file(data.len() as u64);
+        let mut wanted = Vec::new();
+        for segment in data.chunks(SEGMENT_BYTES) {
+            counter.feed(&hasher.hash(segment, None, depth), &mut wanted);
+        }
+        counter.end_file(&mut wanted);
+    }
+    let note = |path: &str| FileNote { path: path.to_owned(), format: None };
+    let files = vec![note("a.dbf"), note("b.dbf")];
+    let findings = Findings::new(&counter, &files, &Model::built_in("generic").unwrap());
+    Scan { findings, files, chunks: true }
+}
+
+type Spoil = fn(&mut Scan);
+
+/// For each rule what fails it, and what leaves it open.
+const CASES: &[(&str, Spoil, Spoil)] = &[
+    (
+        "never-used-blocks",
+        |scan| scan.findings.usage.zero_blocks = 2.0 * scan.findings.usage.used_blocks,
+        |scan| *scan = count(0),
+    ),
+    (
+        "compressible-filler",
+        |scan| scan.findings.usage.used_compression_ratio = Some(11.0),
+        |scan| {
+            let primary = scan.findings.primary;
+            scan.findings.grids[primary].contents_compressed = 99;
+        },
+    ),
+    (
+        "block-sampling",
+        |scan| scan.findings.block_sample.as_mut().unwrap().dedup_ratio = 1.2,
+        |scan| scan.findings.block_sample.as_mut().unwrap().blocks = 29,
+    ),
+    (
+        "shifted-copy",
+        |scan| {
+            let displacement = Displacement { original: 0, copy: 1, shift_bytes: 512 };
+            scan.findings.shifts = vec![Shift { displacement, bytes: 1 << 18, part_of_copy: 0.5 }];
+        },
+        |scan| scan.chunks = false,
+    ),
+];
+
+fn outcome(scan: &Scan, rule: &str) -> (Outcome, String) {
+    let case = ScanCase { findings: &scan.findings, files: &scan.files, chunks: scan.chunks };
+    let verdicts = judge(ALL, &case);
+    let verdict = verdicts.iter().find(|verdict| verdict.rule == rule).unwrap();
+    let failed = verdict.outcome == Outcome::Fail;
+    assert_eq!(failed, !verdict.cause.is_empty() && !verdict.next.is_empty(), "{rule}");
+    assert!(!verdict.concerns.is_empty(), "{rule} is about figures");
+    (verdict.outcome, verdict.evidence.clone())
+}
+
+#[test]
+fn every_rule_passes_a_healthy_scan_fails_what_it_looks_for_and_may_not_decide() {
+    let covered: Vec<&str> = CASES.iter().map(|case| case.0).collect();
+    let known: Vec<&str> = ALL.iter().map(|rule| rule.about.id).collect();
+    assert_eq!(covered, known, "a case for each rule");
+    for (rule, fail, blind) in CASES {
+        let (seen, evidence) = outcome(&healthy(), rule);
+        assert_eq!(seen, Outcome::Pass, "{rule}: {evidence}");
+        for (spoil, expected) in [(fail, Outcome::Fail), (blind, Outcome::Inconclusive)] {
+            let mut scan = healthy();
+            spoil(&mut scan);
+            let (seen, evidence) = outcome(&scan, rule);
+            assert_eq!(seen, expected, "{rule}: {evidence}");
+        }
+    }
+}

@@ -1,6 +1,0 @@
-//! Prints the page on the rules that `cargo xtask generate` keeps in docs/.
-
-#[allow(clippy::print_stdout, reason = "the page is what it is run for")]
-fn main() {
-    print!("{}", blockstone_judge::rules_page());
-}
