@@ -1,6 +1,6 @@
-//! Sequential writes through the page cache: how fast write(2) returns, and how fast the data are
-//! on the device, beside the same writes past the page cache. A round has all three, so that a
-//! drift concerns them alike.
+//! Sequential writes through the page cache: how fast write(2) returns, and how fast the data reach
+//! the device, compared with the same writes past the page cache. Each round does all three, so
+//! that drift affects them equally.
 
 use std::sync::Arc;
 
@@ -89,7 +89,7 @@ pub fn measure(
     Ok(observer.interrupted())
 }
 
-/// What a round writes in one way, made before its time counts.
+/// Fills the buffer for one way of writing in a round, before its time counts.
 fn prepare(content: &Arc<dyn Content>, sequence: &mut u64, data: &mut [u8]) {
     content.prepare(0, *sequence, data);
     *sequence += 1;

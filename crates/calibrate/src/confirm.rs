@@ -1,4 +1,4 @@
-//! Which points become headlines and are measured again, longer.
+//! Selects the points that become headlines and are measured again, longer.
 
 use blockstone_base::load::{Access, LoadSpec, Op};
 use blockstone_base::stats;
@@ -10,14 +10,14 @@ use crate::settings::Settings;
 
 /// The deepest loads form a plateau if their rates are this close.
 const PLATEAU: f64 = 0.05;
-/// How many of them are compared: two doublings of concurrency with both engines.
+/// Number of deepest loads compared: two doublings of concurrency with both engines.
 const DEEPEST: usize = 4;
-/// How much longer a slow plateau is measured.
+/// Factor by which a slow plateau is measured longer.
 const LONGER: u64 = 3;
-/// Below this rate a throttled plateau completes in bursts and needs a long window.
+/// IOPS below which a throttled plateau completes in bursts and needs a long window.
 const SLOW_IOPS: f64 = 30_000.0;
 
-/// The point that answers "most random reads a second with mean latency within the limit".
+/// Returns the point that answers "most random reads a second with mean latency within the limit".
 pub fn max_iops(points: &[Measured], settings: &Settings) -> Option<Step> {
     let limit_ns = settings.max_latency.get() as f64;
     let reads = random(points, Op::Read);
@@ -28,8 +28,8 @@ pub fn max_iops(points: &[Measured], settings: &Settings) -> Option<Step> {
     Some(longer_measurement(settings, "max-iops", &reads, best, within))
 }
 
-/// The depth between the deepest that keeps p99 within the limit and the next that does not, as a
-/// step to measure; none when no depth fails or they are neighbours.
+/// Returns a step to measure the depth between the two of [`knee_bracket`]; `None` if no depth
+/// exceeds the limit or they are neighbours.
 pub fn knee_probe(points: &[Measured], settings: &Settings) -> Option<LoadSpec> {
     let (below, above) = knee_bracket(points, settings)?;
     let depth = u32::midpoint(below.load.in_flight(), above.load.in_flight());
@@ -43,8 +43,8 @@ pub fn knee_probe(points: &[Measured], settings: &Settings) -> Option<LoadSpec> 
     })
 }
 
-/// The point with the most IOPS among those that keep p99 within the limit, unless it is the one
-/// that `max_iops` confirms already.
+/// Returns the point with the most IOPS among those that keep p99 within the limit, unless
+/// `max_iops` already confirms it.
 pub fn knee(points: &[Measured], settings: &Settings, confirmed: &LoadSpec) -> Option<Step> {
     let limit_ns = settings.max_latency.get();
     let reads = random(points, Op::Read);
@@ -68,7 +68,7 @@ pub fn max_write_iops(points: &[Measured], settings: &Settings) -> Option<Step> 
     Some(longer_measurement(settings, "max-write-iops", &writes, best, |_| true))
 }
 
-/// The most commits a second of one block.
+/// Returns the point with the most commits a second of one block.
 pub fn max_commits(points: &[Measured], settings: &Settings) -> Option<Step> {
     let block = settings.block.get();
     let commits = points.iter().filter(|p| p.group == Group::Commit && p.load.block_bytes == block);
@@ -84,9 +84,9 @@ fn best<'a>(points: impl Iterator<Item = &'a Measured>) -> Option<&'a Measured> 
     points.max_by(|a, b| a.iops.total_cmp(&b.iops))
 }
 
-/// The step that measures `best` again, or the point that represents it on a slow plateau.
+/// Returns the step that measures `best` again, or the point that represents it on a slow plateau.
 ///
-/// On the plateau of a throttled device, more I/O in flight only adds latency, fewer depend on this
+/// On the plateau of a throttled device, more I/O in flight only adds latency, less depends on this
 /// machine's scheduler, and the best of the short windows leads by chance. The middle point of the
 /// plateau within the limit is taken instead, with a longer window because it completes in bursts.
 fn longer_measurement(
@@ -109,7 +109,7 @@ fn longer_measurement(
     }
 }
 
-/// The rate that the deepest loads share; none when they differ.
+/// Returns the rate that the deepest loads share; `None` if they differ.
 fn plateau(points: &[&Measured]) -> Option<f64> {
     let mut deepest = points.to_vec();
     deepest.sort_by_key(|p| std::cmp::Reverse(p.load.in_flight()));
@@ -120,8 +120,8 @@ fn plateau(points: &[&Measured]) -> Option<f64> {
     flat.then(|| stats::median(&rates))
 }
 
-/// The deepest point within the limit and the shallowest beyond it, of the engine that reaches
-/// more.
+/// Returns the point with the most IOPS within the limit, and the next deeper one of its engine
+/// that exceeds the limit.
 fn knee_bracket<'a>(
     points: &'a [Measured],
     settings: &Settings,
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn a_slow_plateau_is_measured_longer_and_in_its_middle() {
         let settings = settings(Thoroughness::Standard);
-        // The first window had burst credit; 16 in flight are beyond the limit of 20 ms.
+        // The first window had burst credit; 16 in flight exceed the limit of 20 ms.
         let flat = [1, 2, 4, 8, 16, 32].map(|depth| {
             let iops = if depth == 1 { 480.0 } else { 430.0 + f64::from(depth % 3) };
             point(depth, iops, 100)

@@ -1,7 +1,7 @@
 //! Visits of cached blocks: how much logical I/O a database gets for a second of processor time.
 //! The miniature instance has all its blocks in its buffer cache, and its disk in memory, so that
-//! no storage has a part in it. A round measures one session, then one on each processor, so that a
-//! drift concerns both alike.
+//! no storage is involved. A round measures one session, then one per processor, so that drift
+//! affects both equally.
 
 use std::fmt;
 use std::sync::mpsc::{Sender, channel};
@@ -22,31 +22,31 @@ use blockstone_sys::{thread, usage};
 use crate::error::CalibrateError;
 
 pub const LABEL: &str = "cached-visits";
-/// What it takes of main memory: the blocks in the buffer cache, and on the disk.
+/// Main memory used: the blocks in the buffer cache, and on the disk.
 pub const MEMORY: Bytes = Bytes::mib(2 * DATA.get() / (1 << 20) + 64);
-/// Longer than all rounds and what goes before them.
+/// Upper limit for all rounds and their preparation.
 pub const LONGEST: Nanos = Nanos::millis(6_000);
 
-/// Always the same, so that figures of different machines compare: more than the caches of one
-/// processor core hold.
+/// Always the same, so that results of different machines are comparable: more than the caches of
+/// one processor core hold.
 const DATA: Bytes = Bytes::mib(128);
 const BLOCK: Bytes = Bytes::kib(8);
 const ROWS: u64 = DATA.get() / BLOCK.get();
 const REDO: Bytes = Bytes::mib(8);
 const UNIT: Bytes = Bytes::mib(1);
-/// Rows that a statement visits, as SLOB's `WORK_UNIT` has it.
+/// Rows visited by a statement, the same as SLOB's `WORK_UNIT`.
 const WORK_UNIT: u64 = 64;
-/// Statements between two looks at the clock.
+/// Statements between two clock readings.
 const STATEMENTS: u32 = 16;
 const ROUNDS: u32 = 6;
 const TURN: Duration = Duration::from_millis(250);
 
-/// What sessions did together in a turn.
+/// Combined work of the sessions in a turn.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     visits: u64,
     cpu_ns: u64,
-    /// The time of all sessions, whether or not they had a processor.
+    /// Wall-clock time of all sessions, whether or not they had a processor.
     elapsed_ns: u64,
 }
 
@@ -113,7 +113,7 @@ pub fn measure(
     Ok(observer.interrupted())
 }
 
-/// An instance on a disk in memory, loaded, whose cache has room for all blocks.
+/// Opens an instance on a disk in memory, loaded, with a cache that has room for all blocks.
 fn open(seed: u64) -> Result<Instance, InstanceError> {
     let spec = InstanceSpec {
         block: BLOCK,
@@ -140,7 +140,7 @@ fn open(seed: u64) -> Result<Instance, InstanceError> {
     Ok(instance)
 }
 
-/// Lets as many sessions visit blocks, each in a thread of its own.
+/// Lets `sessions` sessions visit blocks, each in its own thread.
 fn take_turn(instance: &Instance, sessions: u32, seed: u64) -> Result<Turn, InstanceError> {
     let start = OnceLock::new();
     let (connected, heard) = channel();
@@ -156,7 +156,7 @@ fn take_turn(instance: &Instance, sessions: u32, seed: u64) -> Result<Turn, Inst
         if threads.is_ok() {
             heard.iter().take(sessions as usize).for_each(drop);
         }
-        // Those that were started end when not all were.
+        // If not all threads could be started, those that were end.
         let _ = start.set(threads.is_ok());
         let joined = threads?
             .into_iter()
@@ -180,7 +180,7 @@ fn visit(
     seed: u64,
 ) -> Result<Turn, InstanceError> {
     let session = instance.session(number);
-    // Also when it failed: it is waited for.
+    // Sent even after a failure, because it is waited for.
     let _ = connected.send(());
     if !start.wait() {
         return Ok(Turn::default());
@@ -201,7 +201,7 @@ fn visit(
 
 const NAME: &str = "memory";
 
-/// A disk in memory: what was never written takes none.
+/// A disk in memory; parts that were never written take none.
 struct Memory(Mutex<Vec<u8>>);
 
 impl Memory {

@@ -1,4 +1,4 @@
-//! Why a calibration could not start, or ended early.
+//! Errors that prevent a calibration or end it early.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use blockstone_base::units::Bytes;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrateError {
-    /// The path does not exist or cannot be looked at.
+    /// The path does not exist or cannot be inspected.
     #[error(transparent)]
     Survey(#[from] blockstone_sys::survey::SurveyError),
     #[error(transparent)]
@@ -19,7 +19,7 @@ pub enum CalibrateError {
     /// Storage cannot be claimed, or a load did not return.
     #[error(transparent)]
     Claim(#[from] blockstone_measure::claim::ClaimError),
-    /// A write phase was asked for on a file that Blockstone did not make.
+    /// A write phase was requested on a file that Blockstone did not create.
     #[error(
         "reuse {}: it was not written by Blockstone, and no other file is overwritten\n\
          hint: give it as PATH to read it only, or make one with --keep",
@@ -32,7 +32,7 @@ pub enum CalibrateError {
         path.display()
     )]
     NotAFile { path: PathBuf },
-    /// A kept file has blocks of another size.
+    /// A kept file has a different block size.
     #[error(
         "reuse {}: its block size is {written}, not {block}\n\
          hint: use --block-size {written}, or make another file with --keep",
@@ -116,7 +116,7 @@ pub enum CalibrateError {
          hint: omit --cpu, or stop other programs"
     )]
     Memory { available: Bytes, least: Bytes },
-    /// The miniature instance, whose cached blocks are visited.
+    /// Error of the miniature instance, whose cached blocks are visited.
     #[error(transparent)]
     Instance(#[from] blockstone_instance::InstanceError),
     #[error("calibrate: no path is named\nhint: blockstone calibrate .")]
@@ -132,7 +132,7 @@ pub enum CalibrateError {
         /// Operation, place and cause.
         why: String,
     },
-    /// The test file, or the directory that holds it, is gone.
+    /// The test file, or the directory that holds it, has disappeared.
     #[error(
         "{label}: the test file {} vanished\n\
          hint: it was removed during the run; was the file system unmounted?",

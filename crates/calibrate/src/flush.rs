@@ -1,9 +1,9 @@
-//! How long a flush takes by what was written before it. A cache that is volatile has to write that
-//! out, which takes the longer the more it is; a flush whose time does not depend on it found
+//! Flush time as a function of what was written before the flush. A volatile cache has to write
+//! that out, which takes longer the more there is; a flush whose time does not depend on it found
 //! nothing to do, because the cache is protected, or did nothing.
 //!
-//! Writes go past the page cache, so that the time is that of the device alone. The sizes take
-//! turns in an order that changes from round to round, so that a drift is not taken for a slope.
+//! Writes bypass the page cache, so that the time is that of the device alone. The order of the
+//! sizes changes from round to round, so that drift is not mistaken for a slope.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ use crate::error::CalibrateError;
 use crate::hold::first_sequence;
 use crate::plan::{FLUSH_ROUNDS as ROUNDS, FLUSH_SIZES as SIZES, LARGE, Step};
 
-/// Writes and flushes in turns, and records each flush as a row of [`FLUSHES`]. Returns the signal
-/// that interrupted it, if any.
+/// Alternates writes and flushes, and records each flush as a row of [`FLUSHES`]. Returns the
+/// signal that interrupted it, if any.
 pub fn measure(
     session: &mut Session,
     observer: &mut dyn Observer,
@@ -43,7 +43,7 @@ pub fn measure(
         block,
         ends_ns: start_ns + step.window.1.get(),
     };
-    // What earlier phases left is not to be flushed with the first.
+    // Otherwise the first flush would include what earlier phases left.
     file.fdatasync().map_err(|errno| error(file, "flush", errno))?;
     let (window_start_ns, ()) = session.tick(|_| ())?;
     let mut end_ns = window_start_ns;
@@ -89,7 +89,7 @@ pub fn measure(
     Ok(observer.interrupted())
 }
 
-/// The sizes in the order of one round.
+/// Returns the sizes in the order of one round.
 fn shuffled(rng: &mut Rng) -> [Bytes; SIZES.len()] {
     let mut sizes = SIZES;
     for at in (1..sizes.len()).rev() {
@@ -101,17 +101,17 @@ fn shuffled(rng: &mut Rng) -> [Bytes; SIZES.len()] {
 struct Writer<'a> {
     file: &'a BlockFile,
     content: &'a dyn Content,
-    /// Writes begin again where it ends.
+    /// Size of the written part; writes start over at its end.
     span_bytes: u64,
     at_bytes: u64,
     sequence: u64,
     block: Slot,
-    /// When no more is written.
+    /// Time after which nothing more is written.
     ends_ns: u64,
 }
 
 impl Writer<'_> {
-    /// `None` where the time ended while it wrote.
+    /// Returns `None` if the time ended during the writes.
     fn write_and_flush(
         &mut self,
         session: &Session,
@@ -206,7 +206,7 @@ mod tests {
             let Cell::Value(bytes) = row.cell(0) else { panic!("no number") };
             *sizes.entry(bytes as u64).or_insert(0_u64) += 1;
         }
-        // A loaded machine may not get through all rounds in time, but begins each in full.
+        // A loaded machine may not complete all rounds in time, but starts each with every size.
         let (most, least) = (sizes.values().max().unwrap(), sizes.values().min().unwrap());
         assert!(SIZES.iter().all(|size| sizes.contains_key(&size.get())), "{sizes:?}");
         assert!(*most <= ROUNDS && most - least <= 1, "{sizes:?}");

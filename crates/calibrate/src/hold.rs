@@ -23,8 +23,8 @@ use crate::plan::{FileRole, INTERVAL, Step};
 
 /// How long workers may take to return after the stop request.
 const GRACE: Duration = Duration::from_secs(10);
-/// Every stamp is verified, and the checksum of one read in this many. A checksum of 8 KiB takes
-/// about a microsecond: verifying all of them would distort the measurement.
+/// Every stamp is verified, but the checksum of only one read in this many. A checksum of 8 KiB
+/// takes about a microsecond: verifying all of them would distort the measurement.
 const CHECKSUM_EVERY: u64 = 16;
 /// However slow the storage, the layout writes at least this much: less would only test the
 /// device's own memory.
@@ -36,14 +36,14 @@ const RATED_FROM: Nanos = Nanos::millis(250);
 
 #[derive(Clone)]
 pub struct Backing {
-    /// The file or files, or nothing for the null engine.
+    /// The file or files; nothing for the null engine.
     pub medium: Medium,
     pub content: Arc<dyn Content>,
-    /// What each of several files is called in the recording.
+    /// Names of several files in the recording.
     pub targets: Vec<String>,
 }
 
-/// What later steps need to know about a finished one.
+/// Results of a finished step that later steps need.
 #[derive(Clone, Debug)]
 pub struct Measured {
     pub group: Group,
@@ -53,14 +53,14 @@ pub struct Measured {
     pub latency_ns_mean: f64,
     /// 99th percentile in nanoseconds.
     pub latency_ns_p99: u64,
-    /// Over the whole phase, warm-up included.
+    /// Bytes completed in the whole phase, warm-up included.
     pub completed_bytes: u64,
     pub interrupted: Option<&'static str>,
 }
 
 /// Holds the load of `step` and records it as the next phase. Fails when the load cannot be
-/// started, an operation fails for good, or the recording cannot be written. What was measured
-/// until then is recorded.
+/// started, an operation fails for good, or the recording cannot be written. Measurements up to an
+/// error are recorded.
 pub fn hold(
     session: &mut Session,
     observer: &mut dyn Observer,
@@ -74,7 +74,7 @@ pub fn hold(
     let begin = |spec: &LoadSpec| {
         blockstone_engine::start(Load {
             content: Arc::clone(&backing.content),
-            // A second lap through the page cache would read what the first one brought there.
+            // A second lap through the page cache would read what the first one cached.
             length: if step.is_pass() || step.file == FileRole::BufferedCold {
                 Length::Once
             } else {
@@ -141,12 +141,12 @@ pub fn hold(
     }
 }
 
-/// The sequence of a phase's first write: every write of a run has one of its own.
+/// Returns the sequence number of a phase's first write: all writes of a run have different ones.
 pub fn first_sequence(phase: i32) -> u64 {
     ((phase as u64) << 32) + 1
 }
 
-/// Remarks that a reader of the phase's numbers should see.
+/// Returns remarks that a reader of the phase's numbers should see.
 fn note(outcome: &Outcome, settled: Option<bool>) -> Option<String> {
     let mut notes = Vec::new();
     notes.extend(outcome.first_mismatch.clone());
@@ -169,18 +169,18 @@ struct Generated<'a> {
     background: Option<&'a Running>,
     targets: &'a [String],
     start_ns: u64,
-    /// From the start on; of a pass, without the pass itself.
+    /// Remaining time from the start of the step; if it is a pass, without the pass itself.
     left: Nanos,
-    /// Instants and completed operations since the window opened.
+    /// Times and numbers of completed operations since the window opened.
     window: Vec<(u64, u64)>,
     processors: Watched,
 }
 
-/// The processors, read outside of both edges of the window.
+/// Processor counters, read outside both edges of the window.
 struct Watched {
     watch: Watch,
     before: Counts,
-    /// What they did in the window, once it has closed.
+    /// Processor use in the window, once it has closed.
     used: Option<ProcessorUse>,
 }
 
@@ -232,8 +232,8 @@ impl Generated<'_> {
         });
     }
 
-    /// Bytes that a pass and the layout after it have still to write, and how long that takes at
-    /// the mean rate until now.
+    /// Returns the bytes that a pass and the layout after it still have to write, and how long that
+    /// takes at the mean rate so far.
     fn pass_left(&self, (now_ns, totals): &(u64, Totals)) -> Option<(Bytes, Nanos)> {
         let passes = if self.step.group == Group::Precondition { 2 } else { 1 };
         let left = (passes * self.step.load.span_bytes).checked_sub(totals.completed_bytes)?;
@@ -248,7 +248,7 @@ impl Loaded for Generated<'_> {
 
     const SETTLED_TICKS: usize = 10;
 
-    /// None for a layout: it runs once.
+    /// Returns zero for a layout, which runs once.
     fn warm_up(&self) -> Nanos {
         self.step.warm_up
     }
@@ -313,13 +313,13 @@ impl Loaded for Generated<'_> {
     }
 }
 
-/// What a load has completed, as a row of its series.
+/// Returns what a load has completed, as a row of its series.
 fn reading(object: &str, totals: &Totals) -> Reading {
     let cells = totals.values().map(Cell::from).into();
     Reading { probe: load::SERIES.probe, object: object.to_owned(), cells }
 }
 
-/// An error that ends the run: workers hang, or at least half of the operations failed.
+/// Returns an error that ends the run, if workers hang or at least half of the operations failed.
 fn failure(step: &Step, outcome: &Outcome) -> Option<CalibrateError> {
     let label = step.label.clone();
     if outcome.stuck_workers > 0 {
@@ -331,7 +331,7 @@ fn failure(step: &Step, outcome: &Outcome) -> Option<CalibrateError> {
     (step.is_pass() || hopeless).then_some(CalibrateError::Io { label, why })
 }
 
-/// Writes the histograms, and returns all of the main load's window merged.
+/// Records the histograms, and returns those of the main load's window merged.
 fn record_histograms(
     session: &mut Session,
     phase: i32,
@@ -364,8 +364,8 @@ fn record_histograms(
     Ok(merged)
 }
 
-/// Writes what was not completed when the window closed, as a row even where that is nothing: then
-/// nothing was cut off.
+/// Records what was not completed when the window closed, as a row even if there was nothing: that
+/// shows that nothing was cut off.
 fn record_unfinished(
     session: &mut Session,
     phase: i32,

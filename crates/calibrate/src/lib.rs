@@ -1,9 +1,9 @@
 //! A calibration: how many IOPS, MB/s and commits per second storage can do, and at what latency,
 //! measured in phases and recorded raw.
 //!
-//! It does not know the command line, judge or render: it takes [`Settings`] and makes a recording.
-//! [`prepare`] checks everything that can be checked before anything is written; [`Prepared::run`]
-//! measures.
+//! This crate is independent of the command line, judging and rendering: it takes [`Settings`] and
+//! creates a recording. [`prepare`] checks everything that can be checked before anything is
+//! written; [`Prepared::run`] measures.
 //!
 //! ```no_run
 //! use blockstone_calibrate::{Settings, prepare};

@@ -1,4 +1,4 @@
-//! The plan: which loads run, in which order, each for how long at most. It is data, so that the
+//! The plan: which loads run, in which order, and for how long at most. It is data, so that the
 //! progress bar can show the time left and a test can add up the seconds.
 
 use blockstone_base::load::{Access, LoadSpec, Op, Pacing, SyncMethod};
@@ -20,11 +20,11 @@ pub use flushes::{ROUNDS as FLUSH_ROUNDS, SIZES as FLUSH_SIZES};
 pub use mixes::mixes;
 pub use preconditioning::{ROUNDS_MAX, fill, pass, round};
 
-/// Large requests, as CALIBRATE_IO, Orion and a database's multiblock reads use them.
+/// Size of large requests, as used by CALIBRATE_IO, Orion and a database's multiblock reads.
 pub const LARGE: Bytes = Bytes::mib(1);
-/// The redo log that overwriting commits go to.
+/// Size of the redo log that overwriting commits go to.
 pub const LOG_SIZE: Bytes = Bytes::mib(32);
-/// How many headlines are confirmed at most.
+/// Most headlines that are confirmed.
 const HEADLINES: u64 = 5;
 /// An interval this narrow (half width ÷ value) ends a window early.
 pub const INTERVAL: f64 = 0.02;
@@ -44,7 +44,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// The first measurement of a load on the main file, without warm-up.
+    /// Returns the first measurement of a load on the main file, without warm-up.
     pub fn new(label: String, group: Group, load: LoadSpec, window: Nanos) -> Self {
         Self {
             label,
@@ -58,7 +58,7 @@ impl Step {
         }
     }
 
-    /// Whether it writes every block of its span once, in order, and ends.
+    /// Returns whether it writes every block of its span once, in order, and ends.
     pub fn is_pass(&self) -> bool {
         let in_order = self.load.access == Access::Sequential;
         self.group == Group::Layout || self.group == Group::Precondition && in_order
@@ -68,9 +68,9 @@ impl Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileRole {
     Main,
-    /// The same file through the page cache, emptied of it first.
+    /// The main file through the page cache, evicted from it first.
     BufferedCold,
-    /// The same file through the page cache, read once before.
+    /// The main file through the page cache, read once beforehand.
     BufferedWarm,
     /// A redo log: a small second file, laid out before it is overwritten.
     Log,
@@ -81,29 +81,30 @@ pub enum FileRole {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// Whether Blockstone made the file, so that evicting it from the page cache disturbs no one.
+    /// Whether Blockstone created the file, so that evicting it from the page cache disturbs no
+    /// one.
     pub ours: bool,
     pub writable: bool,
     /// Whether second files (a redo log, a growing file) can be created.
     pub has_log: bool,
     pub span: Bytes,
-    /// Where it begins; not at the start only where nothing is written.
+    /// Offset of the span; not zero only if nothing is written.
     pub offset: Bytes,
-    /// Files or devices that it is spread over.
+    /// Number of files or devices that the span is spread over.
     pub targets: u64,
     pub direct: bool,
     pub uring: bool,
-    /// The smallest unit of direct I/O.
+    /// Smallest unit of direct I/O.
     pub least_io: Bytes,
 }
 
-/// All steps that are known before anything is measured, in the order in which they run.
+/// Returns all steps that are known before anything is measured, in the order in which they run.
 pub fn steps(settings: &Settings, facts: Facts) -> Vec<Step> {
     let planner = Planner { settings, facts, budget: budget(settings.thoroughness) };
     let mut out = Vec::new();
     for round in 0..planner.budget.rounds {
         // The reference point is measured at the beginning, in the middle and at the end of each
-        // round: what made it drift affected all other points too.
+        // round: if it drifts, all other points were affected too.
         out.push(planner.reference(round * 3));
         let mut steps = planner.random_reads();
         steps.extend(planner.cache_map());
@@ -133,15 +134,16 @@ pub fn steps(settings: &Settings, facts: Facts) -> Vec<Step> {
 const WHOLE_FILE: &str = "cache-map/full";
 const RE_READ: &str = "cache-map/re-read";
 
-/// Every step visits different blocks: with the seed of an earlier one it would hit whatever cache
-/// that step had filled. Only the re-read repeats the blocks of the whole-file step.
+/// Returns the seed of a step. Every step visits different blocks: with an earlier seed it would
+/// hit whatever cache that step had filled. Only the re-read repeats the blocks of the whole-file
+/// step.
 fn seed_of(seed: u64, label: &str, repeat: u32) -> u64 {
     let label = if label == RE_READ { WHOLE_FILE } else { label };
     let mixed = label.bytes().fold(seed, |seed, byte| rng::mix(seed ^ u64::from(byte)));
     rng::mix(mixed ^ u64::from(repeat))
 }
 
-/// The tool's own cost: one worker on the null engine.
+/// Returns the step that measures the tool's own overhead: one worker on the null engine.
 pub fn overhead(settings: &Settings) -> Step {
     let facts = Facts {
         ours: false,
@@ -164,7 +166,7 @@ pub fn overhead(settings: &Settings) -> Step {
     }
 }
 
-/// Writing the test file: every block once, in order.
+/// Returns the load that writes the test file: every block once, in order.
 pub fn layout(settings: &Settings, span: Bytes, direct: bool, uring: bool) -> LoadSpec {
     LoadSpec {
         engine: if uring { "uring" } else { "psync" }.into(),
@@ -183,7 +185,8 @@ pub fn layout(settings: &Settings, span: Bytes, direct: bool, uring: bool) -> Lo
     }
 }
 
-/// A longer measurement of a point that became a headline; [`spaced`] divides it into windows.
+/// Returns a longer measurement of a point that became a headline; [`spaced`] divides it into
+/// windows.
 pub fn confirm(settings: &Settings, name: &str, load: LoadSpec, longer: u64) -> Step {
     let budget = budget(settings.thoroughness);
     let window = Nanos(budget.confirm.get() * longer);
@@ -192,7 +195,7 @@ pub fn confirm(settings: &Settings, name: &str, load: LoadSpec, longer: u64) -> 
     Step { warm_up: budget.warm_up, ..Step::new(label, Group::Confirm, load, window) }
 }
 
-/// The windows of all headlines in turn, so that those of each lie apart.
+/// Returns the windows of all headlines interleaved, so that those of each are spread out.
 pub fn spaced(settings: &Settings, headlines: &[Step]) -> Vec<Step> {
     let windows = budget(settings.thoroughness).windows;
     let window = |repeat: u32, step: &Step| {
@@ -204,21 +207,23 @@ pub fn spaced(settings: &Settings, headlines: &[Step]) -> Vec<Step> {
     (0..windows).flat_map(|repeat| headlines.iter().map(move |step| window(repeat, step))).collect()
 }
 
-/// What is left of the time limit for closing, judging and rendering the recording.
+/// Part of the time limit reserved for closing, judging and rendering the recording.
 pub const CONCLUSION: Nanos = Nanos::millis(1_000);
 
-/// The longest time all `confirm` steps of a run may take together.
+/// Returns the longest time that all `confirm` steps of a run may take together.
 pub fn confirm_limit(thoroughness: Thoroughness) -> Nanos {
     let Budget { confirm, windows, warm_up, .. } = budget(thoroughness);
     Nanos(HEADLINES * (confirm.get() + u64::from(windows) * warm_up.get()))
 }
 
-/// How far a file may grow in one phase; the phase ends there, so it must outlast the window.
+/// Returns how far a file may grow in one phase; the phase ends there, so it must outlast the
+/// window.
 pub fn append_span(span: Bytes) -> u64 {
     (span.get() / 4).clamp(Bytes::mib(16).get(), Bytes::mib(256).get())
 }
 
-/// Where commits go. A device has no room for a second file: there they go where its blocks are.
+/// Returns where commits go. A device has no room for a second file, so they overwrite its own
+/// blocks.
 pub fn commit_file(access: Access, has_log: bool) -> FileRole {
     let overwritten = if has_log { FileRole::Log } else { FileRole::Main };
     if access == Access::Append { FileRole::Append } else { overwritten }
@@ -265,7 +270,8 @@ impl Planner<'_> {
         Step { repeat, ..self.step("reference".into(), Group::Reference, load, self.budget.short) }
     }
 
-    /// Random operations by psync with these numbers of workers, and by io_uring at these depths.
+    /// Returns random operations by psync with these numbers of workers, and by io_uring at these
+    /// depths.
     fn ladder(&self, name: &str, group: Group, op: Op, rungs: [&[u32]; 2]) -> Vec<Step> {
         let [blocking, depths] = rungs;
         let depths = if self.facts.uring { depths } else { &[] };
@@ -345,9 +351,9 @@ impl Planner<'_> {
         Step { file, ..self.step(label, Group::Commit, load, self.budget.short) }
     }
 
-    /// Methods side by side, then sizes, then committers. A redo log is written in order, so
-    /// committers write sequentially, each in its own part. Other sizes than the block's need the
-    /// log file: in the test file they would damage stamps that reads verify.
+    /// Returns methods side by side, then sizes, then committers. A redo log is written in order,
+    /// so committers write sequentially, each in its own part. Sizes other than the block's need
+    /// the log file: in the test file they would damage stamps that reads verify.
     fn commits(&self) -> Vec<Step> {
         use SyncMethod::{Dsync, Fdatasync, Fsync};
         if !self.facts.writable {
@@ -375,8 +381,8 @@ impl Planner<'_> {
         out
     }
 
-    /// Working sets of 4 MiB and up by factors of four, then the whole file, then the blocks that
-    /// were read of it once more.
+    /// Returns working sets from 4 MiB up by factors of four, then the whole file, then the blocks
+    /// read from it once more.
     fn cache_map(&self) -> Vec<Step> {
         let factor = if self.quick() { 16 } else { 4 };
         let full = self.facts.span.get();
@@ -395,9 +401,10 @@ impl Planner<'_> {
             .collect()
     }
 
-    /// `hdparm -T` and `-t` side by side: from the page cache, through it, and past it.
+    /// Returns the equivalents of `hdparm -T` and `-t`: from the page cache, through it, and past
+    /// it.
     ///
-    /// Only on our own file: evicting another from the page cache would disturb its users.
+    /// Only for our own file: evicting another one from the page cache would disturb its users.
     fn cached_reads(&self) -> Vec<Step> {
         if self.facts.span < Bytes(LARGE.get() * 8) || !self.facts.ours {
             return Vec::new();
@@ -410,7 +417,8 @@ impl Planner<'_> {
         cases
             .into_iter()
             .map(|(name, file, direct)| {
-                // Reading the span into the page cache must fit the time; the others read on.
+                // Reading the span into the page cache must fit the time; the other reads just
+                // continue.
                 let span = match file {
                     FileRole::BufferedWarm => self.facts.span.min(Bytes::mib(64)),
                     _ => self.facts.span,
@@ -455,7 +463,7 @@ impl Planner<'_> {
     fn open_loop(&self) -> Option<Step> {
         let open = self.settings.open_loop?;
         let pacing = Pacing::Open { rate_per_s: open.rate_per_s, poisson: open.poisson };
-        // One shared queue, as in a server: a due read is not bound to one thread.
+        // One shared queue, as in a server: a read that is due is not bound to one thread.
         let engine = if self.facts.uring { "uring" } else { "psync" };
         let load = LoadSpec { pacing, ..self.random_read(engine, 128) };
         let label = format!("open-loop/read/r{}", open.rate_per_s);
@@ -466,7 +474,7 @@ impl Planner<'_> {
     }
 }
 
-/// A size as it stands in a label: `8K`, `4M`, `512`.
+/// Formats a size as in a label: `8K`, `4M`, `512`.
 pub fn short_size(bytes: u64) -> String {
     for (shift, suffix) in [(30, "G"), (20, "M"), (10, "K")] {
         if bytes >= 1 << shift && bytes.is_multiple_of(1 << shift) {

@@ -1,5 +1,5 @@
-//! Everything before the first measurement: survey the path, reject invalid settings, create and
-//! lock the test file. If this fails, nothing is left behind.
+//! Everything before the first measurement: surveys the path, rejects invalid settings, creates and
+//! locks the test file. If this fails, nothing is left behind.
 
 use std::path::{Path, PathBuf};
 
@@ -24,20 +24,20 @@ use crate::testset::TestSet;
 
 pub(crate) mod together;
 
-/// A test file is never larger than this unless asked for.
+/// Largest test file unless a size is requested.
 const DEFAULT_SIZE: Bytes = Bytes::gib(4);
-/// Of the free space, a test file takes at most one part in this many.
+/// A test file takes at most one part in this many of the free space.
 const FREE_SHARE: u64 = 4;
-/// The fewest blocks that random access makes sense on.
+/// Fewest blocks for which random access makes sense.
 const LEAST_BLOCKS: u64 = 128;
-/// The alternative for a device that may not be overwritten.
+/// Hint for a device that may not be overwritten.
 const READ_ONLY: &str = "--read-only only reads it";
 
 #[derive(Debug)]
 pub struct Prepared<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) host: Host,
-    /// All targets as one.
+    /// All targets combined into one.
     pub(crate) target: StorageTarget,
     pub(crate) targets: Vec<StorageTarget>,
     pub(crate) files: TestSet,
@@ -119,7 +119,7 @@ fn least_io(target: &StorageTarget) -> Bytes {
 }
 
 impl Prepared<'_> {
-    /// The first of `required` that is degraded, as a message; none when all are there.
+    /// Returns a message for the first of `required` that is degraded; `None` if all are available.
     pub fn missing(&self, required: &[String]) -> Result<Option<String>, CalibrateError> {
         Ok(capability::missing(&self.capabilities, required)?)
     }
@@ -177,7 +177,8 @@ fn check_subject(
     Ok(())
 }
 
-/// Visits of cached blocks take memory, and mean nothing where that is swapped.
+/// Fails if there is not enough memory: visits of cached blocks need it, and are meaningless if it
+/// is swapped.
 fn check_memory(settings: &Settings, available: Option<u64>) -> Result<(), CalibrateError> {
     let least = Bytes(2 * cpu::MEMORY.get());
     match available.map(Bytes).filter(|&available| settings.cpu && available < least) {
@@ -186,7 +187,7 @@ fn check_memory(settings: &Settings, available: Option<u64>) -> Result<(), Calib
     }
 }
 
-/// A part of a file or device is only read: written, the rest would not be known as written by us.
+/// Fails if part of a file or device would be written: the rest would not be recognised as ours.
 fn check_part(
     settings: &Settings,
     subject: &Subject,
@@ -207,7 +208,7 @@ fn check_part(
     Ok(())
 }
 
-/// Each stream reads a part of its own.
+/// Fails if the streams do not fit: each reads its own part.
 fn check_streams(settings: &Settings, span: Bytes) -> Result<(), CalibrateError> {
     let most = settings.streams.iter().copied().max().unwrap_or(0);
     let least = Bytes(LARGE.get() * u64::from(most).max(8));
@@ -267,8 +268,8 @@ fn existing_size(settings: &Settings, file: &TestFile) -> Result<Bytes, Calibrat
     if size < least {
         return Err(too_small(settings, file.path(), size, least));
     }
-    // Whole large requests, so that sequential streams never meet a short end, and several files
-    // take turns.
+    // Whole large requests, so that sequential streams never reach a short end, and several files
+    // can take turns.
     let unit = if several || size.get() >= LARGE.get() * 8 { LARGE.get() } else { block.get() };
     Ok(Bytes(size.get() / unit * unit))
 }

@@ -28,14 +28,14 @@ use crate::testset::AppendSet;
 mod precondition;
 
 const TICK: Nanos = Nanos::millis(20);
-/// How long starting and stopping a phase takes beside its warm-up and window.
+/// Time to start and stop a phase, in addition to its warm-up and window.
 const AROUND_PHASE: Nanos = Nanos::millis(30);
 const UNLIMITED: Nanos = Nanos(u64::MAX / 2);
 
 impl Prepared<'_> {
-    /// Runs the calibration and returns the directory of its recording. An interruption or an
-    /// error after the first measurement is written into the recording and returns like success:
-    /// what was measured until then is not lost.
+    /// Runs the calibration and returns the directory of its recording. An interruption or an error
+    /// after the first measurement is written into the recording and returns like success, so that
+    /// nothing measured before it is lost.
     pub fn run(self, observer: &mut dyn Observer) -> Result<PathBuf, CalibrateError> {
         let dir = self.settings.recording.path.clone();
         for orphan in self.remove_orphans() {
@@ -157,15 +157,15 @@ struct Run<'a> {
     observer: &'a mut dyn Observer,
     points: Vec<Measured>,
     left: Nanos,
-    /// Labels of steps for which no time was left.
+    /// Labels of steps that were skipped for lack of time.
     skipped: Vec<String>,
-    /// Of the layout's first write: a block with the same id and a lower sequence is not from this
-    /// run.
+    /// Sequence number of the layout's first write: a block with the same ID and a lower sequence
+    /// is not from this run.
     oldest_sequence: u64,
-    /// How long preconditioning took, the layout of a size given with `--size`, mixes, writes
+    /// Time taken by preconditioning, the layout of a size given with `--size`, mixes, writes
     /// through the page cache and visits of cached blocks; added to the time limit.
     unlimited: Nanos,
-    /// When preconditioning must end, once its first pass has written all of the file.
+    /// Time at which preconditioning must end, once its first pass has written the whole file.
     filled_until: Option<Nanos>,
 }
 
@@ -194,7 +194,7 @@ impl Run<'_> {
         self.confirm(log.as_ref())
     }
 
-    /// Before anything else needs memory, and while the processors are as quiet as they get.
+    /// Runs before anything else needs memory, and while the processors are as quiet as possible.
     fn visit_cached(&mut self) -> Result<(), EarlyEnd> {
         let begin = self.session.elapsed();
         let seed = self.prepared.settings.seed;
@@ -204,7 +204,7 @@ impl Run<'_> {
         interrupted.map_or(Ok(()), |signal| Err(EarlyEnd::Interrupted(signal)))
     }
 
-    /// The longest that `steps` and the confirmations may take.
+    /// Returns the longest time that `steps` and the confirmations may take.
     fn expected(&self, steps: &[Step]) -> Nanos {
         let thoroughness = self.prepared.settings.thoroughness;
         let steps: u64 = steps.iter().map(longest).sum();
@@ -248,7 +248,7 @@ impl Run<'_> {
         held
     }
 
-    /// A step that times what it does itself.
+    /// Runs a step that times its own operations.
     fn one_by_one(
         &mut self,
         step: &Step,
@@ -285,10 +285,9 @@ impl Run<'_> {
         self.session.recorder().manifest().capabilities.push(named("all-phases", capability));
     }
 
-    /// Whether the step would exceed the time limit, which excludes preconditioning, mixes and the
-    /// layout of a size given with `--size`. When phases take longer than planned, confirmations
-    /// keep their time because the headlines come from them, and reference points because drift
-    /// is computed from them.
+    /// Returns whether the step would exceed the time limit, which `unlimited` extends. When phases
+    /// take longer than planned, confirmations keep their time because the headlines depend on
+    /// them, and reference points because drift is computed from them.
     fn out_of_time(&self, step: &Step) -> bool {
         let settings = self.prepared.settings;
         let limit = plan::budget(settings.thoroughness).run;
@@ -325,7 +324,8 @@ impl Run<'_> {
         interrupted.map_or(Ok(()), |signal| Err(EarlyEnd::Interrupted(signal)))
     }
 
-    /// Stamps if Blockstone wrote the data in this block size; unverified content otherwise.
+    /// Returns stamps if Blockstone wrote the data in this block size; unverified content
+    /// otherwise.
     fn content(&self, step: &Step) -> Arc<dyn Content> {
         let stamped = self.prepared.files.ours() && step.file != FileRole::None;
         if !stamped {
@@ -378,7 +378,8 @@ impl Run<'_> {
         Ok(self.prepared.files.flush()?)
     }
 
-    /// A redo log beside the test file: small, fully written, so that a commit overwrites.
+    /// Lays out a redo log next to the test file: small and fully written, so that a commit
+    /// overwrites.
     fn lay_out_log(&mut self) -> Result<AppendSet, EarlyEnd> {
         let facts = self.prepared.facts;
         let log = self.prepared.files.appendable("log")?;
@@ -418,7 +419,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Longer measurements of the best points, chosen from what was measured before them.
+    /// Measures the best points longer, chosen from all earlier measurements.
     fn confirm(&mut self, log: Option<&AppendSet>) -> Result<(), EarlyEnd> {
         let settings = self.prepared.settings;
         if let Some(load) = confirm::knee_probe(&self.points, settings) {
@@ -447,7 +448,7 @@ impl Run<'_> {
 }
 
 fn longest(step: &Step) -> u64 {
-    // A pass ends when all is written: its rate tells when.
+    // A pass ends when everything is written, at a time that depends on its rate.
     let window = if step.is_pass() { 0 } else { step.window.1.get() };
     step.warm_up.get() + window + AROUND_PHASE.get()
 }

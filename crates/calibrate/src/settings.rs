@@ -1,4 +1,4 @@
-//! What the user asked for, with every default filled in.
+//! The user's settings, with every default filled in.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ pub enum Thoroughness {
     Quick,
     /// At most 90 s.
     Standard,
-    /// Three interleaved rounds with longer windows; the intervals come from the repeats.
+    /// Three interleaved rounds with longer windows; the intervals are computed from the repeats.
     Full,
 }
 
@@ -55,47 +55,48 @@ pub struct OpenLoop {
 /// Writes before the measurement that bring flash to its steady state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preconditioning {
-    /// The longest that all of it may take.
+    /// Longest time for all of it.
     pub limit: Nanos,
-    /// How long each round of random writes takes.
+    /// Length of each round of random writes.
     pub round: Nanos,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// What is measured: one, or several as one.
+    /// Subjects to measure: one, or several as one.
     pub subjects: Vec<Subject>,
     pub thoroughness: Thoroughness,
     pub block: Bytes,
-    /// Size of the test file, in each of several directories; none lets the free space decide.
+    /// Size of the test file, in each of several directories; `None` derives it from the free
+    /// space.
     pub size: Option<Bytes>,
-    /// The latency that bounds `max_iops` (mean) and the knee (p99).
+    /// Latency that bounds `max_iops` (mean) and the knee (p99).
     pub max_latency: Nanos,
-    /// Use the page cache, to show what it does to the numbers.
+    /// Whether to use the page cache, to show its effect on the numbers.
     pub buffered: bool,
     pub read_only: bool,
     pub keep: bool,
-    /// Measure small and large reads together.
+    /// Whether to measure small and large reads together.
     pub matrix: bool,
-    /// Also write in order through the page cache.
+    /// Whether to also write sequentially through the page cache.
     pub buffered_writes: bool,
-    /// Also measure how many cached blocks are visited for a second of processor time.
+    /// Whether to also measure how many cached blocks are visited per second of processor time.
     pub cpu: bool,
-    /// Numbers of large reads in flight, in order and at random; none for those of the plan.
+    /// Numbers of large reads in flight, sequential and random; empty for those of the plan.
     pub streams: Vec<u32>,
-    /// How much of a file or device that is only read is visited; none for all of it.
+    /// How much of a read-only file or device is visited; `None` for all of it.
     pub span: Option<Bytes>,
-    /// Where that begins.
+    /// Offset at which the visited part starts.
     pub offset: Bytes,
-    /// Mixes of random reads and writes to measure: how many of 100 operations are reads.
+    /// Mixes of random reads and writes to measure: number of reads in 100 operations.
     pub mixes: Vec<u32>,
-    /// Also measure at a fixed rate.
+    /// Additional random reads at a fixed rate.
     pub open_loop: Option<OpenLoop>,
     pub precondition: Option<Preconditioning>,
-    /// Decimal MB/s of the link to the storage, where the kernel cannot know it.
+    /// Decimal MB/s of the link to the storage, if the kernel cannot know it.
     pub link_mb_per_s: Option<f64>,
     pub seed: u64,
     pub argv: Vec<String>,
-    /// Where the recording goes: a directory that does not exist or is empty.
+    /// Directory of the recording, which must be empty or not exist.
     pub recording: RunDir,
 }

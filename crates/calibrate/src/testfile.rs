@@ -1,7 +1,7 @@
 //! The file under test: created, reused, or only read; locked while in use, removed afterwards.
 //!
-//! A test file carries an exclusive lock (flock) for as long as its run lives. A run that was
-//! killed leaves a file whose lock is free: the next run in that directory removes it.
+//! A test file has an exclusive lock (flock) for as long as its run lives. A killed run leaves a
+//! file whose lock is free: the next run in that directory removes it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,38 +16,38 @@ use blockstone_sys::file::{Access, BlockFile, FileError, open_direct};
 
 use crate::error::CalibrateError;
 
-/// Why the page cache is used where that was asked for; the verdict `not-direct` then condemns the
-/// figures, as it does where the file system does not support `O_DIRECT`.
+/// Reason recorded when the page cache was requested; the verdict `not-direct` then invalidates the
+/// numbers, as when the file system does not support `O_DIRECT`.
 const BUFFERED: &str = "--buffered asks for the page cache";
 
 #[derive(Debug)]
 pub struct TestFile {
     main: Arc<BlockFile>,
     kind: Kind,
-    /// Whether the page cache is bypassed, and if not, why.
+    /// Whether the page cache is bypassed, and if not, the reason.
     pub direct: Capability,
     /// Identity written into every block's stamp.
     pub file_id: u64,
-    /// Names the files that this run makes beside it.
+    /// Part of the names of further files that this run creates next to it.
     run_id: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Made by this run, removed at its end.
+    /// Created by this run, removed at its end.
     Created,
-    /// Made by this run, to be kept.
+    /// Created by this run, to be kept.
     Kept,
-    /// Made by an earlier run, or a device that may be overwritten.
+    /// Created by an earlier run, which kept it.
     Reused,
     /// A device that may be overwritten; its first and last blocks are cleared afterwards.
     Device,
-    /// Not made by Blockstone: only read.
+    /// Not created by Blockstone: read-only.
     Foreign,
 }
 
 impl TestFile {
-    /// A new file in `dir`.
+    /// Creates a new file in `dir`.
     pub fn create(dir: &Path, run_id: u64, direct: bool) -> Result<Self, FileError> {
         let path = dir.join(scratch::name(run_id, ""));
         let (main, direct) =
@@ -57,7 +57,7 @@ impl TestFile {
         Ok(Self { main, kind: Kind::Created, direct, file_id: run_id, run_id })
     }
 
-    /// A file that an earlier run kept; only read when not `writable`.
+    /// Opens a file that an earlier run kept; read-only unless `writable`.
     pub fn reuse(
         path: &Path,
         block: Bytes,
@@ -79,7 +79,7 @@ impl TestFile {
         Ok(Self { main, kind: Kind::Reused, direct, file_id, run_id })
     }
 
-    /// A device that may be overwritten.
+    /// Opens a device that may be overwritten.
     pub fn device(path: &Path, run_id: u64, direct: bool) -> Result<Self, CalibrateError> {
         let open = |direct| BlockFile::open_device(path, direct);
         let (main, direct) = open_direct(direct, BUFFERED, open)?;
@@ -88,7 +88,7 @@ impl TestFile {
         Ok(Self { main, kind: Kind::Device, direct, file_id: run_id, run_id })
     }
 
-    /// A file or device that Blockstone did not make: only read.
+    /// Opens a file or device that Blockstone did not create, read-only.
     pub fn foreign(path: &Path, direct: bool) -> Result<Self, CalibrateError> {
         let open = |direct| BlockFile::open(path, Access::Read, direct);
         let (main, direct) = open_direct(direct, BUFFERED, open)?;
@@ -103,22 +103,23 @@ impl TestFile {
         self.main.path()
     }
 
-    /// Whether Blockstone wrote its content, so that it may be written and its stamps verified.
+    /// Returns whether Blockstone wrote its content, so that it may be written and its stamps
+    /// verified.
     pub fn ours(&self) -> bool {
         self.kind != Kind::Foreign
     }
 
-    /// Whether it has to be laid out before it can be read.
+    /// Returns whether it has to be laid out before it can be read.
     pub fn needs_layout(&self) -> bool {
         matches!(self.kind, Kind::Created | Kind::Device)
     }
 
-    /// The same file through the page cache.
+    /// Opens the same file through the page cache.
     pub fn buffered(&self) -> Result<Arc<BlockFile>, FileError> {
         self.main.reopen(Access::Read, false).map(Arc::new)
     }
 
-    /// A second file beside it that starts empty and is removed when dropped.
+    /// Creates a second file next to it that starts empty and is removed when dropped.
     pub fn appendable(&self, purpose: &str) -> Result<AppendFile, FileError> {
         let name = scratch::name(self.run_id, purpose);
         let file = self.main.create_beside(name.as_ref(), self.main.is_direct())?;
@@ -126,12 +127,12 @@ impl TestFile {
         Ok(AppendFile(Arc::new(file)))
     }
 
-    /// Truncates the file to what was laid out; a device keeps its size.
+    /// Truncates the file to the size that was laid out; a device keeps its size.
     pub fn cut(&self, size: Bytes) -> Result<(), FileError> {
         if self.kind == Kind::Device { Ok(()) } else { self.main.set_size(size.get()) }
     }
 
-    /// An error of the file from the errno of an operation.
+    /// Creates an error of the file from the errno of an operation.
     pub fn io_error(&self, operation: &'static str, errno: i32) -> FileError {
         self.main.error(operation, std::io::Error::from_raw_os_error(errno))
     }
@@ -164,7 +165,7 @@ impl Drop for AppendFile {
     }
 }
 
-/// The identity in the first block of a file or device, if Blockstone wrote it.
+/// Returns the identity in the first block of a file or device, if Blockstone wrote it.
 fn stamped_by_us(file: &BlockFile) -> Result<Option<Identity>, FileError> {
     let file = file.reopen(Access::Read, false)?;
     let mut head = vec![0_u8; 4096];
@@ -174,13 +175,13 @@ fn stamped_by_us(file: &BlockFile) -> Result<Option<Identity>, FileError> {
     Ok(stamp::identify(&head[..length]))
 }
 
-/// Whether the ends of a device, and the places between them that a claim looks at, hold nothing
-/// but zeros and the blocks of one killed calibration.
+/// Returns whether the ends of a device, and the places between them that a claim examines, hold
+/// only zeros and the blocks of one killed calibration.
 pub fn holds_nothing_but_ours(device: &Path) -> Result<bool, FileError> {
     let file = BlockFile::open(device, Access::Read, false)?;
     let Some(Identity { file_id, block_bytes }) = stamped_by_us(&file)? else { return Ok(false) };
     let size_bytes = file.size_bytes()?;
-    // Whole blocks of the calibration, in which the stamps are.
+    // Whole blocks of the calibration, because each has a stamp.
     let unit = u64::from(block_bytes).max(contents::BLOCK_BYTES);
     let edge_bytes = contents::EDGE.get().min(size_bytes);
     let seed = rng::mix(clock::now_ns());
@@ -244,7 +245,7 @@ mod tests {
         stamp::seal(&mut data[8192..16384], 9, 8192, 2);
         std::fs::write(&path, &data).unwrap();
         assert!(holds_nothing_but_ours(&path).unwrap());
-        // Something else was written since, but not over our first block.
+        // Something else was written later, but not over our first block.
         data[3 << 20] = 1;
         std::fs::write(&path, &data).unwrap();
         assert!(!holds_nothing_but_ours(&path).unwrap());

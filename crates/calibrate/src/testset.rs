@@ -1,4 +1,4 @@
-//! The files under test of one or several targets, used as one.
+//! The files under test of one or several targets, used together.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use blockstone_sys::file::{BlockFile, FileError};
 use crate::plan::LARGE;
 use crate::testfile::{AppendFile, TestFile};
 
-/// At least one, all made by Blockstone or none.
+/// At least one file; either all or none created by Blockstone.
 #[derive(Debug)]
 pub struct TestSet(Vec<TestFile>);
 
@@ -28,7 +28,7 @@ impl TestSet {
         medium(self.0.iter().map(|file| Arc::clone(file.main())).collect())
     }
 
-    /// Whether Blockstone wrote their content.
+    /// Returns whether Blockstone wrote their content.
     pub fn ours(&self) -> bool {
         self.0.iter().all(TestFile::ours)
     }
@@ -37,12 +37,12 @@ impl TestSet {
         self.0.iter().any(TestFile::needs_layout)
     }
 
-    /// Identity written into every block's stamp.
+    /// Returns the identity written into every block's stamp.
     pub fn file_id(&self) -> u64 {
         self.0.first().map_or(0, |file| file.file_id)
     }
 
-    /// Whether the page cache is bypassed on all of them, and if not, on which and why.
+    /// Returns whether the page cache is bypassed on all of them, and if not, on which and why.
     pub fn direct(&self, paths: &[String]) -> Capability {
         let degraded = self.0.iter().zip(paths).find_map(|(file, path)| match &file.direct {
             Capability::Degraded { why } if self.0.len() > 1 => {
@@ -54,13 +54,13 @@ impl TestSet {
         degraded.unwrap_or(Capability::Full)
     }
 
-    /// One that is gone.
+    /// Returns a file that has disappeared, if any.
     pub fn vanished(&self) -> Option<&Path> {
         self.0.iter().find(|file| !file.main().is_at_its_path()).map(TestFile::path)
     }
 
-    /// The same files through the page cache and out of it, with the first `cached` bytes of all
-    /// read into it again.
+    /// Opens the same files through the page cache and evicts them from it, then reads the first
+    /// `cached` bytes of all back into it.
     pub fn buffered(&self, cached: Bytes) -> Result<Medium, FileError> {
         let share = self.share(cached).get();
         let open = |file: &TestFile| {
@@ -77,12 +77,12 @@ impl TestSet {
         self.0.iter().map(open).collect::<Result<_, _>>().map(medium)
     }
 
-    /// Second files beside them that start empty and are removed when dropped.
+    /// Creates second files next to them that start empty and are removed when dropped.
     pub fn appendable(&self, purpose: &str) -> Result<AppendSet, FileError> {
         self.0.iter().map(|file| file.appendable(purpose)).collect::<Result<_, _>>().map(AppendSet)
     }
 
-    /// Truncates the files to what was laid out of all.
+    /// Truncates the files to the total size that was laid out.
     pub fn cut(&self, size: Bytes) -> Result<(), FileError> {
         let share = self.share(size);
         self.0.iter().try_for_each(|file| file.cut(share))
@@ -99,7 +99,7 @@ impl TestSet {
         self.0.iter_mut().map(TestFile::keep).collect()
     }
 
-    /// The part of `all` that each has.
+    /// Returns the share of `all` that each file has.
     fn share(&self, all: Bytes) -> Bytes {
         Bytes(all.get().div_ceil(self.0.len() as u64))
     }

@@ -1,4 +1,4 @@
-//! A whole quick run on a small file: what judging relies on is in the recording.
+//! A complete quick run on a small file: everything that judging relies on is in the recording.
 
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_calibrate::{Settings, Subject, Thoroughness, prepare};
@@ -11,7 +11,7 @@ impl Observer for Silent {}
 
 #[test]
 fn every_window_has_its_edges_in_every_series() {
-    // The build directory lies on a real file system; /tmp may be memory.
+    // The build directory is on a real file system; /tmp may be in memory.
     let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let data = scratch.path().join("data");
     std::fs::create_dir(&data).unwrap();

@@ -1,4 +1,4 @@
-//! What blocks hold: nothing in particular, or stamped data that are verified on reading.
+//! The content of blocks: arbitrary data, or stamped data that is verified on reading.
 
 use std::fmt::Debug;
 
@@ -6,18 +6,19 @@ use blockstone_base::rng;
 
 use crate::stamp::{self, Expected, Fault};
 
-/// Makes the data of writes and judges the data of reads. Shared by all workers of a load.
+/// Produces the data of writes and checks the data of reads. Shared by all workers of a load.
 pub trait Content: Send + Sync + Debug {
-    /// Whether there is anything to do. When not, the loop calls neither of the others and saves
-    /// the clock read that would keep their time out of the latency.
+    /// Whether there is anything to do. If not, the loop calls neither of the other two methods and
+    /// saves the clock read that would keep their time out of the latency.
     fn is_active(&self) -> bool {
         true
     }
 
-    /// Makes the data of a write: `sequence` is unique to it.
+    /// Fills in the data of a write; `sequence` is unique to that write.
     fn prepare(&self, offset_bytes: u64, sequence: u64, data: &mut [u8]);
 
-    /// Judges the data of a read; with `sample_checksum` a whole block of it, not only stamps.
+    /// Checks the data of a read. With `sample_checksum`, one whole block of it is checked, not
+    /// only stamps.
     fn verify(&self, offset_bytes: u64, data: &[u8], sample_checksum: bool) -> Check;
 }
 
@@ -25,9 +26,9 @@ pub trait Content: Send + Sync + Debug {
 pub struct Check {
     /// Blocks whose stamp was checked.
     pub stamps: u32,
-    /// Blocks whose whole content was checked too.
+    /// Blocks whose whole content was checked as well.
     pub checksums: u32,
-    /// Blocks that are not what was written.
+    /// Blocks that do not hold what was written.
     pub mismatches: u32,
     pub first: Option<Mismatch>,
 }
@@ -39,7 +40,7 @@ pub struct Mismatch {
     pub fault: Fault,
 }
 
-/// Whatever the memory holds is written, and nothing is verified.
+/// Writes whatever the memory holds and verifies nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoContent;
 
@@ -57,10 +58,10 @@ impl Content for NoContent {
 
 /// Stamped blocks of one file.
 ///
-/// A request is cut into blocks of `block_bytes` from its beginning, the last one as long as what
-/// is left: a 1 MiB write of 8 KiB blocks carries 128 stamps, a 512-byte commit is one block of
-/// 512 bytes. Reads must therefore begin where a block begins, and a write shorter than a block
-/// breaks the block it lies in: such commits belong into a file or range of their own.
+/// A request is cut into blocks of `block_bytes` from its beginning, the last one taking the
+/// remainder: a 1 MiB write of 8 KiB blocks carries 128 stamps, a 512-byte commit is one block of
+/// 512 bytes. Reads must therefore begin at a block boundary, and a write shorter than a block
+/// damages the block it falls in: such commits belong in a file or range of their own.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamped {
     file_id: u64,
@@ -69,12 +70,12 @@ pub struct Stamped {
 }
 
 impl Stamped {
-    /// Blocks of `block_bytes` in file `file_id`; a block from a write before `oldest_sequence`
-    /// (that of the layout) is stale. Which of the later ones is the last is not known: an
-    /// overwrite that was lost does not show.
+    /// Describes blocks of `block_bytes` in file `file_id`; a block from a write before
+    /// `oldest_sequence` (that of the layout) is stale. Which of the later writes is the last is
+    /// not known, so a lost overwrite goes undetected.
     ///
     /// # Panics
-    /// When a block could not hold its stamp.
+    /// If a block could not hold its stamp.
     pub fn new(file_id: u64, block_bytes: u64, oldest_sequence: u64) -> Self {
         assert!(block_bytes >= stamp::STAMP_BYTES as u64, "a block holds its stamp");
         Self { file_id, block_bytes: block_bytes as usize, oldest_sequence }
@@ -103,8 +104,8 @@ impl Content for Stamped {
         }
     }
 
-    /// Checks the first and the last stamp of the request, and a third block chosen by its address
-    /// when a checksum is asked for.
+    /// Checks the first and the last stamp of the request and, if a checksum is asked for, a third
+    /// block chosen by its address.
     fn verify(&self, offset_bytes: u64, data: &[u8], sample_checksum: bool) -> Check {
         let last = data.len().div_ceil(self.block_bytes) - 1;
         let sampled = sample_checksum
@@ -134,7 +135,7 @@ mod tests {
             content.verify(0, &data, true).mismatches
         };
         assert_eq!(mismatches(4), 1, "the layout's own write, 5, did not arrive");
-        // As docs/glossary.md says: an overwrite, 6, that did not arrive leaves this.
+        // As docs/glossary.md says: this is what remains if the overwrite, 6, did not arrive.
         assert_eq!(mismatches(5), 0);
     }
 

@@ -1,10 +1,10 @@
 //! A simulated disk in virtual time: latency, parallelism, faults and power loss from one seed.
 //!
-//! The disk is an object of its own that several engines share, on one thread or on many. Time is
+//! The disk is a separate object that several engines share, on one thread or on many. Time is
 //! virtual and common: a request is accepted only when no other engine can still submit an earlier
 //! one, so a run is the same every time, however the threads are scheduled (a conservative
 //! discrete-event simulation; Chandy and Misra 1979). The price: every open engine must be driven
-//! or dropped, because the others wait for what it does next.
+//! or dropped, because the others wait for its next step.
 
 mod platter;
 
@@ -25,45 +25,45 @@ const ENOSPC: i32 = 28;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimSpec {
-    /// Its size in bytes, a multiple of [`SECTOR_BYTES`].
+    /// Size in bytes, a multiple of [`SECTOR_BYTES`].
     pub size_bytes: u64,
-    /// Seed of all its latencies and faults.
+    /// Seed of all latencies and faults.
     pub seed: u64,
-    /// How long a read or write takes once it is being served.
+    /// Service time of a read or write, excluding the time it waits to be served.
     pub service: Distribution,
-    /// How long a write takes instead; none as long as a read.
+    /// Service time of a write if it differs; `None` means the same as for a read.
     pub write_service: Option<Distribution>,
-    /// How long a flush takes; a durable write takes both.
+    /// Service time of a flush; a durable write takes both.
     pub flush: Distribution,
-    /// Requests served at once; others wait in order of arrival.
+    /// Requests served concurrently; others wait in order of arrival.
     pub parallelism: u32,
     pub faults: Faults,
 }
 
-/// What goes wrong, and when. Requests count from 1, over all engines of the disk.
+/// Faults to inject, and when. Requests are counted from 1, over all engines of the disk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Faults {
-    /// This request fails with EIO. A write leaves some of its sectors; a flush drops what it
-    /// covered, which no later one makes durable.
+    /// The request with this number fails with EIO. A write leaves some of its sectors; a flush
+    /// drops the writes it covered, which no later flush makes durable.
     pub eio_at: Option<u64>,
     /// Any request fails with EIO with this probability.
     pub eio_probability: f64,
-    /// This read or write moves only half of its sectors, rounded down.
+    /// The read or write with this number moves only half of its sectors, rounded down.
     pub short_at: Option<u64>,
-    /// Any read or write does so with this probability.
+    /// Any read or write is short with this probability.
     pub short_probability: f64,
     pub stuck_at: Option<u64>,
-    /// Nothing is served between these instants, in nanoseconds.
+    /// Nothing is served between these two times, in nanoseconds.
     pub stall: Option<(u64, u64)>,
     /// At a power loss, a write that is not durable is lost with this probability,
     pub lost_probability: f64,
-    /// or torn with this one; it survives with the rest.
+    /// or torn with this one; otherwise it survives.
     pub torn_probability: f64,
 }
 
 impl Default for Faults {
-    /// No fault while the power is on; at a power loss a third each of what is not durable
-    /// survives, is torn, is lost.
+    /// No fault while the power is on; at a power loss, a third each of the non-durable writes
+    /// survive, are torn, and are lost.
     fn default() -> Self {
         Self {
             eio_at: None,
@@ -96,10 +96,10 @@ pub(crate) struct State {
     fault_rng: Rng,
     power_rng: Rng,
     damage_rng: Rng,
-    /// When each of the parallel servers is free again.
+    /// Time at which each of the parallel servers becomes free, in nanoseconds.
     servers_free_ns: Vec<u64>,
     requests: u64,
-    /// Counts power losses: a request from before one never completes well.
+    /// Number of power losses so far: a request from before one never succeeds.
     epoch: u64,
     seats: Vec<Seat>,
     seats_taken: u64,
@@ -112,7 +112,7 @@ struct Seat {
     worker: u32,
     thread: ThreadId,
     now_ns: u64,
-    /// The instant of its next event; none while its thread is computing.
+    /// Time of its next event; `None` while its thread is computing.
     event_ns: Option<u64>,
 }
 
@@ -131,18 +131,19 @@ enum Effect {
     Durable {
         version: u64,
     },
-    /// All writes become durable that had completed by this instant.
+    /// All writes that had completed by this time become durable.
     Flush {
         as_of_ns: u64,
     },
-    /// They never do: the flush failed, and what it covered was dropped.
+    /// The flush failed: the writes it covered are dropped and never become durable.
     Drop {
         as_of_ns: u64,
     },
 }
 
 impl SimSpec {
-    /// A disk without faults: 100 µs a read or write, 500 µs a flush, eight at once.
+    /// A disk without faults: 100 µs for a read or write, 500 µs for a flush, eight requests
+    /// concurrently.
     pub fn new(size_bytes: u64, seed: u64) -> Self {
         Self {
             size_bytes,
@@ -157,10 +158,10 @@ impl SimSpec {
 }
 
 impl SimDisk {
-    /// A disk of zeros.
+    /// Creates a disk of zeros.
     ///
     /// # Panics
-    /// When the spec has no parallelism or a size that is not whole sectors.
+    /// If the spec has no parallelism or a size that is not a whole number of sectors.
     pub fn new(spec: SimSpec) -> Self {
         assert!(spec.parallelism > 0, "a disk serves at least one request at once");
         assert!(spec.size_bytes.is_multiple_of(SECTOR_BYTES as u64), "a disk is whole sectors");
@@ -184,12 +185,13 @@ impl SimDisk {
         self.lock().spec.size_bytes
     }
 
-    /// Reads whole sectors at once, without faults and without passing time.
+    /// Reads whole sectors immediately, without faults and without advancing time.
     pub fn read(&self, offset_bytes: u64, out: &mut [u8]) {
         self.lock().platter.read(offset_bytes, out);
     }
 
-    /// Writes whole sectors at once, as [`SimDisk::read`] reads; not durable before a sync.
+    /// Writes whole sectors immediately, as [`SimDisk::read`] reads them; not durable before a
+    /// sync.
     pub fn write(&self, offset_bytes: u64, data: &[u8]) {
         self.lock().platter.write(offset_bytes, data, 0);
     }
@@ -214,7 +216,7 @@ impl SimDisk {
         self.lock().spec.faults = faults;
     }
 
-    /// Gives an engine of this thread its place in the order of events.
+    /// Registers an engine of this thread and returns its place in the order of events.
     pub(crate) fn take_seat(&self, worker: u32) -> u64 {
         let mut state = self.lock();
         let id = state.seats_taken;
@@ -224,7 +226,7 @@ impl SimDisk {
         id
     }
 
-    /// Takes the place back: no other engine waits for that one any more.
+    /// Gives up the place: no other engine waits for this one any more.
     pub(crate) fn leave(&self, seat: u64) {
         self.lock().seats.retain(|taken| taken.id != seat);
         self.0.turn.notify_all();
@@ -235,7 +237,7 @@ impl SimDisk {
     }
 
     /// Waits until the event of `seat` at `event_ns` is the next of all. An event at the end of
-    /// time never is: a request that is stuck blocks its thread, as a real one does.
+    /// time never is: a stuck request blocks its thread, as a real one does.
     pub(crate) fn turn<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
@@ -255,7 +257,8 @@ impl SimDisk {
 }
 
 impl State {
-    /// How far time is for this thread: what another engine of it has seen happen is past for all.
+    /// The current time for this thread: whatever one of its engines has seen happen is past for
+    /// all of them.
     pub fn thread_now_ns(&self) -> u64 {
         let thread = thread::current().id();
         let of_thread = self.seats.iter().filter(|seat| seat.thread == thread);
@@ -267,7 +270,7 @@ impl State {
     }
 
     /// Whether no other engine can act before `event_ns`. One that is computing might, unless it
-    /// belongs to the thread that asks. Equal instants go by worker, then by order of opening.
+    /// belongs to the thread that asks. Ties are broken by worker, then by order of opening.
     fn is_next(&self, id: u64, event_ns: u64) -> bool {
         let mine = self.seats.iter().find(|seat| seat.id == id).expect("an engine keeps its seat");
         let key = (event_ns, mine.worker, id);
@@ -278,7 +281,7 @@ impl State {
             })
     }
 
-    /// Accepts a request at `now_ns`: moves its data, and says how and when it will end.
+    /// Accepts a request at `now_ns`: moves its data and determines how and when it will end.
     pub fn accept(&mut self, request: Request, data: &mut [u8], now_ns: u64) -> Flight {
         self.requests += 1;
         let faults = &self.spec.faults;
@@ -306,7 +309,7 @@ impl State {
         Flight { slot: request.slot, done_ns, result, effect, epoch: self.epoch }
     }
 
-    /// When a request that arrives at `now_ns` is done.
+    /// Returns the completion time of a request that arrives at `now_ns`.
     fn serve(&mut self, op: RequestOp, now_ns: u64) -> u64 {
         let rng = &mut self.latency_rng;
         let writes = self.spec.write_service.as_ref().unwrap_or(&self.spec.service);
@@ -327,7 +330,7 @@ impl State {
         *server
     }
 
-    /// How many bytes of a read or write are moved.
+    /// Returns how many bytes of a read or write are moved.
     fn extent(&self, request: Request, short: bool) -> Result<usize, i32> {
         let (len, sector) = (request.len_bytes as usize, SECTOR_BYTES as u64);
         let room = self.spec.size_bytes.saturating_sub(request.offset_bytes);
@@ -341,8 +344,8 @@ impl State {
         Ok(len.min(room as usize))
     }
 
-    /// What a request that fails does all the same: a write leaves some of its sectors, and a flush
-    /// drops the writes that it covered.
+    /// Returns the effect that a failing request still has: a write leaves some of its sectors, and
+    /// a flush drops the writes that it covered.
     fn damage(&mut self, request: Request, data: &[u8], now_ns: u64, done_ns: u64) -> Effect {
         if request.op.is_sync() {
             return Effect::Drop { as_of_ns: now_ns };
@@ -373,7 +376,7 @@ impl State {
         }
     }
 
-    /// Ends a request: its effect takes place, unless the power went in between.
+    /// Ends a request: its effect takes place, unless the power was lost in between.
     pub fn finish(&mut self, flight: Flight) -> Result<u32, i32> {
         if flight.epoch != self.epoch {
             return Err(EIO);

@@ -1,5 +1,5 @@
-//! Starting a load on many threads at one moment, watching it, and stopping it without hanging on
-//! a device that does not answer.
+//! Starts a load on many threads simultaneously, watches it, and stops it without hanging on a
+//! device that does not answer.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,13 +16,13 @@ use crate::load::Load;
 use crate::registry;
 use crate::worker::Worker;
 
-/// A worker needs little stack; 64 of them must not need much memory.
+/// A worker needs little stack, and 64 of them must not take much memory.
 const STACK_BYTES: usize = 256 << 10;
 
-/// What [`Running::wait`] gives requests in flight once its limit has passed.
+/// Grace that [`Running::wait`] gives requests in flight once its limit has passed.
 const WAIT_GRACE: Duration = Duration::from_secs(1);
 
-/// A load that runs. Dropping it tells the workers to stop and does not wait for them.
+/// A running load. Dropping it tells the workers to stop and does not wait for them.
 #[derive(Debug)]
 pub struct Running {
     ledger: Arc<Ledger>,
@@ -35,27 +35,27 @@ pub struct Outcome {
     pub totals: Totals,
     /// Every latency, by second and window.
     pub histograms: Vec<TimedHistogram>,
-    /// The first failure: worker, operation, offset, file and cause.
+    /// First failure: worker, operation, offset, file and cause.
     pub first_error: Option<String>,
-    /// The first block that was not what had been written, and why.
+    /// First block that did not hold what had been written, and why.
     pub first_mismatch: Option<String>,
     /// Workers that gave up: too many failures in a row, or an engine that broke.
     pub failed_workers: u32,
-    /// Workers that did not end within the grace given. They are left behind, each with a request
-    /// that the device does not answer; what they had completed is counted.
+    /// Workers that did not end within the grace period. They are left behind, each with a request
+    /// that the device does not answer; the operations they had completed are counted.
     pub stuck_workers: u32,
     /// Operations of an open loop that were due at the end and had not been submitted, because
-    /// the ones before them held all slots; without those of stuck workers.
+    /// earlier ones occupied all slots; excluding those of stuck workers.
     pub overdue_ops: u64,
-    /// Operations in flight or overdue when the window closed: how long they had lasted by then,
-    /// from the intended start, in nanoseconds; without those of stuck workers. Each lasted at
-    /// least that long.
+    /// Operations in flight or overdue when the window closed: their duration up to then, from the
+    /// intended start, in nanoseconds; excluding those of stuck workers. Each took at least that
+    /// long.
     pub unfinished: LatencyHistogram,
 }
 
-/// Opens every worker's engine on its own thread, then starts them all at one moment. Fails when
-/// the load contradicts itself, or a worker cannot be started; the others end at once then, without
-/// having sent anything.
+/// Opens every worker's engine on its own thread, then starts all workers simultaneously. Fails if
+/// the load contradicts itself or a worker cannot be started; the other workers then end
+/// immediately, without having sent anything.
 pub fn start(load: Load) -> Result<Running, EngineError> {
     let entry = registry::find(&load.spec.engine)?;
     load.check(entry.depth_max)?;
@@ -94,35 +94,35 @@ pub fn start(load: Load) -> Result<Running, EngineError> {
         return Err(EngineError::Vanished { worker: index as u32 });
     }
     for gate in gates {
-        // A worker that is gone by now panicked; stopping reports it.
+        // A worker that is already gone has panicked; stopping reports it.
         let _ = gate.send(());
     }
     Ok(Running { ledger, threads, capabilities })
 }
 
 impl Running {
-    /// Counters since the start, summed over the workers without disturbing them.
+    /// Returns the counters since the start, summed over the workers without disturbing them.
     pub fn totals(&self) -> Totals {
         self.ledger.totals()
     }
 
-    /// What each of several files had of them; empty for one.
+    /// Returns the part of each file if the load has several; empty if it has one.
     pub fn shares(&self) -> Vec<Share> {
         self.ledger.shares()
     }
 
-    /// From now on completions count as inside the window.
+    /// Counts completions as inside the window from now on.
     pub fn open_window(&self) {
         self.ledger.window.store(OPEN, Ordering::Relaxed);
     }
 
-    /// From now on completions count as outside the window. What is in flight or overdue now counts
-    /// as unfinished.
+    /// Counts completions as outside the window from now on. Operations that are in flight or
+    /// overdue now count as unfinished.
     pub fn close_window(&self) {
         self.ledger.window.store(clock::now_ns(), Ordering::Relaxed);
     }
 
-    /// Whether every worker has ended, its work done or not.
+    /// Whether every worker has ended, with its work done or not.
     pub fn finished(&self) -> bool {
         self.threads.iter().all(JoinHandle::is_finished)
     }
@@ -131,13 +131,14 @@ impl Running {
         self.ledger.first_error()
     }
 
-    /// What the engine was given by the system beyond the bare ability to submit.
+    /// Capabilities that the system granted the engine or refused, beyond the bare ability to
+    /// submit.
     pub fn capabilities(&self) -> &[(&'static str, Capability)] {
         &self.capabilities
     }
 
-    /// Tells the workers to stop, waits for their requests in flight for at most `grace`, and
-    /// collects what they did.
+    /// Tells the workers to stop, waits at most `grace` for their requests in flight, and collects
+    /// their results.
     pub fn stop(mut self, grace: Duration) -> Outcome {
         self.ledger.stop.store(true, Ordering::Relaxed);
         self.watch(grace);
@@ -164,7 +165,7 @@ impl Running {
         }
     }
 
-    /// Waits up to `limit` for a load that ends by itself, then stops what is left of it.
+    /// Waits up to `limit` for a load that ends on its own, then stops whatever is left of it.
     pub fn wait(self, limit: Duration) -> Outcome {
         self.watch(limit);
         self.stop(WAIT_GRACE)

@@ -1,4 +1,4 @@
-//! What an engine is: slots of memory, requests on them, completions, and a clock.
+//! The interface of an engine: slots of memory, requests on them, completions, and a clock.
 
 use std::sync::Arc;
 
@@ -11,40 +11,40 @@ use crate::disk::SimDisk;
 use crate::request::{Completion, Request, Wait};
 use crate::stripes::Stripes;
 
-/// A way of submitting block I/O. One engine belongs to one thread and is opened there; the worker
-/// loop is generic over it, so that no call in the hot path is virtual.
+/// A way of submitting block I/O. An engine belongs to one thread and is opened there; the worker
+/// loop is generic over it, so no call in the hot path is virtual.
 ///
-/// A slot is free, or holds one request from [`Engine::submit`] until its [`Completion`].
+/// A slot is either free or holds one request, from [`Engine::submit`] until its [`Completion`].
 pub trait Engine {
-    /// An engine on `setup`'s medium. Fails when the medium does not suit the engine, or the system
-    /// refuses what it needs.
+    /// Opens an engine on `setup`'s medium. Fails if the medium does not suit the engine, or the
+    /// system refuses something that it needs.
     fn open(setup: Setup) -> Result<Self, EngineError>
     where
         Self: Sized;
 
     fn buffer(&mut self, slot: usize) -> &mut [u8];
 
-    /// Queues a request on a free slot. Nothing is sent before the next [`Engine::reap`], so that
-    /// one clock read right before it is the submission time of the whole batch. Fails when the
-    /// engine as a whole can no longer be used.
+    /// Queues a request on a free slot. Nothing is sent before the next [`Engine::reap`], so one
+    /// clock read right before it is the submission time of the whole batch. Fails if the engine as
+    /// a whole can no longer be used.
     fn submit(&mut self, request: Request) -> Result<(), EngineError>;
 
-    /// Sends what was submitted without waiting, and says whether that took time. An engine whose
-    /// `reap` sends by itself may leave it at that. Fails when the engine as a whole no longer
-    /// works.
+    /// Sends the submitted requests without waiting, and returns whether that took time. An engine
+    /// whose `reap` sends them can use the default. Fails if the engine as a whole no longer works.
     fn send(&mut self) -> Result<bool, EngineError> {
         Ok(false)
     }
 
-    /// Sends what is queued, waits as `wait` says, and appends the completions there are to `out`.
-    /// A blocking engine performs the request here. Fails when the engine as a whole can no longer
-    /// be used; a request that failed is a completion.
+    /// Sends the queued requests, waits as `wait` says, and appends the available completions to
+    /// `out`. A blocking engine performs the request here. Fails if the engine as a whole can no
+    /// longer be used; a failed request is a completion.
     fn reap(&mut self, wait: Wait, out: &mut Vec<Completion>) -> Result<(), EngineError>;
 
-    /// The clock of this engine's completions, in nanoseconds; virtual in a simulation.
+    /// Returns the time on the clock of this engine's completions, in nanoseconds; virtual in a
+    /// simulation.
     fn now_ns(&self) -> u64;
 
-    /// What the system gave or refused beyond the bare ability to submit, by name.
+    /// Capabilities that the system granted or refused beyond the bare ability to submit, by name.
     fn capabilities(&self) -> Vec<(&'static str, Capability)> {
         Vec::new()
     }
@@ -53,26 +53,26 @@ pub trait Engine {
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub medium: Medium,
-    /// Index of the worker that will use it, from 0.
+    /// Index of the worker that will use the engine, from 0.
     pub worker: u32,
     /// Requests that can be in flight at once.
     pub slots: usize,
-    /// Bytes of a slot: the longest request.
+    /// Bytes per slot: the length of the longest request.
     pub slot_bytes: usize,
 }
 
 #[derive(Clone, Debug)]
 pub enum Medium {
     File(Arc<BlockFile>),
-    /// Files or devices as one.
+    /// Several files or devices treated as one.
     Files(Stripes),
     Simulated(SimDisk),
-    /// Nowhere: for the null engine.
+    /// No medium: for the null engine.
     Nothing,
 }
 
 impl Medium {
-    /// Its name in messages: the path, where there is one.
+    /// Name for messages: the path, if there is one.
     pub fn name(&self) -> String {
         match self {
             Self::File(file) => file.path().display().to_string(),
@@ -85,14 +85,15 @@ impl Medium {
         }
     }
 
-    /// Where the byte at `offset_bytes` is: the name of the file, and the offset in it.
+    /// Returns where the byte at `offset_bytes` is stored: the name of the file, and the offset in
+    /// it.
     pub(crate) fn locate(&self, offset_bytes: u64) -> (String, u64) {
         let Self::Files(files) = self else { return (self.name(), offset_bytes) };
         let place = files.place(offset_bytes);
         (files.files()[place.file].path().display().to_string(), place.offset_bytes)
     }
 
-    /// The files that `engine` works on.
+    /// Returns the files that `engine` works on.
     pub(crate) fn files(self, engine: &'static str) -> Result<Stripes, EngineError> {
         match self {
             Self::File(file) => Ok(Stripes::new(vec![file])),

@@ -1,5 +1,5 @@
-//! What a worker writes down. Counters are published without locks, one writer each, on cache
-//! lines of their own. Histograms are a worker's own for one second and then handed over.
+//! The records of a worker. Counters are published without locks, one writer each, on cache lines
+//! of their own. Histograms belong to the worker for one second and are then handed over.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub struct Totals {
 const COLUMNS: usize = SERIES.columns.len();
 
 blockstone_base::counters! {
-/// The part of a load that one of several files had: the columns of
+/// The part of a load that went to one of several files: the columns of
 /// [`blockstone_base::load::SHARES`], where each is described.
 pub struct Share {
     pub completed_ops,
@@ -45,7 +45,7 @@ pub struct Share {
 }
 
 impl Totals {
-    /// Adds what others counted; the longest lag stays the longest.
+    /// Adds the totals of `other`; the lag is the maximum of both.
     pub fn add(&mut self, other: Self) {
         let lag_ns_max = self.lag_ns_max.max(other.lag_ns_max);
         *self += other;
@@ -53,36 +53,36 @@ impl Totals {
     }
 }
 
-/// A page of histograms is this much of a second.
+/// Duration of a page of histograms: this part of a second.
 const PAGE_NS: u64 = 50_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// The latencies of one second or of one page of it, merged over all workers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimedHistogram {
-    /// Whole seconds since the load's origin at which the operations completed.
+    /// Completion time of the operations, in whole seconds since the load's origin.
     pub second: u32,
-    /// The 50 ms of that second, from 0; none for all of it.
+    /// Which 50 ms of that second, from 0; `None` for all of it.
     pub page: Option<u8>,
     pub op: Op,
     /// Whether they completed while the window was open.
     pub windowed: bool,
-    /// From the intended start, in nanoseconds.
+    /// Latency from the intended start, in nanoseconds.
     pub latency: LatencyHistogram,
-    /// From the submission; only in an open loop, where the two differ.
+    /// Latency from the submission; only in an open loop, where the two differ.
     pub service: Option<LatencyHistogram>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub stop: AtomicBool,
-    /// [`BEFORE`], [`OPEN`], or the instant at which the window was closed.
+    /// [`BEFORE`], [`OPEN`], or the time at which the window was closed.
     pub window: AtomicU64,
     pub stations: Vec<Station>,
     pub append_cursor: Arc<AtomicU64>,
     op: Op,
     origin_ns: u64,
-    /// Whether what completes in the window is kept by pages.
+    /// Whether completions in the window are kept by page.
     paged: bool,
     parts: Mutex<BTreeMap<Part, Pair>>,
     unfinished: Mutex<LatencyHistogram>,
@@ -90,21 +90,21 @@ pub(crate) struct Ledger {
     first_mismatch: Mutex<Option<String>>,
 }
 
-/// No window was opened yet.
+/// No window has been opened yet.
 pub(crate) const BEFORE: u64 = 0;
-/// The window is open.
 pub(crate) const OPEN: u64 = u64::MAX;
 
-/// One worker's place in the ledger. Two cache lines apart from the next: processors fetch pairs.
+/// One worker's place in the ledger, two cache lines apart from the next because processors fetch
+/// pairs.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Station {
     counters: [AtomicU64; COLUMNS],
-    /// Of each of several files; empty for one.
+    /// Counters of each of several files; empty for one.
     shares: Vec<[AtomicU64; Share::COUNT]>,
     /// Operations that were due when the worker ended and had not been submitted.
     pub overdue: AtomicU64,
-    /// Set when the worker ended before its work was done and was not asked to.
+    /// Set if the worker ended before its work was done without having been asked to.
     pub failed: AtomicBool,
     page: Mutex<Page>,
 }
@@ -116,7 +116,7 @@ pub(crate) struct Page {
     pair: Pair,
 }
 
-/// When operations completed.
+/// The period in which operations completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Part {
     second: u32,
@@ -159,8 +159,8 @@ impl Ledger {
         }
     }
 
-    /// The sum over all workers, without stopping any of them: each counter is exact, the set of
-    /// them may straddle the completions of one moment.
+    /// Returns the sum over all workers, without stopping any of them: each counter is exact, but
+    /// together they may straddle the completions of one moment.
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();
         for station in &self.stations {
@@ -170,7 +170,7 @@ impl Ledger {
         totals
     }
 
-    /// What each of several files had of it; empty for one.
+    /// Returns the part of each of several files; empty for one.
     pub fn shares(&self) -> Vec<Share> {
         let files = self.stations.first().map_or(0, |station| station.shares.len());
         let mut shares = vec![Share::default(); files];
@@ -198,9 +198,9 @@ impl Ledger {
         self.first_mismatch.lock().clone()
     }
 
-    /// Makes `page` the one for an operation that completed at `completed_ns`; hands the filled
-    /// one over when a second, a page or the window ended. Returns whether it did: that takes some
-    /// 20 µs which must not be counted as latency.
+    /// Makes `page` the one for an operation that completed at `completed_ns`; hands over the
+    /// filled one if a second, a page or the window has ended. Returns whether it did: that takes
+    /// some 20 µs, which must not be counted as latency.
     #[inline]
     pub fn turn(&self, page: &mut Page, completed_ns: u64, windowed: bool) -> bool {
         if completed_ns < page.end_ns && windowed == page.part.windowed {
@@ -236,7 +236,7 @@ impl Ledger {
         self.unfinished.lock().clone()
     }
 
-    /// All histograms, those that a stuck worker holds included.
+    /// Returns all histograms, including those that a stuck worker holds.
     pub fn histograms(&self) -> Vec<TimedHistogram> {
         for station in &self.stations {
             self.hand_over(&mut station.page());
@@ -255,7 +255,7 @@ impl Ledger {
 }
 
 impl Station {
-    /// Publishes a worker's own totals. Plain stores: there is no other writer.
+    /// Publishes a worker's own totals. Plain stores suffice, as there is no other writer.
     #[inline]
     pub fn publish(&self, totals: &Totals) {
         for (counter, value) in self.counters.iter().zip(totals.values()) {
@@ -263,7 +263,7 @@ impl Station {
         }
     }
 
-    /// Adds to what one of several files had. Plain stores, as in [`Station::publish`].
+    /// Adds to the counters of one of several files. Plain stores, as in [`Station::publish`].
     #[inline]
     pub fn add(&self, file: usize, part: &Share) {
         for (counter, value) in self.shares[file].iter().zip(part.values()) {
@@ -271,7 +271,8 @@ impl Station {
         }
     }
 
-    /// The worker's histograms. Its own lock, taken by others only once the load is being stopped.
+    /// Returns the worker's histograms. The lock is the worker's own; others take it only once the
+    /// load is being stopped.
     #[inline]
     pub fn page(&self) -> MutexGuard<'_, Page> {
         self.page.lock()

@@ -1,9 +1,9 @@
-//! Submitting block I/O and timing every piece of it: engines behind one small trait, the loop
-//! that drives them from many threads, pacing, and block content that proves itself on reading.
+//! Submits block I/O and times every operation: engines behind one small trait, the loop that
+//! drives them from many threads, pacing, and block content that is verified on reading.
 //!
-//! It knows nothing of phases, recordings, verdicts or terminals: it is given a [`Load`], runs it,
-//! and hands back counters and histograms. Time comes from the engine, so that the simulated
-//! engine can own it.
+//! This crate knows nothing of phases, recordings, verdicts or terminals: it is given a [`Load`],
+//! runs it, and returns counters and histograms. Time comes from the engine, so that the simulated
+//! engine can control it.
 //!
 //! The main types are [`Load`] and the [`Running`] that [`start`] returns.
 //!

@@ -1,4 +1,4 @@
-//! A load: what is sent, where to, and when it is done.
+//! The description of a load: what is sent, where to, and when it is done.
 
 use std::sync::Arc;
 
@@ -10,35 +10,35 @@ use crate::stripes::STRIPE_BYTES;
 
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// What is sent. `span_bytes` is visited in whole blocks; a remainder at its end is not
-    /// visited.
+    /// The operations to send. `span_bytes` is visited in whole blocks; a remainder at its end is
+    /// not visited.
     pub spec: LoadSpec,
     pub medium: Medium,
     pub content: Arc<dyn Content>,
     pub length: Length,
-    /// Sequence of the first write; every write of the load gets one of its own, upwards.
+    /// Sequence number of the first write; each write of the load gets its own, ascending.
     pub first_sequence: u64,
-    /// Verify the checksum of one read in this many; every read's stamp is verified. Not zero.
+    /// One read in this many has its checksum verified; every read's stamp is verified. Not zero.
     pub checksum_every: u64,
-    /// The instant on the engine's clock from which histogram seconds count.
+    /// Time on the engine's clock from which histogram seconds are counted.
     pub origin_ns: u64,
-    /// Keep the latencies of the window by 50 ms instead of by seconds.
+    /// Keep the latencies of the window in pages of 50 ms instead of by second.
     pub paged: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// Never: it runs until stopped. A sequential worker begins its part of the span again. An
-    /// append still ends where the span ends: continuing would overwrite, not append.
+    /// Runs until stopped. A sequential worker starts its part of the span over. An append still
+    /// ends at the end of the span: continuing would overwrite, not append.
     Endless,
-    /// When every block of the span was visited once (sequential or append).
+    /// Ends when every block of the span has been visited once (sequential or append).
     Once,
-    /// When every worker has performed this many operations, failed ones included.
+    /// Ends when every worker has performed this many operations, including failed ones.
     Operations(u64),
 }
 
 impl Load {
-    /// An endless load without content; set the other fields as needed.
+    /// Creates an endless load without content; set the other fields as needed.
     pub fn new(spec: LoadSpec, medium: Medium) -> Self {
         Self {
             spec,
@@ -52,8 +52,8 @@ impl Load {
         }
     }
 
-    /// Refuses contradictions, so that the worker loop need not check for them. `depth_max` is what
-    /// the engine can have in flight a worker.
+    /// Refuses contradictions, so the worker loop need not check for them. `depth_max` is the
+    /// number of requests the engine can have in flight per worker.
     pub(crate) fn check(&self, depth_max: u32) -> Result<(), EngineError> {
         let spec = &self.spec;
         let problems = [

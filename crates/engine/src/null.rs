@@ -1,5 +1,5 @@
-//! An engine that completes every request at once and moves nothing: what is left is the cost of
-//! the loop around it, the part of every latency that is ours.
+//! An engine that completes every request immediately and moves nothing. What remains is the cost
+//! of the loop around it, our own part of every latency.
 
 use blockstone_sys::buffer::Arena;
 use blockstone_sys::clock;

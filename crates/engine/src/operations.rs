@@ -1,4 +1,4 @@
-//! What each operation of a worker does, and what follows it.
+//! The request that each operation of a worker starts with, and the request that follows it.
 
 use blockstone_base::load::{LoadSpec, Op, SyncMethod};
 use blockstone_base::rng;
@@ -11,14 +11,14 @@ const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Operations {
     first: RequestOp,
-    /// What follows each, before it counts as completed.
+    /// Request that follows each operation before it counts as completed.
     pub then: Option<RequestOp>,
     mix: Option<Mix>,
 }
 
-/// Reads among writes: multiples of the golden ratio are equidistributed (H. Weyl, 1916), so any
-/// run of operations has its share of reads to about one operation, without a period that a device
-/// could fall in step with. Workers begin at different places.
+/// Mix of reads and writes. Multiples of the golden ratio are equidistributed (H. Weyl, 1916), so
+/// any run of operations has its share of reads to about one operation, without a period that a
+/// device could fall into step with. Workers begin at different places.
 #[derive(Clone, Copy, Debug)]
 struct Mix {
     read_pct: u32,
@@ -26,7 +26,7 @@ struct Mix {
 }
 
 impl Operations {
-    /// Those of worker `index`.
+    /// Returns the operations of worker `index`.
     pub fn new(spec: &LoadSpec, index: u32) -> Self {
         let (first, then) = match (spec.op, spec.sync) {
             (Op::Read, _) => (RequestOp::Read, None),
@@ -41,7 +41,7 @@ impl Operations {
         Self { first, then, mix: spec.read_pct.map(|read_pct| Mix { read_pct, begin }) }
     }
 
-    /// What the operation with this number does first.
+    /// Returns the first request of the operation with this number.
     #[inline]
     pub fn first(&self, number: u64) -> RequestOp {
         match self.mix {

@@ -1,7 +1,7 @@
 //! When operations are due, and waking up in time for them. An open loop follows a schedule that
-//! the device cannot slow down: it is a generator of instants, not a queue, so that a device that
-//! falls behind by a million operations costs no memory, and every one of them is still submitted,
-//! late, and timed from the instant it was due.
+//! the device cannot slow down. The schedule generates due times and is not a queue, so a device
+//! that falls behind by a million operations costs no memory, and each of them is still submitted,
+//! late, and timed from when it was due.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,9 +20,9 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Worker `index` of `workers`' share of an open loop that starts at `start_ns`; none for a
-    /// closed loop. With constant gaps the workers take turns, so that all together keep the
-    /// rate evenly; Poisson processes add up to one.
+    /// Returns the share of worker `index` of `workers` in an open loop that starts at `start_ns`;
+    /// `None` for a closed loop. With constant gaps the workers take turns, so together they keep
+    /// the rate evenly; Poisson processes add up to one.
     pub fn new(pacing: Pacing, index: u32, workers: u32, seed: u64, start_ns: u64) -> Option<Self> {
         let Pacing::Open { rate_per_s, poisson } = pacing else { return None };
         let mut rng = Rng::new(seed, (1 << 32) | u64::from(index));
@@ -51,43 +51,44 @@ impl Schedule {
         due_ns
     }
 
-    /// When the operations were due that are by `now_ns` and were not taken.
+    /// Returns the due times, up to `now_ns`, of the operations that were not taken.
     pub fn overdue(mut self, now_ns: u64) -> impl Iterator<Item = u64> {
         std::iter::from_fn(move || (self.next_ns() <= now_ns).then(|| self.take()))
     }
 }
 
 /// Wakes a thread in time. A sleep ends tens of microseconds late, however exact the timer: the
-/// processor leaves its idle state and the scheduler runs. As latency counts from the intended
-/// start, this would be charged to the device. So the thread sleeps until shortly before, by as
-/// much as its sleeps are late, and spins for the rest.
+/// processor has to leave its idle state and the scheduler has to run. As latency counts from the
+/// intended start, this delay would be charged to the device. So the thread wakes early, by as much
+/// as its sleeps tend to be late, and spins for the rest.
 ///
-/// At most half of the processors of the machine spin at a time, for at most [`LEAD_MAX_NS`] each;
-/// who comes next sleeps to the end and is late. The device, the database and the kernel keep the
-/// other half, and on a machine with one processor no one spins. The time spent so is counted.
+/// At most half of the machine's processors spin at a time, for at most [`LEAD_MAX_NS`] each; any
+/// further thread sleeps to the end and is late. The device, the database and the kernel keep the
+/// other half, and on a machine with one processor no thread spins. The time spent spinning is
+/// counted.
 #[derive(Debug, Default)]
 pub struct Alarm {
     lead_ns: u64,
     spun_ns: u64,
 }
 
-/// The longest spin.
+/// Longest spin.
 pub const LEAD_MAX_NS: u64 = 200_000;
 
-/// Threads of this process that spin.
+/// Number of threads of this process that are spinning.
 static SPINNING: AtomicUsize = AtomicUsize::new(0);
 
 impl Alarm {
-    /// Until when to sleep for what is due at `due_ns`.
+    /// Returns when to wake from the sleep for an operation that is due at `due_ns`.
     #[inline]
     pub fn wake_ns(&self, due_ns: u64) -> u64 {
         due_ns.saturating_sub(self.lead_ns)
     }
 
     /// Learns from a sleep until `wake_ns` that ended at `now_ns`. The lead rises 16 times as fast
-    /// as it falls, so it comes to lie above 16 of 17 sleeps (stochastic approximation of a
-    /// quantile; Robbins and Monro 1951). One that ended later than the longest spin teaches
-    /// nothing: another thread had the processor.
+    /// as it falls, so it settles above 16 of 17 sleeps (stochastic approximation of a quantile;
+    /// Robbins and Monro 1951). A sleep that ended later than the longest spin is ignored: another
+    /// thread had the processor.
     pub fn woke(&mut self, wake_ns: u64, now_ns: u64) {
         let late_ns = now_ns.saturating_sub(wake_ns);
         if late_ns > LEAD_MAX_NS {
@@ -102,8 +103,8 @@ impl Alarm {
         };
     }
 
-    /// Spins from `from_ns` until `due_ns`, or not at all when too many others do. `look` returns
-    /// the time, or none to end the spin. Returns the time it is.
+    /// Spins from `from_ns` until `due_ns`, or not at all if too many other threads are spinning.
+    /// `look` returns the time, or `None` to end the spin. Returns the current time.
     pub fn spin_until(
         &mut self,
         due_ns: u64,
@@ -126,7 +127,7 @@ impl Alarm {
         now_ns
     }
 
-    /// How long it has spun since this was last asked.
+    /// Returns the time spent spinning since the last call.
     pub fn take_spun_ns(&mut self) -> u64 {
         std::mem::take(&mut self.spun_ns)
     }
@@ -140,8 +141,8 @@ mod tests {
 
     use super::*;
 
-    /// How late the median and the 90th percentile of 2,000 operations start when each sleep ends
-    /// late by what `late_ns` says, and how long was spun for each.
+    /// Returns how late the median and the 90th percentile of 2,000 operations start when each
+    /// sleep ends late by what `late_ns` returns, and the spin time per operation.
     fn lateness(mut late_ns: impl FnMut(&mut Rng) -> u64) -> (u64, u64, u64) {
         const GAP_NS: u64 = 1_000_000;
         let (mut alarm, mut rng) = (Alarm::default(), Rng::new(3, 0));
@@ -168,7 +169,7 @@ mod tests {
         if thread::available_parallelism().map_or(1, usize::from) < 2 {
             return;
         }
-        // As measured on a virtual machine: 50 to 90 µs, and now and then a millisecond.
+        // As measured on a virtual machine: 50 to 90 µs, and occasionally a millisecond.
         let (median, p90, spun) = lateness(|rng| match rng.below(50) {
             0 => 1_000_000,
             _ => 50_000 + rng.below(40_000),
@@ -177,7 +178,7 @@ mod tests {
         assert!(spun < 40_000, "{spun} ns an operation");
         let (median, _, spun) = lateness(|_| 3_000);
         assert!(median < 100 && spun < 500, "median {median} ns late, {spun} ns spun");
-        // On a virtual clock no sleep is late, and a spin would last for ever.
+        // On a virtual clock no sleep is late, and a spin would last forever.
         assert_eq!(lateness(|_| 0).2, 0);
     }
 

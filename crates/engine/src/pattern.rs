@@ -1,4 +1,5 @@
-//! Which block comes next: the same seed gives every worker the same sequence of offsets.
+//! The order in which blocks are visited: the same seed gives every worker the same sequence of
+//! offsets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,8 +23,8 @@ enum Order {
         rng: Rng,
         blocks: u64,
     },
-    /// Random among the blocks of the slot, of which each row of `lanes` blocks has one: two writes
-    /// in flight never meet.
+    /// Random among the blocks of the slot, one from each row of `lanes` blocks: two writes in
+    /// flight never touch the same block.
     Dealt {
         rng: Rng,
         rows: u64,
@@ -42,8 +43,8 @@ enum Order {
 }
 
 impl Pattern {
-    /// Worker `index`'s share of `spec`; `cursor` is the end of the appended file in blocks, shared
-    /// by all workers of the load.
+    /// Returns the share of worker `index` in `spec`; `cursor` is the end of the appended file in
+    /// blocks, shared by all workers of the load.
     pub fn new(spec: &LoadSpec, length: Length, index: u32, cursor: &Arc<AtomicU64>) -> Self {
         let blocks = spec.span_bytes / spec.block_bytes;
         let part = |worker: u32| blocks * u64::from(worker) / u64::from(spec.workers);
@@ -58,12 +59,14 @@ impl Pattern {
             Length::Once => Some(end - first),
             Length::Operations(each) => Some(each),
         };
-        // The end of an append is where its cursor meets the span, wherever each worker is then.
+        // An append ends where its cursor reaches the end of the span, wherever each worker is
+        // then.
         let left = left.filter(|_| spec.access != Access::Append || length != Length::Once);
         Self { order, block_bytes: spec.block_bytes, offset_bytes: spec.offset_bytes, left }
     }
 
-    /// Byte offset of the next operation, which will use `slot`; none when the work is done.
+    /// Returns the byte offset of the next operation, which will use `slot`; `None` when the work
+    /// is done.
     #[inline]
     pub fn next(&mut self, slot: usize) -> Option<u64> {
         if let Some(left) = &mut self.left {
@@ -93,11 +96,11 @@ impl Pattern {
 }
 
 impl Order {
-    /// Reads go anywhere. Two writes of one block in flight together may be torn by any device:
-    /// that would be our own doing, so each slot of each worker has blocks of its own, unless the
-    /// span has fewer blocks than there are slots. They are spread over the span: blocks at a fixed
-    /// distance would all lie on one disk of a striped volume, and every disk would have the same
-    /// number of writes in flight at all times.
+    /// Reads go anywhere. Any device may tear two writes of the same block that are in flight
+    /// together, and that would be our own doing, so each slot of each worker has its own blocks,
+    /// unless the span has fewer blocks than there are slots. They are spread over the span: blocks
+    /// at a fixed distance would all be on one disk of a striped volume, and every disk would have
+    /// the same number of writes in flight at all times.
     fn random(spec: &LoadSpec, index: u32, blocks: u64) -> Self {
         let rng = Rng::new(spec.seed, u64::from(index));
         let lanes = u64::from(spec.in_flight());
@@ -109,7 +112,7 @@ impl Order {
     }
 }
 
-/// Which of the `lanes` blocks of `row` belongs to `lane`: a rotation by the fraction of
+/// Returns which of the `lanes` blocks of `row` belongs to `lane`: a rotation by the fraction of
 /// row × golden ratio. Its multiples are equidistributed, also among the rows of any residue class
 /// (H. Weyl, 1916), so every lane has an equal share of every stripe, however wide stripes are.
 #[inline]
@@ -198,8 +201,8 @@ mod tests {
         assert!(owner.len() > 80, "{} blocks of 96 were written", owner.len());
     }
 
-    /// Pearson's statistic of how often each slot visits each of `stripes` disks that hold
-    /// `unit` blocks in turn, against equal shares: its mean is slots × (stripes − 1).
+    /// Returns Pearson's statistic of how often each slot visits each of `stripes` disks that hold
+    /// `unit` blocks in turn, compared with equal shares: its mean is slots × (stripes − 1).
     fn unevenness(workers: u32, depth: u32, (stripes, unit): (u64, u64)) -> f64 {
         const DRAWS: u32 = 6_000;
         let spec = LoadSpec { workers, depth_per_worker: depth, ..random_writes(1 << 20) };

@@ -8,7 +8,7 @@ use crate::engine::{Engine, EngineError, Setup};
 use crate::request::{Completion, Request, RequestOp, Wait};
 use crate::stripes::Stripes;
 
-/// The blocking engine. It has one request in flight: the thread itself.
+/// The blocking engine. It has one request in flight, as it blocks its thread.
 #[derive(Debug)]
 pub struct Psync {
     files: Stripes,

@@ -1,4 +1,4 @@
-//! The engines there are. To add one: its file, and one line here.
+//! The available engines. To add one, write its file and add one line here.
 
 use blockstone_base::Capability;
 use blockstone_sys::ring::Ring;
@@ -14,7 +14,7 @@ use crate::worker::{self, Worker};
 pub struct Entry {
     pub name: &'static str,
     pub doc: &'static str,
-    /// Most requests a worker can have in flight.
+    /// Maximum number of requests a worker can have in flight.
     pub depth_max: u32,
     pub capability: fn() -> Capability,
     pub(crate) run: fn(Worker),
@@ -51,7 +51,6 @@ pub const ALL: &[Entry] = &[
     },
 ];
 
-/// The engine of that name.
 pub fn find(name: &str) -> Result<&'static Entry, EngineError> {
     ALL.iter().find(|entry| entry.name == name).ok_or_else(|| EngineError::Unknown {
         name: name.to_owned(),

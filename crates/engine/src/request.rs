@@ -1,21 +1,21 @@
-//! What passes between a worker and its engine: requests, and their completions.
+//! Messages between a worker and its engine: requests and their completions.
 
-/// What to do with a slot.
+/// Operation to perform on a slot.
 pub use blockstone_sys::ring::Transfer as RequestOp;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     pub op: RequestOp,
-    /// Where, in bytes from the start of the medium; of a sync, a byte of the file that is meant.
+    /// Offset in bytes from the start of the medium; for a sync, any byte of the file to sync.
     pub offset_bytes: u64,
-    /// How much, in bytes; ignored by syncs.
+    /// Length in bytes; ignored for syncs.
     pub len_bytes: u32,
     pub slot: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// Its slot, free again.
+    /// Slot of the request, free again.
     pub slot: usize,
     /// Bytes moved (zero for a sync), or the errno.
     pub result: Result<u32, i32>,
@@ -26,7 +26,7 @@ pub struct Completion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     One,
-    /// Until at least one completion is there or the engine's clock shows this instant, also when
+    /// Until at least one completion is available or the engine's clock reaches this time, even if
     /// nothing is in flight.
     Until(u64),
 }

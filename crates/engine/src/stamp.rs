@@ -1,10 +1,10 @@
-//! Block stamps: every written block says which file it belongs to, where it lies and which write
-//! it came from, at its beginning and again at its end, and carries a checksum over all of itself.
-//! A hole, a write to another place, a torn write and a flipped bit each show.
+//! Block stamps. Every written block records which file it belongs to, its address and the write it
+//! came from, at its beginning and again at its end, and carries a checksum over all of itself. A
+//! hole, a misdirected write, a torn write and a flipped bit are each detected.
 //!
-//! A lost write shows where the reader knows which writes a block may come from. What is read
-//! during a load may come from any write since the layout: a lost write of the layout shows, a lost
-//! overwrite does not, for it leaves an earlier block, whole and in its place.
+//! A lost write is detected if the reader knows which writes a block may come from. A block read
+//! during a load may come from any write since the layout: a lost write of the layout is detected,
+//! a lost overwrite is not, because it leaves an earlier block, whole and in its place.
 //!
 //! ```text
 //! byte  0  magic "blkstone"        24  address: byte offset of the block in its file
@@ -15,7 +15,7 @@
 //! ```
 //! All numbers are little-endian. The stamp takes 64 bytes, so a 512-byte commit carries 448 bytes
 //! of payload. The payload is incompressible and, as it depends on file, address and sequence,
-//! occurs nowhere twice: neither compression nor deduplication can answer for the device.
+//! never occurs twice: neither compression nor deduplication can answer for the device.
 
 use std::ops::RangeInclusive;
 
@@ -34,8 +34,8 @@ const TRAILER_BYTES: usize = 16;
 pub struct Expected {
     pub file_id: u64,
     pub offset_bytes: u64,
-    /// The writes it may come from: below are those that a later one must have replaced, above
-    /// those that were never made.
+    /// Sequences of the writes it may come from: lower ones must have been replaced by a later
+    /// write, higher ones were never made.
     pub sequence: RangeInclusive<u64>,
 }
 
@@ -47,7 +47,7 @@ pub enum Fault {
     NoStamp,
     #[error("its stamp has version {found}, not {VERSION}")]
     Version { found: u32 },
-    /// A block of another length, so the beginning of another write.
+    /// A block of another length, so the beginning of a different write.
     #[error("its stamp says {found_bytes} bytes")]
     Length { found_bytes: u32 },
     #[error("it belongs to file {found:#x}")]
@@ -63,10 +63,10 @@ pub enum Fault {
     Checksum,
 }
 
-/// Makes `block` the write number `sequence` of the block at `offset_bytes`: payload, then stamp.
+/// Fills `block` as write number `sequence` of the block at `offset_bytes`: payload, then stamp.
 ///
 /// # Panics
-/// When the block is shorter than [`STAMP_BYTES`].
+/// If the block is shorter than [`STAMP_BYTES`].
 pub fn seal(block: &mut [u8], file_id: u64, offset_bytes: u64, sequence: u64) {
     let (len, end) = (block.len(), block.len() - TRAILER_BYTES);
     assert!(len >= STAMP_BYTES, "a block of {len} bytes cannot hold its stamp");
@@ -83,10 +83,10 @@ pub fn seal(block: &mut [u8], file_id: u64, offset_bytes: u64, sequence: u64) {
     put(block, 40, sum);
 }
 
-/// Checks the stamp of `block`, and with `whole` its checksum too; returns its sequence.
+/// Checks the stamp of `block` and, with `whole`, its checksum too; returns its sequence.
 ///
 /// # Panics
-/// When the block is shorter than [`STAMP_BYTES`].
+/// If the block is shorter than [`STAMP_BYTES`].
 pub fn check(block: &[u8], expected: &Expected, whole: bool) -> Result<u64, Fault> {
     let (len, end) = (block.len(), block.len() - TRAILER_BYTES);
     assert!(len >= STAMP_BYTES, "a block of {len} bytes cannot hold a stamp");
@@ -117,15 +117,15 @@ pub fn check(block: &[u8], expected: &Expected, whole: bool) -> Result<u64, Faul
     }
 }
 
-/// What a stamp says of the file it was written for.
+/// Identity of the file that a stamp was written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     pub file_id: u64,
     pub block_bytes: u32,
 }
 
-/// Whose first block `head` begins with: none when it has no stamp of address zero. Only the
-/// header is looked at, so that `head` may be shorter than the block.
+/// Returns whose first block `head` begins with; `None` if it has no stamp of address zero. Only
+/// the header is examined, so `head` may be shorter than the block.
 pub fn identify(head: &[u8]) -> Option<Identity> {
     let ours = head.len() >= HEADER_BYTES
         && get(head, 0) == MAGIC
@@ -134,13 +134,14 @@ pub fn identify(head: &[u8]) -> Option<Identity> {
     ours.then(|| Identity { file_id: get(head, 16), block_bytes: (get(head, 8) >> 32) as u32 })
 }
 
-/// The id of the file whose block this is, at whatever address; none when it has no stamp.
+/// Returns the id of the file this block belongs to, at whatever address; `None` if it has no
+/// stamp.
 pub fn file_of(block: &[u8]) -> Option<u64> {
     let ours = block.len() >= HEADER_BYTES && get(block, 0) == MAGIC;
     ours.then(|| get(block, 16))
 }
 
-/// Over everything but the checksum itself.
+/// Computes the checksum over everything but the checksum itself.
 fn checksum(block: &[u8]) -> u64 {
     xxh3_64_with_seed(&block[HEADER_BYTES..], xxh3_64(&block[..40]))
 }

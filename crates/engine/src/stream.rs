@@ -1,8 +1,9 @@
-//! Reading files from their beginning to their end: in segments, in a fixed order, as many at once
-//! as there are threads that ask, at a rate if wanted, and past the page cache where that can be.
+//! Reads files from beginning to end: in segments, in a fixed order, with as many reads in flight
+//! as there are threads claiming segments, optionally rate-limited, and bypassing the page cache if
+//! possible.
 //!
-//! Threads call [`Stream::claim`] and then read what they claimed; the numbers of segments say in
-//! which order they belong. Holes are not read: they are claimed as such.
+//! Threads call [`Stream::claim`] and then read the claimed segment; the segment numbers give the
+//! order in which they belong. Holes are not read: they are claimed as holes.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,31 +15,32 @@ use parking_lot::{Condvar, Mutex};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     pub path: PathBuf,
-    /// Its bytes when it was found; what is appended later is not read.
+    /// Size in bytes when the file was found; data appended later is not read.
     pub bytes: u64,
-    /// Where to begin, in bytes; a multiple of the segment.
+    /// Offset at which to begin, in bytes; a multiple of the segment.
     pub from_bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct How {
     pub segment_bytes: usize,
-    /// Past the page cache. A file system that cannot is read through it, and what that left there
-    /// is dropped.
+    /// Bypass the page cache. A file system that does not allow this is read through the cache, and
+    /// the pages left there are dropped.
     pub direct: bool,
-    /// Limit in bytes a second.
+    /// Limit in bytes per second.
     pub rate: Option<u64>,
 }
 
-/// What is to be read next; it is the claimer's alone.
+/// The segment or hole to read next; it belongs to the claimer alone.
 #[derive(Debug)]
 pub struct Claim {
-    /// Its number; they have no gaps.
+    /// Number of the claim, consecutive.
     pub number: u64,
-    /// The file, as an index into the sources.
+    /// Index of the file among the sources.
     pub source: usize,
     pub start_bytes: u64,
-    /// Bytes, never more than a segment unless they are a hole. An empty file is one empty claim.
+    /// Length in bytes, never more than a segment unless it is a hole. An empty file is one empty
+    /// claim.
     pub len_bytes: u64,
     pub kind: ClaimKind,
     pub is_last: bool,
@@ -49,7 +51,7 @@ pub enum ClaimKind {
     Data(Arc<Open>),
     /// A hole: zeros.
     Hole(Arc<Open>),
-    /// The file could not be opened; this is all of it.
+    /// The file could not be opened; the claim covers all of it.
     Failed(FileError),
 }
 
@@ -90,15 +92,15 @@ impl Stream {
         &self.sources
     }
 
-    /// Nothing more is to be read: threads that wait for the rate are woken now. At a low rate that
-    /// would be minutes later.
+    /// Ends the stream: nothing more will be read, and threads that wait for the rate are woken
+    /// now. At a low rate they would otherwise sleep for minutes.
     pub fn end(&self) {
         *self.ended.lock() = true;
         self.end.notify_all();
     }
 
-    /// The next segment or hole, once the rate allows it; nothing when all is claimed, or when
-    /// [`Self::end`] was called meanwhile.
+    /// Returns the next segment or hole, once the rate allows it; `None` if everything is claimed,
+    /// or if [`Self::end`] was called in the meantime.
     pub fn claim(&self) -> Option<Claim> {
         let (claim, due) = {
             let mut cursor = self.cursor.lock();
@@ -145,7 +147,7 @@ impl Stream {
         let segment = self.how.segment_bytes as u64;
         let data = match open.file.next_data(at) {
             _ if left == 0 => Some(at),
-            // Past the end of a file that was truncated there is no hole: the read reports it.
+            // Past the end of a truncated file there is no hole: the read reports it.
             None if open.file.state().is_ok_and(|now| now.bytes < source.bytes) => Some(at),
             data => data,
         };
@@ -175,7 +177,7 @@ impl Stream {
         Ok(Open { file, found, drops })
     }
 
-    /// When a claim may be read, if there is a rate.
+    /// Returns when a claim may be read, if there is a rate.
     fn due(&self, cursor: &mut Cursor, claim: &Claim) -> Option<Instant> {
         let rate = self.how.rate?;
         let started = *cursor.started.get_or_insert_with(Instant::now);
@@ -188,7 +190,7 @@ impl Stream {
 }
 
 impl Open {
-    /// Reads what was claimed into `out`; fewer bytes are the end of the file.
+    /// Reads the claimed bytes into `out`; a shorter count means the end of the file.
     pub fn read(&self, start_bytes: u64, out: &mut [u8]) -> Result<usize, FileError> {
         let mut done = 0;
         while done < out.len() {
@@ -196,7 +198,7 @@ impl Open {
                 Ok(0) => break,
                 Ok(bytes) => {
                     done += bytes;
-                    // Only the end of a file ends between sectors, and behind it a direct read
+                    // Only the end of a file falls between sectors, and a direct read beyond it
                     // would be refused.
                     if self.file.is_direct() && !done.is_multiple_of(512) {
                         break;
@@ -218,18 +220,18 @@ impl Open {
         self.file.is_direct()
     }
 
-    /// What it was when it was opened.
+    /// State of the file when it was opened.
     pub fn found(&self) -> FileState {
         self.found
     }
 
-    /// What it is now.
+    /// Returns the current state of the file.
     pub fn state(&self) -> Result<FileState, FileError> {
         self.file.state()
     }
 }
 
-/// EINTR: a signal came first; the read is to be repeated.
+/// EINTR: a signal came first; the read must be repeated.
 const INTERRUPTED: i32 = 4;
 
 #[cfg(test)]
@@ -303,7 +305,7 @@ mod tests {
         let started = Instant::now();
         let pieces = read_all(&Stream::new(vec![from], How { rate: Some(4 << 20), ..HOW }));
         assert_eq!((pieces.len(), pieces[0].2), (7, 1 << 16));
-        // Six gaps of a sixty-fourth of a second; nothing waits for the last segment.
+        // Six gaps of a sixty-fourth of a second; there is no wait after the last segment.
         assert!(started.elapsed() >= Duration::from_millis(90), "{:?}", started.elapsed());
     }
 

@@ -1,20 +1,20 @@
-//! Several files or devices as one, in turns of 1 MiB: any load is spread evenly over them.
+//! Treats several files or devices as one, in turns of 1 MiB: any load is spread evenly over them.
 
 use std::sync::Arc;
 
 use blockstone_sys::file::BlockFile;
 use blockstone_sys::ring::Place;
 
-/// How many bytes are in one file before the next has its turn.
+/// Bytes written to one file before it is the turn of the next.
 pub const STRIPE_BYTES: u64 = 1 << 20;
 
-/// The files, at least one.
+/// One or more files, in the order of their turns.
 #[derive(Clone, Debug)]
 pub struct Stripes(Arc<[Arc<BlockFile>]>);
 
 impl Stripes {
     /// # Panics
-    /// When there is no file.
+    /// If `files` is empty.
     pub fn new(files: Vec<Arc<BlockFile>>) -> Self {
         assert!(!files.is_empty(), "stripes have files");
         Self(files.into())
@@ -24,7 +24,7 @@ impl Stripes {
         &self.0
     }
 
-    /// Where the byte at `offset_bytes` of all is.
+    /// Returns the file and offset of the byte at `offset_bytes` of the whole.
     #[inline]
     pub fn place(&self, offset_bytes: u64) -> Place {
         let files = self.0.len() as u64;

@@ -1,6 +1,6 @@
 //! Asynchronous I/O through io_uring: registered files, registered memory, completions handled on
-//! the submitting thread, one system call for sending and waiting. docs/engines.md has what that
-//! costs beside fio.
+//! the submitting thread, one system call for sending and waiting. docs/engines.md compares its
+//! cost with that of fio.
 
 use blockstone_base::Capability;
 use blockstone_sys::buffer::Arena;

@@ -1,5 +1,5 @@
-//! The loop of one worker: fill free slots with operations that are due, send them, reap, write
-//! down. Generic over the engine; everything it touches per operation is its own.
+//! The loop of one worker: fill free slots with operations that are due, send them, reap, record.
+//! Generic over the engine; everything it touches per operation is its own.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ use crate::request::{Completion, Request, RequestOp, Wait};
 /// A worker whose operations failed this many times in a row ends: the file or device is gone.
 const FAILURES_IN_A_ROW: u32 = 16;
 
-/// How often an idle worker of an open loop checks whether it was told to stop.
+/// Interval at which an idle worker of an open loop checks whether it should stop.
 const STOP_POLL_NS: u64 = 20_000_000;
 
 pub(crate) type Ready = Result<Vec<(&'static str, Capability)>, EngineError>;
@@ -30,11 +30,11 @@ pub struct Worker {
     pub(crate) load: Arc<Load>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) ready: Sender<(u32, Ready)>,
-    /// One message starts it; a hang-up means that another worker could not be opened.
+    /// One message starts the worker; a hang-up means that another worker could not be opened.
     pub(crate) go: Receiver<()>,
 }
 
-/// Opens the engine, waits for the start, works until done or asked to stop.
+/// Opens the engine, waits for the start signal, and works until done or asked to stop.
 pub(crate) fn run<E: Engine>(worker: Worker) {
     let Worker { index, load, ledger, ready, go } = worker;
     clock::sharpen_timers();
@@ -58,7 +58,7 @@ pub(crate) fn run<E: Engine>(worker: Worker) {
     let result = work.run();
     work.look_at_window();
     if let Some(schedule) = work.schedule.take() {
-        // Work that was done ends the schedule; only a stop or a failure leaves operations due.
+        // Finished work ends the schedule; only a stop or a failure leaves operations due.
         let overdue =
             if work.exhausted { 0 } else { schedule.overdue(work.engine.now_ns()).count() as u64 };
         work.station.overdue.store(overdue, Ordering::Relaxed);
@@ -74,7 +74,7 @@ struct Flight {
     offset_bytes: u64,
     due_ns: u64,
     submitted_ns: u64,
-    /// By how much the worker submitted it later than it could have.
+    /// How much later than possible the worker submitted it.
     late_ns: u64,
     op: RequestOp,
     syncing: bool,
@@ -93,16 +93,16 @@ struct Loop<'a, E> {
     active: bool,
     flights: Vec<Flight>,
     free: Vec<usize>,
-    /// Since when there is a free slot, after all were in flight.
+    /// Time since which there has been a free slot, after all were in flight.
     free_since_ns: u64,
     filled: Vec<usize>,
     totals: Totals,
     started: u64,
     failures_in_a_row: u32,
     exhausted: bool,
-    /// The state of the ledger's window when this last looked.
+    /// State of the ledger's window when it was last checked.
     window: u64,
-    /// The last clock read, and whether anything worth timing happened since.
+    /// Last clock read, and whether anything worth timing has happened since.
     now_ns: u64,
     now_is_stale: bool,
 }
@@ -162,7 +162,7 @@ impl<'a, E: Engine> Loop<'a, E> {
         }
     }
 
-    /// Whether too many operations in a row failed for more of them to tell anything.
+    /// Whether so many operations in a row failed that further ones would tell nothing new.
     fn has_failed(&self) -> bool {
         self.failures_in_a_row >= FAILURES_IN_A_ROW
     }
@@ -183,7 +183,8 @@ impl<'a, E: Engine> Loop<'a, E> {
             };
             if !self.filled.is_empty() {
                 // One by one: a device that gets its requests in batches answers in batches, with a
-                // pause between (measured at depth 16: 52,000 instead of 57,000 reads a second).
+                // pause between them (measured at depth 16: 52,000 instead of 57,000 reads per
+                // second).
                 self.mark_submitted();
                 self.now_is_stale |= self.engine.send()?;
             }
@@ -207,9 +208,9 @@ impl<'a, E: Engine> Loop<'a, E> {
         Ok(())
     }
 
-    /// Gives the filled slots their submission time. A lone operation that follows a lone
-    /// completion with nothing but book-keeping between, some 30 ns, takes that completion's time:
-    /// one clock read an operation. Otherwise the clock is read once for the batch.
+    /// Sets the submission time of the filled slots. A single operation that follows a single
+    /// completion with only some 30 ns of bookkeeping in between takes that completion's time,
+    /// which makes one clock read per operation. Otherwise the clock is read once for the batch.
     #[inline]
     fn mark_submitted(&mut self) {
         if self.filled.is_empty() {
@@ -241,8 +242,8 @@ impl<'a, E: Engine> Loop<'a, E> {
         Wait::Until(if idle { wake_ns.min(self.now_ns + STOP_POLL_NS) } else { wake_ns })
     }
 
-    /// After a wait that ended without a completion: stays awake until the next operation is due,
-    /// or one completes.
+    /// After a wait that ended without a completion, stays awake until the next operation is due or
+    /// one completes.
     fn awake(&mut self, wait: Wait, out: &mut Vec<Completion>) -> Result<(), EngineError> {
         let (Wait::Until(wake_ns), Some(schedule)) = (wait, &self.schedule) else { return Ok(()) };
         let (due_ns, now_ns) = (schedule.next_ns(), self.engine.now_ns());
@@ -279,7 +280,7 @@ impl<'a, E: Engine> Loop<'a, E> {
         Ok(())
     }
 
-    /// Takes note of a window that was opened or closed, before completions are accounted: each of
+    /// Notices a window that was opened or closed, before completions are accounted for: each of
     /// them then is in the window, or was unfinished at its end.
     #[inline]
     fn look_at_window(&mut self) {
@@ -292,8 +293,8 @@ impl<'a, E: Engine> Loop<'a, E> {
         }
     }
 
-    /// Notes what is in flight or overdue. The simulated engine has a clock of its own, which is
-    /// far behind the machine's.
+    /// Records the operations that are in flight or overdue. The simulated engine has its own
+    /// clock, which is far behind the machine's.
     #[cold]
     fn note_unfinished(&mut self, closed_ns: u64) {
         let closed_ns = closed_ns.min(self.engine.now_ns());
@@ -350,7 +351,7 @@ impl<'a, E: Engine> Loop<'a, E> {
         Ok(())
     }
 
-    /// Counts for the file that has this offset, where there are several.
+    /// Counts an operation for the file that holds this offset, if there are several.
     #[inline]
     fn share(&self, offset_bytes: u64, part: impl FnOnce() -> Share) {
         if let Medium::Files(files) = &self.load.medium {

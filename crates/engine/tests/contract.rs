@@ -1,4 +1,5 @@
-//! What every engine must do, run over the registry: a new engine is held to it by being listed.
+//! The contract of every engine, run over the registry: a newly registered engine is tested
+//! automatically.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ const BLOCK: u64 = 8192;
 const SPAN: u64 = 64 * BLOCK;
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Runs `test` for every engine this machine has; a missing one is named and counted.
+/// Runs `test` for every engine available on this machine; a missing one is named and counted.
 fn for_each_engine(test: impl Fn(&'static Entry, &Path)) {
     for entry in registry::ALL {
         let needs: &[Need] = if entry.name == "uring" { &[Need::Uring] } else { &[] };
@@ -150,7 +151,8 @@ fn an_endless_load_stops_when_told_and_only_its_window_is_windowed() {
         let windowed: u64 =
             outcome.histograms.iter().filter(|h| h.windowed).map(|h| h.latency.count()).sum();
         let counted = after.completed_ops - before.completed_ops;
-        // What completed before the window and is published after it: at most all in flight.
+        // Operations completed before the window opened and published after it: at most all in
+        // flight.
         let edge = 8;
         assert!(windowed + edge >= counted, "{}: {windowed} of {counted}", entry.name);
         assert!(windowed < outcome.totals.completed_ops, "{}", entry.name);
@@ -193,7 +195,7 @@ fn an_open_loop_keeps_its_rate_and_times_from_the_intended_start() {
 #[test]
 fn failing_operations_are_counted_named_and_end_the_worker() {
     for_each_engine(|entry, dir| {
-        // Beyond the end: files give short reads, the disk too; null cannot fail.
+        // Beyond the end: files and the disk return short reads; null cannot fail.
         let medium = match medium(entry, dir) {
             Medium::Nothing => return,
             other => other,
@@ -282,6 +284,6 @@ fn contradictions_are_refused_before_anything_runs() {
     let pacing = Pacing::Open { rate_per_s: 0.0, poisson: true };
     refused(LoadSpec { pacing, ..base.clone() }, Length::Endless);
     refused(base.clone(), Length::Once);
-    // No file for an engine that needs one: found by the worker, reported by the start.
+    // No file for an engine that needs one: detected by the worker, reported by the start.
     refused(base, Length::Endless);
 }

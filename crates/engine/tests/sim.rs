@@ -1,5 +1,5 @@
-//! The simulated disk under the worker loop and on its own: the same seed gives the same run, and
-//! each fault shows where it must.
+//! The simulated disk under the worker loop and alone: the same seed gives the same run, and each
+//! fault shows up where it must.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -111,7 +111,7 @@ fn a_stuck_request_is_reported_and_what_was_done_before_is_kept() {
 
 #[test]
 fn an_open_loop_charges_a_stall_to_every_operation_that_was_due_in_it() {
-    // 1,000 operations a second; nothing is served from 2 s to 3 s.
+    // 1,000 operations per second; nothing is served from 2 s to 3 s.
     let faults = Faults { stall: Some((2_000_000_000, 3_000_000_000)), ..Faults::default() };
     let disk = SimSpec { faults, ..SimSpec::new(SPAN, 1) };
     let open = |poisson| Pacing::Open { rate_per_s: 1000.0, poisson };
@@ -122,7 +122,7 @@ fn an_open_loop_charges_a_stall_to_every_operation_that_was_due_in_it() {
         let mut latency = outcome.histograms[0].latency.clone();
         outcome.histograms[1..].iter().for_each(|h| latency.merge(&h.latency));
         // Due evenly over a second of stall: about 900 of them waited longer than 100 ms, half of
-        // them longer than 500 ms. Counted from submission only `depth` × `workers` would.
+        // them longer than 500 ms. Counted from submission, only `depth` × `workers` would.
         let slower = |limit_ns| {
             latency.buckets().filter(|(ns, _)| *ns > limit_ns).map(|(_, count)| count).sum::<u64>()
         };
@@ -143,7 +143,7 @@ fn an_open_loop_charges_a_stall_to_every_operation_that_was_due_in_it() {
 
 #[test]
 fn overload_is_survived_and_what_was_never_submitted_is_counted() {
-    // The disk serves 10,000 a second, a million are due.
+    // The disk serves 10,000 operations per second; a million are due.
     let disk = SimSpec { parallelism: 1, ..SimSpec::new(SPAN, 1) };
     let pacing = Pacing::Open { rate_per_s: 1e6, poisson: false };
     let load = Load::new(spec(1, 4, pacing), Medium::Simulated(SimDisk::new(disk)));
@@ -203,7 +203,7 @@ fn a_power_loss_takes_what_was_not_synced_and_nothing_else() {
             perform(&mut sim, op, 0, block * BLOCK)
         };
         write(RequestOp::Write, 2, 2);
-        // In flight when the power goes: its flush must not take effect afterwards.
+        // In flight when power is lost: its flush must not take effect afterwards.
         sim.submit(Request { op: RequestOp::Fdatasync, offset_bytes: 0, len_bytes: 0, slot: 1 })
             .unwrap();
         let report = disk.power_loss();
@@ -261,7 +261,7 @@ fn the_disk_is_usable_without_engines() {
     assert_eq!(Arc::new(clone).size_bytes(), SPAN);
 }
 
-/// Notes which stripe each worker writes to; one worker's sequences are equal modulo the workers.
+/// Records which stripe each worker writes to; one worker's sequences are equal modulo the workers.
 #[derive(Debug)]
 struct Stripes(Mutex<[[u32; 4]; WRITERS]>);
 
@@ -302,7 +302,7 @@ fn random_writers_visit_all_stripes_of_a_volume_alike() {
 
 #[test]
 fn what_a_window_s_end_cuts_off_counts_as_at_least_so_long() {
-    // The disk serves 10,000 a second, 100,000 are due.
+    // The disk serves 10,000 operations per second; 100,000 are due.
     let disk = SimSpec { parallelism: 1, ..SimSpec::new(SPAN, 1) };
     let pacing = Pacing::Open { rate_per_s: 1e5, poisson: false };
     let load = Load::new(spec(1, 4, pacing), Medium::Simulated(SimDisk::new(disk)));
@@ -319,7 +319,7 @@ fn what_a_window_s_end_cuts_off_counts_as_at_least_so_long() {
     let unfinished = &outcome.unfinished;
     let ratio = unfinished.count() as f64 / completed.count() as f64;
     assert!((8.0..15.0).contains(&ratio), "{} completed", completed.count());
-    // Those overdue were due every 10 µs until the end.
+    // The overdue operations were due every 10 µs until the end.
     let longest_ns = unfinished.max_ns() as f64;
     assert!((unfinished.count() as f64 * 1e4 / longest_ns - 1.0).abs() < 0.02, "{longest_ns} ns");
     let median = completed.quantile_with((unfinished, 4), 0.5, &[], 1);
@@ -343,8 +343,8 @@ fn a_closed_loop_has_as_many_unfinished_operations_as_were_in_flight() {
     assert!(windowed.sum::<u64>() + unfinished.count() <= outcome.totals.completed_ops);
 }
 
-/// A device that serves one request after the other serves a mix in the time that its reads and
-/// writes take alone: 1 ÷ (r/R + w/W).
+/// A device that serves one request at a time takes as long for a mix as for its reads and its
+/// writes separately: 1 ÷ (r/R + w/W).
 #[test]
 fn a_mix_takes_the_time_of_its_reads_and_of_its_writes() {
     let disk = || SimSpec {

@@ -1,49 +1,49 @@
-//! A device as a data sheet describes it, and the translation layer that follows from it.
+//! A device as its data sheet describes it, and the translation layer derived from it.
 
 use crate::dies::Times;
 use crate::ftl::{Config, ConfigError, Pace, Pool, Wear};
 use crate::policy::Policy;
 use crate::workload::Workload;
 
-/// Where the parts of a workload go.
+/// Where the data of a workload's parts is placed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
-    /// All into the same open blocks.
+    /// All parts share the same open blocks.
     #[default]
     Mixed,
-    /// Each part into open blocks of its own; blocks and spare are common.
+    /// Each part has its own open blocks; blocks and spare are shared.
     Frontiers,
-    /// Each part into blocks of its own, with a share of the spare of its own.
+    /// Each part has its own blocks and its own share of the spare.
     Pools,
 }
 
 #[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub struct Device {
     pub raw_bytes: u64,
-    /// What the host sees, in bytes.
+    /// Capacity visible to the host, in bytes.
     pub visible_bytes: u64,
     pub page_bytes: u32,
-    /// Pages of a block of one plane.
+    /// Pages per block of one plane.
     pub pages_per_block: u32,
     pub channels: u32,
     pub dies_per_channel: u32,
     pub times: Times,
     pub policy: Policy,
-    /// Free blocks a die that only collection may use.
+    /// Free blocks per die that only collection may use.
     pub reserve_blocks: u32,
     #[serde(skip)]
     pub pace: Pace,
-    /// Collect on idle dies until this share of their blocks is free, 0 to 0.5; 0 is on demand.
+    /// Collect on idle dies until this share of their blocks is free, 0 to 0.5; 0 means on demand.
     #[serde(skip)]
     pub background: f64,
-    /// For how long a die has to be idle before that, in nanoseconds.
+    /// Time a die must be idle before background collection starts, in nanoseconds.
     #[serde(skip)]
     pub idle_ns: u64,
     #[serde(skip)]
     pub separate_moves: bool,
     pub placement: Placement,
-    /// The share of blocks, 0 to 0.5, written in fast pages only and folded into others later.
+    /// Share of the blocks, 0 to 0.5, that is written in fast pages only and folded later.
     #[serde(skip)]
     pub fast_blocks: f64,
     #[serde(skip)]
@@ -69,12 +69,12 @@ pub enum DeviceError {
 }
 
 impl Device {
-    /// Raw ÷ visible − 1: 576 GB of which 400 are visible have 0.44.
+    /// Raw ÷ visible − 1: a device with 576 GB, 400 of them visible, has 0.44.
     pub fn over_provisioning(&self) -> f64 {
         self.raw_bytes as f64 / self.visible_bytes as f64 - 1.0
     }
 
-    /// The part of the raw capacity that is spare.
+    /// Fraction of the raw capacity that is spare.
     pub fn spare_factor(&self) -> f64 {
         1.0 - self.visible_bytes as f64 / self.raw_bytes as f64
     }
@@ -83,13 +83,14 @@ impl Device {
         self.channels * self.dies_per_channel
     }
 
-    /// Pages that are erased together: the blocks of all planes of a die.
+    /// Pages that are erased together: one block of every plane of a die.
     pub fn pages_per_erase(&self) -> u32 {
         self.pages_per_block * self.times.planes
     }
 
-    /// The part to simulate, as one over this number, so that about `pages` visible pages are. At
-    /// least 256 blocks a die stay, for what is reserved of them must not weigh too much.
+    /// Returns the scale, as one over this number, at which about `pages` visible pages are
+    /// simulated. At least 256 blocks per die remain, so that the reserved ones do not weigh too
+    /// much.
     pub fn scale_for(&self, pages: u64) -> u32 {
         let visible = self.visible_bytes / u64::from(self.page_bytes.max(1));
         let block = u64::from(self.page_bytes) * u64::from(self.pages_per_erase().max(1));
@@ -98,7 +99,7 @@ impl Device {
         visible.div_ceil(pages.max(1)).clamp(1, most).next_power_of_two().min(most) as u32
     }
 
-    /// The translation layer of one `scale`-th of the device for this workload.
+    /// Builds the translation layer of one `scale`-th of the device for this workload.
     pub fn layout(
         &self,
         workload: &Workload,
@@ -137,12 +138,12 @@ impl Device {
         Ok(config)
     }
 
-    /// Blocks of each pool that every die keeps free in the background; none without it.
+    /// Blocks of each pool that every die keeps free in the background; zero without it.
     pub fn background_blocks(&self, config: &Config) -> u32 {
         (f64::from(config.pools[0].blocks) * self.background) as u32
     }
 
-    /// What is kept free is no longer spare. Without any left, collection would never end.
+    /// Blocks kept free no longer count as spare. With no spare left, collection would never end.
     fn check_background(&self, config: &Config) -> Result<(), DeviceError> {
         let spare = 1.0 - 1.0 / config.effective_alpha();
         if self.background < spare {
@@ -189,7 +190,7 @@ impl Device {
         Ok(())
     }
 
-    /// Blocks for each part: its pages, and of the spare ∝ √(pages · writes), nearly the optimum.
+    /// Blocks for each part: its pages, plus spare ∝ √(pages · writes), which is nearly optimal.
     fn pools(&self, workload: &Workload, plain: &Config) -> Vec<Pool> {
         let b = f64::from(plain.pages_per_block) * f64::from(plain.dies);
         let blocks = plain.pools[0].blocks;
@@ -221,7 +222,7 @@ impl Device {
         let pages_used = (config.pages_per_block / types).max(1);
         let ordinary = config.streams.len() as u32;
         let pool = config.pools.len() as u32;
-        // The first streams are the host's; what they fold goes to those behind them.
+        // The host's streams come first; the data they fold goes to the streams behind them.
         let behind = config.streams.clone();
         config.streams = vec![pool; behind.len()];
         config.streams.extend(behind);

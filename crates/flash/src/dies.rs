@@ -1,36 +1,36 @@
-//! Time: what the dies are busy with. A die does one operation after the other in the order in
-//! which they were asked for; only a read may come before the rest, where suspension allows it.
+//! Time model of the dies. A die performs its operations one after the other, in the order in which
+//! they were requested; only a read may overtake others, where suspension allows it.
 
 use std::collections::VecDeque;
 
 use crate::ftl::{Operations, Placed};
 use crate::tournament::Tournament;
 
-/// What an operation takes, in nanoseconds.
+/// Duration of each operation, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct Times {
-    /// Read of a page.
+    /// Time to read a page.
     pub read_ns: u64,
-    /// Program of a page, by page type: the first is the fast one. Pages of a block take turns.
+    /// Program of a page, by page type, the fast one first. The pages of a block alternate.
     pub program_ns: Vec<u64>,
-    /// Erase of a block.
+    /// Time to erase a block.
     pub erase_ns: u64,
-    /// Transfer of a page over the channel that dies share; zero leaves channels out.
+    /// Transfer of a page over the channel that dies share; zero means channels are not modelled.
     pub transfer_ns: u64,
-    /// What operations a read interrupts.
+    /// Operations that a read interrupts.
     pub suspend: Suspend,
-    /// What an interruption costs.
+    /// Cost of one interruption.
     pub suspend_ns: u64,
-    /// Planes of a die that work in step: each page takes its whole time, and the die is free for
-    /// the next after this part of it.
+    /// Planes of a die that work in step: each page takes its full time, but the die is free for
+    /// the next one after 1 ÷ `planes` of it.
     pub planes: u32,
 }
 
-/// What operations a read interrupts.
+/// Operations that a read interrupts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Suspend {
-    /// None: a read waits for all that the die was asked for before it.
+    /// None: a read waits for everything requested of the die before it.
     #[default]
     None,
     Erase,
@@ -68,9 +68,9 @@ struct Segment {
 
 #[derive(Clone, Debug, Default)]
 struct Queue {
-    /// Work ahead, oldest first; kept only where reads may interrupt.
+    /// Work ahead, oldest first; kept only if reads may interrupt.
     ahead: VecDeque<Segment>,
-    /// When the last of the reads that interrupted ends.
+    /// End of the last read that interrupted.
     reads_end_ns: u64,
 }
 
@@ -78,21 +78,21 @@ struct Queue {
 pub struct Dies {
     times: Times,
     planes: u64,
-    /// By slot.
+    /// By slot: program time.
     program_ns: Vec<u64>,
-    /// By slot: the program times of all slots before it.
+    /// By slot: total program time of all slots before it.
     programs_before_ns: Vec<u64>,
     fast_ns: u64,
     free_ns: Vec<u64>,
     queues: Vec<Queue>,
     channel_free_ns: Vec<u64>,
     first_free: Tournament,
-    /// The instant at which operations are asked for.
+    /// Time at which operations are requested.
     now_ns: u64,
 }
 
 impl Dies {
-    /// Dies of blocks with this number of pages, spread evenly over the channels.
+    /// Creates dies whose blocks have this number of pages, spread evenly over the channels.
     pub fn new(times: &Times, dies: u32, channels: u32, pages_per_block: u32) -> Self {
         let types = times.program_ns.len().max(1);
         let planes = times.planes.max(1);
@@ -117,7 +117,8 @@ impl Dies {
         }
     }
 
-    /// The die that is free first, to a quarter of a microsecond; of idle ones, the longest idle.
+    /// Returns the die that is free first, to a quarter of a microsecond; among idle ones, the one
+    /// that has been idle longest.
     #[inline]
     pub fn first_free(&self) -> u32 {
         self.first_free.first()
@@ -127,13 +128,13 @@ impl Dies {
         self.free_ns[die as usize]
     }
 
-    /// Operations are asked for at this instant from now on.
+    /// Sets the time at which the following operations are requested.
     #[inline]
     pub fn at(&mut self, now_ns: u64) {
         self.now_ns = now_ns;
     }
 
-    /// Programs a page of the host; answers with the instant at which it is done.
+    /// Programs a page for the host; returns the time of completion.
     #[inline]
     pub fn program(&mut self, die: u32, placed: Placed) -> u64 {
         let program_ns =
@@ -147,7 +148,7 @@ impl Dies {
         self.work(die, program_ns, Kind::Program)
     }
 
-    /// Reads a page for the host; answers with the instant at which it has arrived.
+    /// Reads a page for the host; returns the time at which it has arrived.
     #[inline]
     pub fn read(&mut self, die: u32) -> u64 {
         let read = match self.times.suspend {
@@ -188,8 +189,8 @@ impl Dies {
         }
     }
 
-    /// A read goes before all that it may interrupt. What it delays ends later; writes that were
-    /// already answered are not taken back.
+    /// Puts a read ahead of everything it may interrupt. The delayed work ends later; writes that
+    /// were already acknowledged are not taken back.
     fn interrupt(&mut self, die: u32) -> u64 {
         let state = &mut self.queues[die as usize];
         let mut start = self.now_ns.max(state.reads_end_ns);

@@ -1,4 +1,5 @@
-//! Answers by arithmetic: when the cliff comes, what is left behind it, how long a device lives.
+//! Analytic answers: when the cliff comes, what performance remains after it, how long a device
+//! lives.
 
 use crate::device::Device;
 use crate::theory;
@@ -10,9 +11,9 @@ use crate::workload::{Part, Pattern, Workload};
 pub enum Fall {
     /// Background collection keeps up with the writes.
     Never,
-    /// The cliff comes.
+    /// Writes wait for collection once the spare is used up.
     At,
-    /// The device does not even take the rate before the cliff.
+    /// The device cannot sustain the rate even before the cliff.
     TooSlow,
 }
 
@@ -22,28 +23,28 @@ pub struct Cliff {
     pub outcome: Fall,
     /// Raw ÷ visible − 1.
     pub over_provisioning: f64,
-    /// The part of the raw capacity that is spare.
+    /// Fraction of the raw capacity that is spare.
     pub spare_factor: f64,
-    /// The part of the usable capacity that is spare after reserves.
+    /// Fraction of the usable capacity that is spare after reserves.
     pub effective_spare: f64,
-    /// Bytes that can be overwritten before anything must be moved.
+    /// Bytes that can be overwritten before anything has to be moved.
     pub spare_bytes: u64,
-    /// Written until the cliff, in visible capacities; none when it never comes.
+    /// Data written until the cliff, in visible capacities; null if it never comes.
     pub cliff_drive_fills: Option<f64>,
-    /// Seconds until then at the given rate, or at the rate that the device takes if that is lower.
+    /// Seconds until the cliff at the given rate, or at the device's maximum rate if that is lower.
     pub seconds_to_cliff: Option<f64>,
-    /// Write amplification behind the cliff; where there is none, in the long run.
+    /// Write amplification after the cliff; if there is none, in the long run.
     pub wa: f64,
-    /// Writes of a page a second that the device takes before the cliff.
+    /// Page writes per second that the device sustains before the cliff.
     pub iops_fresh: f64,
-    /// And behind it.
+    /// Page writes per second that the device sustains after the cliff.
     pub iops_steady: f64,
-    /// Writes of a page a second that are asked for.
+    /// Page writes per second requested.
     pub iops_wanted: f64,
-    /// The least over-provisioning at which the wanted rate holds behind the cliff; none when no
-    /// spare suffices.
+    /// Smallest over-provisioning at which the requested rate holds after the cliff; null if no
+    /// amount of spare suffices.
     pub over_provisioning_needed: Option<f64>,
-    /// Visible bytes to use of this device for that.
+    /// Visible bytes of this device to use in order to reach that over-provisioning.
     pub visible_bytes_needed: Option<u64>,
 }
 
@@ -70,15 +71,15 @@ fn effective_alpha(device: &Device, free: f64) -> f64 {
     (device.raw_bytes as f64 / device.visible_bytes as f64) * (good - free)
 }
 
-/// The share of the blocks that collection in the foreground keeps free.
+/// Share of the blocks that foreground collection keeps free.
 fn reserved(device: &Device) -> f64 {
     let block = f64::from(device.page_bytes) * f64::from(device.pages_per_erase());
     let a_die = device.raw_bytes as f64 / block / f64::from(device.dies());
     f64::from(device.reserve_blocks) / a_die
 }
 
-/// When the cliff comes at `write_bytes_per_s` of random overwrites, from a device that is full,
-/// and what the device does before and behind it.
+/// Estimates when the cliff comes for a full device at `write_bytes_per_s` of random overwrites,
+/// and what the device sustains before and after it.
 pub fn cliff(device: &Device, write_bytes_per_s: f64) -> Result<Cliff, EstimateError> {
     positive("the write rate", write_bytes_per_s)?;
     let on_demand = Device { background: 0.0, ..device.clone() };
@@ -111,7 +112,7 @@ pub fn cliff(device: &Device, write_bytes_per_s: f64) -> Result<Cliff, EstimateE
     };
     let fills_per_s =
         iops_wanted.min(iops_fresh) * f64::from(device.page_bytes) / device.visible_bytes as f64;
-    // What share of the raw capacity is never usable stays so when less of it is visible.
+    // The share of the raw capacity that is never usable stays the same when less is visible.
     let usable = alpha * device.visible_bytes as f64 / device.raw_bytes as f64;
     let alpha_needed = alpha_for_rate(device, iops_wanted);
     Ok(Cliff {
@@ -132,33 +133,34 @@ pub fn cliff(device: &Device, write_bytes_per_s: f64) -> Result<Cliff, EstimateE
     })
 }
 
-/// Pages a second that the channels carry.
+/// Pages per second that the channels can transfer.
 fn channel_iops(device: &Device) -> f64 {
     f64::from(device.channels) * 1e9 / device.times.transfer_ns as f64
 }
 
-/// How the free blocks of a device with background collection are used up.
+/// How a device with background collection uses up its free blocks.
 ///
-/// A write takes a page. In the time until the next write on the same die, less the program and
-/// what a die must be idle before it collects, background collection gains pages; each costs
-/// (A − 1) moves and A ÷ b erases. It begins when less than its share of the blocks is free. A is
-/// that of the steady state with as many free blocks, but no less than what a first pass over
-/// blocks filled in order gives: after x drive fills of random overwrites e^(−x) of their pages are
-/// valid, so that A = 1 ÷ (1 − e^(−x)).
+/// A write takes a page. In the time until the next write on the same die, less the program time
+/// and the idle time a die needs before it collects, background collection gains pages; each costs
+/// (A − 1) moves and A ÷ b erases. It starts when less than its share of the blocks is free. A is
+/// that of the steady state with the same number of free blocks, but no less than that of a first
+/// pass over blocks filled in order: after x drive fills of random overwrites, e^(−x) of their
+/// pages are valid, so that A = 1 ÷ (1 − e^(−x)).
 struct Drain<'a> {
     device: &'a Device,
-    /// Time of a die for background collection, for each page of the host.
+    /// Die time available for background collection per host page.
     idle_ns: f64,
 }
 
 impl<'a> Drain<'a> {
-    /// Drive fills at a step, and at most.
+    /// Drive fills per step, and the maximum.
     const STEP: f64 = 1e-3;
     const MOST: f64 = 1000.0;
-    /// Free shares at which write amplification is computed; between them it is interpolated.
+    /// Number of free shares at which write amplification is computed; it is interpolated between
+    /// them.
     const KNOTS: usize = 64;
 
-    /// None without background collection.
+    /// Returns `None` without background collection.
     fn of(device: &'a Device, iops: f64) -> Option<Self> {
         let a_page_ns = f64::from(device.dies()) * 1e9 / iops;
         let costs = device.times.costs();
@@ -170,14 +172,14 @@ impl<'a> Drain<'a> {
         background.then_some(Self { device, idle_ns })
     }
 
-    /// Pages gained for each page of the host at a write amplification.
+    /// Pages gained per host page at a given write amplification.
     fn gained(&self, wa: f64) -> f64 {
         let (costs, b) = (self.device.times.costs(), self.device.pages_per_erase());
         let moves_ns = (wa - 1.0) * (costs.program_ns + costs.read_ns);
         self.idle_ns / (moves_ns + wa * costs.erase_ns / f64::from(b))
     }
 
-    /// Drive fills until only the reserve is free; none when that never happens.
+    /// Drive fills until only the reserve is free; `None` if that never happens.
     fn drive_fills<E>(&self, wa_at: &dyn Fn(f64) -> Result<f64, E>) -> Result<Option<f64>, E> {
         let (wanted, least) = (self.device.background, reserved(self.device));
         let knot = |index: usize| least + (wanted - least) * index as f64 / Self::KNOTS as f64;
@@ -213,7 +215,7 @@ fn uniform() -> Workload {
     Workload { parts: vec![part], reads: 0.0, pages_per_request: 1 }
 }
 
-/// The least α that sustains a rate; none when even no amplification would not.
+/// Smallest α that sustains a rate; `None` if the rate is out of reach even without amplification.
 fn alpha_for_rate(device: &Device, iops: f64) -> Option<f64> {
     let (b, costs) = (device.pages_per_erase(), device.times.costs());
     let fall = f64::from(device.dies()) * 1e9 / costs.program_ns / iops;
@@ -221,22 +223,22 @@ fn alpha_for_rate(device: &Device, iops: f64) -> Option<f64> {
     theory::alpha_for(device.policy, b, wa)
 }
 
-/// How long a device lives.
+/// Expected lifetime of a device.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub struct Life {
-    /// Years of 365.25 days until the mean block has done its P/E cycles.
+    /// Years of 365.25 days until the average block has used up its P/E cycles.
     pub years: f64,
-    /// What the host can write until then, in bytes.
+    /// Bytes that the host can write until then.
     pub host_bytes: f64,
-    /// Visible capacities that may be written every day for five years.
+    /// Visible capacities that can be written every day for five years.
     pub drive_writes_per_day: f64,
     /// Programs ÷ host pages.
     pub wa: f64,
-    /// Erases of the mean block a day.
+    /// Erases per day of the average block.
     pub erases_per_day: f64,
 }
 
-/// Years from the write rate of the host, write amplification and P/E cycles.
+/// Computes the lifetime from the host's write rate, write amplification and P/E cycles.
 pub fn life(
     device: &Device,
     write_bytes_per_s: f64,

@@ -1,4 +1,4 @@
-//! Logs of fio (`write_bw_log`, `write_iops_log`) as curves of writes.
+//! fio logs (`write_bw_log`, `write_iops_log`) as curves of the write rate.
 
 use crate::fit::Sample;
 use crate::trace::BadLine;
@@ -10,9 +10,9 @@ pub struct Log {
     pub first_bad: Option<BadLine>,
 }
 
-/// Lines `time_ms, value, direction, block size[, …]`: KiB/s of a bandwidth log, or operations a
-/// second, each of `unit_bytes`. The value is a mean over the time since the line before. Writes
-/// only.
+/// Reads lines of the form `time_ms, value, direction, block size[, …]`. The value is KiB/s in a
+/// bandwidth log, or operations per second, each of `unit_bytes`; it is a mean over the time since
+/// the line before. Only writes are kept.
 pub fn read_log(text: &str, unit_bytes: f64) -> Log {
     let mut log = Log::default();
     let mut from_s = 0.0;
@@ -32,7 +32,7 @@ pub fn read_log(text: &str, unit_bytes: f64) -> Log {
     log
 }
 
-/// The writes of one line; none of a line about others.
+/// Parses one line; `None` unless it is about writes.
 fn sample(line: &str, from_s: f64, unit_bytes: f64) -> Result<Option<Sample>, &'static str> {
     let mut fields = line.split(',').map(str::trim);
     let mut number = || fields.next()?.parse::<f64>().ok();

@@ -1,4 +1,4 @@
-//! From a measured curve of write rate over time to what the drive is made of.
+//! Infers the properties of a drive from a measured curve of its write rate over time.
 
 use blockstone_base::rng::Rng;
 use blockstone_base::stats::settled;
@@ -14,30 +14,30 @@ pub struct Sample {
     pub bytes: f64,
 }
 
-/// What a curve tells.
+/// Properties of a drive inferred from a curve.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub struct Fit {
-    /// Bytes a second before the fall.
+    /// Bytes per second before the fall.
     pub fresh_bytes_per_s: f64,
-    /// Bytes a second at the end.
+    /// Bytes per second at the end of the curve.
     pub last_bytes_per_s: f64,
-    /// Written in all, in visible capacities.
+    /// Total data written, in visible capacities.
     pub drive_fills: f64,
     /// Whether the rate fell by more than 15 %.
     pub fell: bool,
-    /// Written when it fell, in visible capacities.
+    /// Data written when the rate fell, in visible capacities.
     pub cliff_drive_fills: Option<f64>,
-    /// Over-provisioning from where it fell, for a drive that was full before.
+    /// Over-provisioning, from the position of the fall, for a drive that was full before.
     pub over_provisioning_of_cliff: Option<f64>,
-    /// Write amplification from how far it fell.
+    /// Write amplification, from the depth of the fall.
     pub wa: Option<f64>,
-    /// Effective spare from that, by the formula of the device's policy.
+    /// Effective spare, from the write amplification, by the formula of the device's policy.
     pub effective_spare: Option<f64>,
-    /// Whether the end passes SNIA's steady-state test.
+    /// Whether the end of the curve passes SNIA's steady-state test.
     pub is_settled: bool,
-    /// From when on it does without interruption, in visible capacities written.
+    /// Start of the uninterrupted steady state, in visible capacities written.
     pub settled_from_drive_fills: Option<f64>,
-    /// What is missing until it is settled, in visible capacities; zero when it is.
+    /// Data still to be written until steady state, in visible capacities; zero once reached.
     pub drive_fills_missing: f64,
 }
 
@@ -58,7 +58,7 @@ pub enum FitError {
 
 const PIECES: usize = 50;
 
-/// Reads a curve. `device` says how large the drive is, and what its operations take.
+/// Interprets a curve. `device` provides the capacity of the drive and the cost of its operations.
 pub fn fit(device: &Device, samples: &[Sample]) -> Result<Fit, FitError> {
     check(samples)?;
     let visible = device.visible_bytes as f64;
@@ -79,7 +79,7 @@ pub fn fit(device: &Device, samples: &[Sample]) -> Result<Fit, FitError> {
     let b = device.pages_per_erase();
     let wa = fell.then(|| theory::amplification_of_fall(fresh / last, costs, b));
     let alpha = wa.and_then(|wa| theory::alpha_for(device.policy, b, wa));
-    // Before anything was moved a drive is quick and steady, and tells nothing yet.
+    // Before anything has been moved a drive is fast and steady, which says nothing yet.
     let is_settled = settled(&rates) && (fell || total / visible > 1.0);
     let settled_pieces = (5..=PIECES).rev().take_while(|&end| settled(&rates[..end])).count();
     let from = is_settled.then(|| PIECES.saturating_sub(4 + settled_pieces) as f64 * piece_fills);
@@ -145,7 +145,7 @@ fn by_volume(samples: &[Sample], total: f64) -> Vec<f64> {
 }
 
 /// Visible capacities of random overwrites until write amplification stays within 5 % of its final
-/// value: found by counting on a small device.
+/// value, measured on a small simulated device.
 pub fn fills_to_settle(alpha: f64, pages_per_block: u32) -> f64 {
     const STEP: f64 = 0.05;
     const STEPS: u32 = 160;
@@ -180,7 +180,7 @@ mod tests {
     use crate::preset;
     use crate::simulate::{Plan, simulate};
 
-    /// The curve of a simulated drive as a tool would log it.
+    /// Returns the curve of a simulated drive as a tool would log it.
     fn curve(drive_fills: f64) -> (Device, Vec<Sample>, f64) {
         let mut device = preset::ALL[0].device();
         device.pace = crate::ftl::Pace::Atomic;

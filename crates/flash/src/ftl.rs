@@ -1,13 +1,14 @@
-//! The flash translation layer: where pages lie, which block is collected next, what that moves.
+//! The flash translation layer: where pages are stored, which block is collected next, and how much
+//! that moves.
 //!
-//! One mechanism, two ways of keeping track of pages. [`Ftl`] is generic over its [`Mapping`]:
-//! [`Exact`] has the mapping tables of a drive and answers for every single page; [`Counts`] knows
-//! only how many valid pages each block has, which suffices where the pages of a class are
+//! One mechanism, two ways of tracking pages. [`Ftl`] is generic over its [`Mapping`]: [`Exact`]
+//! has the mapping tables of a drive and knows the place of every single page; [`Counts`] knows
+//! only how many valid pages each block has, which suffices if the pages of a class are
 //! exchangeable, and is several times faster and smaller.
 //!
-//! A die is divided into as many *groups* of blocks as there are pools. A group is a log of its
-//! own: it has free blocks, open blocks that are being written (*frontiers*) and closed ones, among
-//! which victims are found. Nothing moves between dies, and between pools only what is folded.
+//! A die is divided into as many *groups* of blocks as there are pools. Each group is a separate
+//! log: it has free blocks, open blocks that are being written (*frontiers*) and closed ones, among
+//! which victims are found. Nothing moves between dies; only folded data moves between pools.
 
 mod config;
 mod counts;
@@ -31,10 +32,10 @@ pub use totals::{Full, Placed, Totals};
 use group::{Group, Partial};
 
 const NONE: u32 = u32::MAX;
-/// Pages whose table entries are fetched together, so that their cache misses overlap.
+/// Number of pages whose table entries are fetched together, so that their cache misses overlap.
 pub const BATCH: usize = 256;
 
-/// Valid pages of a block and the group it belongs to, together because an overwrite needs both.
+/// Valid pages of a block and its group, stored together because an overwrite needs both.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
     valid: u16,
@@ -50,27 +51,27 @@ enum State {
     Bad,
 }
 
-/// How an engine keeps track of pages.
+/// How an engine tracks pages.
 pub trait Mapping {
-    /// What the engine is called in results.
+    /// Name of the engine in results.
     const NAME: &'static str;
-    /// Puts `page` into a slot; answers with the block where it was valid before.
+    /// Puts `page` into a slot; returns the block where it was valid before.
     fn write(&mut self, page: u32, block: u32, slot: u32, blocks: &[Block]) -> Option<u32>;
-    /// Forgets `page`; answers with the block where it was valid.
+    /// Forgets `page`; returns the block where it was valid.
     fn trim(&mut self, page: u32, blocks: &[Block]) -> Option<u32>;
-    /// The block where `page` is valid.
+    /// Returns the block where `page` is valid.
     fn locate(&mut self, page: u32, blocks: &[Block]) -> Option<u32>;
-    /// Moves the next `count` valid pages of `from` to the slots of `to` from `slot` on.
+    /// Moves the next `count` valid pages of `from` to the slots of `to` starting at `slot`.
     fn relocate(&mut self, from: u32, to: u32, slot: u32, count: u32);
-    /// Fetches what writing these pages will look at.
+    /// Prefetches the entries that these writes will need.
     fn prefetch(&self, writes: &[Write], blocks: &[Block]);
-    /// Bytes of the tables.
+    /// Size of the tables in bytes.
     fn memory_bytes(&self) -> u64;
-    /// Pages that are valid somewhere.
+    /// Number of pages that are valid somewhere.
     fn mapped_pages(&self) -> u64;
-    /// What is inconsistent between the tables and the counts of valid pages.
+    /// Returns an inconsistency between the tables and the counts of valid pages, if there is one.
     fn faults(&self, blocks: &[Block]) -> Option<Fault>;
-    /// Changes when anything in the tables changes.
+    /// Digest that changes when anything in the tables changes.
     fn digest(&self) -> u64;
 }
 
@@ -81,15 +82,15 @@ pub struct Write {
     pub stream: u32,
 }
 
-/// Receives what the dies have to do. The methods are called in the order of the operations.
+/// Receives the operations that the dies have to perform, in order.
 pub trait Operations {
-    /// `count` pages were read and programmed into the slots from `slot` on, all on one die;
-    /// `fast` when the block is of a pool that uses fast pages only.
+    /// `count` pages were read and programmed into the slots starting at `slot`, all on one die;
+    /// `fast` if the block belongs to a pool that uses fast pages only.
     fn moved(&mut self, die: u32, slot: u32, count: u32, fast: bool);
     fn erased(&mut self, die: u32);
 }
 
-/// Ignores it: for write amplification without time.
+/// Ignores all operations: for write amplification without time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Untimed;
 
@@ -113,7 +114,7 @@ struct Open {
 
 const CLOSED: Open = Open { block: NONE, slot: 0, left: 0 };
 
-/// A frontier: one stream of the host, or what is moved for it.
+/// A frontier: one stream of the host, or the pages moved on its behalf.
 #[derive(Clone, Copy, Debug)]
 struct Frontier {
     pool: u32,
@@ -129,14 +130,14 @@ pub struct Ftl<M> {
     map: M,
     blocks: Vec<Block>,
     states: Vec<State>,
-    /// The frontier that filled a block.
+    /// By block: the frontier that filled it.
     writers: Vec<u8>,
     erases: Vec<u32>,
     groups: Vec<Group>,
-    /// By group: below this many valid pages a block is noted as a candidate.
+    /// By group: a block with fewer valid pages than this is noted as a candidate.
     limits: Vec<u16>,
     frontiers: Vec<Frontier>,
-    /// By die and frontier.
+    /// Open blocks, by die and frontier.
     open: Vec<Open>,
     /// By stream: the die that takes the next write of [`Ftl::write_many`].
     cursors: Vec<u32>,
@@ -148,8 +149,8 @@ pub struct Ftl<M> {
 }
 
 impl Ftl<Exact> {
-    /// With mapping tables. `advise` is shown the large tables before they are touched and may ask
-    /// the operating system for huge pages.
+    /// Creates an engine with mapping tables. `advise` is shown the large tables before they are
+    /// touched and may ask the operating system for huge pages.
     pub fn exact(config: Config, advise: &dyn Fn(&mut [u32])) -> Result<Self, ConfigError> {
         config.check()?;
         let map = Exact::new(&config, advise);
@@ -158,8 +159,8 @@ impl Ftl<Exact> {
 }
 
 impl Ftl<Counts> {
-    /// With valid counts only. `classes` are the numbers of pages, from page 0 on, that are each
-    /// written uniformly; together they are all logical pages.
+    /// Creates an engine with valid counts only. `classes` are the sizes of the page ranges, from
+    /// page 0 on, each of which is written uniformly; together they cover all logical pages.
     pub fn counts(config: Config, classes: &[u32]) -> Result<Self, ConfigError> {
         config.check()?;
         let covered: u64 = classes.iter().map(|&pages| u64::from(pages)).sum();
@@ -184,8 +185,8 @@ impl<M: Mapping> Ftl<M> {
         &self.totals
     }
 
-    /// Host pages written when a write first had to wait for collection, or to take part in it;
-    /// none when none had to. What is collected while dies idle delays no request.
+    /// Host pages written when a write first had to wait for collection, or take part in it; `None`
+    /// if none had to. Collection on idle dies delays no request.
     pub fn cliff_host_pages(&self) -> Option<u64> {
         self.cliff_host_pages
     }
@@ -208,8 +209,8 @@ impl<M: Mapping> Ftl<M> {
         Ok(Placed { slot, fast: self.frontiers[write.stream as usize].fast })
     }
 
-    /// Writes many pages without time. Each stream fills a block on one die, then on the next. When
-    /// a die is full, what came before is written.
+    /// Writes many pages without time. Each stream fills a block on one die, then on the next. If a
+    /// die is full, the pages before that one have been written.
     pub fn write_many(&mut self, writes: &[Write]) -> Result<(), Full> {
         for batch in writes.chunks(BATCH) {
             self.prefetch(batch);
@@ -243,7 +244,7 @@ impl<M: Mapping> Ftl<M> {
         Ok(())
     }
 
-    /// Writes the first pages that belong to one stream and fit into its open block.
+    /// Writes the leading pages that belong to one stream and fit into its open block.
     fn write_run(&mut self, writes: &[Write]) -> Result<usize, Full> {
         let Write { page, stream } = writes[0];
         let die = self.cursors[stream as usize];
@@ -264,7 +265,7 @@ impl<M: Mapping> Ftl<M> {
         Ok(count as usize)
     }
 
-    /// The open block of a frontier on `die`, with room for `page`.
+    /// Returns the open block of a frontier on `die`, with room for `page`.
     #[inline]
     fn opened<O: Operations>(
         &mut self,
@@ -280,7 +281,8 @@ impl<M: Mapping> Ftl<M> {
         Ok(self.open[at])
     }
 
-    /// Does what a write waits for, and notes the first one that waits for moves or an erase.
+    /// Runs work that a write waits for, and notes the first write that waits for moves or an
+    /// erase.
     fn awaited<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         let collected = |totals: &Totals| totals.moves() + totals.erased_blocks;
         let before = collected(&self.totals);
@@ -291,7 +293,7 @@ impl<M: Mapping> Ftl<M> {
         done
     }
 
-    /// Goes on to the next die when the stream has filled its block.
+    /// Moves on to the next die when the stream has filled its block.
     fn rotate(&mut self, stream: u32) {
         let die = self.cursors[stream as usize];
         if self.open[self.at(die, stream)].left == 0 {
@@ -299,9 +301,9 @@ impl<M: Mapping> Ftl<M> {
         }
     }
 
-    /// Collection spread over writes, before each of them, which waits for it: as many moves as
-    /// make the victim empty when the writes have used up what it gives. Nothing where collection
-    /// is atomic.
+    /// Performs the share of collection that is due before a write, which waits for it: as many
+    /// moves as empty the victim by the time the writes have used up the space it frees. Does
+    /// nothing if collection is atomic.
     #[inline]
     pub fn keep_pace<O: Operations>(&mut self, stream: u32, die: u32, operations: &mut O) {
         if self.config.pace == Pace::Spread {
@@ -314,7 +316,7 @@ impl<M: Mapping> Ftl<M> {
         self.map.prefetch(&writes[..writes.len().min(BATCH)], &self.blocks);
     }
 
-    /// Marks a page as unused; its space is stale at once.
+    /// Marks a page as unused; its space is stale immediately.
     pub fn trim(&mut self, page: u32) {
         if let Some(block) = self.map.trim(page, &self.blocks) {
             self.invalidate(block);
@@ -322,14 +324,14 @@ impl<M: Mapping> Ftl<M> {
         }
     }
 
-    /// The die that holds a page; none when it was never written or trimmed.
+    /// Returns the die that holds a page; `None` if it was trimmed or never written.
     pub fn locate(&mut self, page: u32) -> Option<u32> {
         let block = self.map.locate(page, &self.blocks)?;
         Some(u32::from(self.blocks[block as usize].group) % self.config.dies)
     }
 
-    /// One step of collection on an idle die: moves a page or erases a block in a group with fewer
-    /// than `free_wanted` free blocks. False when there is nothing to do.
+    /// Performs one step of collection on an idle die: moves a page or erases a block in a group
+    /// with fewer than `free_wanted` free blocks. Returns false if there is nothing to do.
     pub fn background<O: Operations>(
         &mut self,
         die: u32,
@@ -359,7 +361,7 @@ impl<M: Mapping> Ftl<M> {
         usize::from(self.blocks[block as usize].group)
     }
 
-    /// The group from which the frontier behind an index into `open` takes its blocks.
+    /// Returns the group from which the frontier at an index into `open` takes its blocks.
     fn group_at(&self, at: usize) -> usize {
         let (die, frontier) = (at / self.frontiers.len(), at % self.frontiers.len());
         self.group(self.frontiers[frontier].pool, die as u32)
@@ -381,7 +383,7 @@ impl<M: Mapping> Ftl<M> {
         self.advance(at, count);
     }
 
-    /// Goes on by `count` slots, and closes the block behind the last.
+    /// Advances by `count` slots, and closes the block after the last one.
     #[inline]
     fn advance(&mut self, at: usize, count: u32) {
         let open = &mut self.open[at];
@@ -403,8 +405,8 @@ impl<M: Mapping> Ftl<M> {
         self.groups[group].victims.add(block, valid, self.limits[group], self.closings);
     }
 
-    /// Opens the least worn free block of the frontier's group, for cold data the most worn; none
-    /// when there is none.
+    /// Opens the least worn free block of the frontier's group, or the most worn one for cold data;
+    /// `None` if no block is free.
     fn open_block(&mut self, at: usize) -> Option<()> {
         let group = self.group_at(at);
         let frontier = at % self.frontiers.len();
@@ -418,14 +420,14 @@ impl<M: Mapping> Ftl<M> {
         Some(())
     }
 
-    /// Sees to it that the frontier can take a page: opens a block while there are more than the
-    /// reserve, else collects. None when collecting gains nothing any more.
+    /// Makes sure that the frontier can take a page: opens a block while more than the reserve is
+    /// free, otherwise collects. Returns `None` once collecting no longer gains space.
     #[cold]
     fn make_room<O: Operations>(&mut self, at: usize, operations: &mut O) -> Option<()> {
         let group = self.group_at(at);
         let reserve = self.config.reserve_blocks as usize;
         for _ in 0..4 * self.groups[group].count {
-            // A block that retired leaves the reserve short until it is collected again.
+            // A retired block leaves the reserve short until the next collection.
             let free = self.groups[group].free.len();
             if self.open[at].left > 0 && free >= reserve {
                 return Some(());
@@ -447,12 +449,13 @@ impl<M: Mapping> Ftl<M> {
         Some(())
     }
 
-    /// Moves up to `count` pages of the group's victim and erases it when empty. False without one.
+    /// Moves up to `count` pages of the group's victim and erases it when empty. Returns false if
+    /// there is no victim.
     fn step<O: Operations>(&mut self, group: usize, count: u32, operations: &mut O) -> bool {
         let Some((victim, reason)) = self.begin(group) else { return false };
         let valid = u32::from(self.blocks[victim as usize].valid);
         let target = self.target(victim, reason);
-        // What takes a block of the reserve must give one back before it is needed again.
+        // A step that takes a block of the reserve must return one before it is needed again.
         let takes_reserve = self.open[target].left < count
             && self.groups[group].free.len() <= self.config.reserve_blocks as usize;
         let count = if takes_reserve { valid } else { count.min(valid) };
@@ -482,8 +485,8 @@ impl<M: Mapping> Ftl<M> {
         }
     }
 
-    /// The block that the group is emptying, a new one if there is none: one that lags behind in
-    /// wear when it is time to look for that, else a victim of the policy.
+    /// Returns the block that the group is emptying. If there is none, chooses one: a block that
+    /// lags behind in wear if levelling is due, otherwise a victim of the policy.
     fn begin(&mut self, group: usize) -> Option<(u32, Reason)> {
         if let Some(partial) = &self.groups[group].partial {
             return Some((partial.victim, partial.reason));
@@ -516,7 +519,7 @@ impl<M: Mapping> Ftl<M> {
         Some(victim)
     }
 
-    /// Moves `count` valid pages out of `victim`; within its group they may go to the reserve.
+    /// Moves `count` valid pages out of `victim`; within its group they may use the reserve.
     fn evacuate<O: Operations>(
         &mut self,
         victim: u32,
@@ -538,7 +541,8 @@ impl<M: Mapping> Ftl<M> {
                     self.open_block(at)?;
                 }
                 if reason == Reason::Wear && !folds {
-                    // Cold data stays the stream's: when it is collected, it goes back there.
+                    // Cold data still belongs to its stream: when it is collected, it goes back
+                    // there.
                     self.writers[self.open[at].block as usize] = self.writers[victim as usize];
                 }
             }
@@ -559,8 +563,8 @@ impl<M: Mapping> Ftl<M> {
         Some(())
     }
 
-    /// The open block that takes the pages moved out of `victim`. Cold data that wear levelling
-    /// moves stays apart: mixed with what is overwritten soon, it would keep that space from being
+    /// Returns the open block for pages moved out of `victim`. Cold data moved by wear levelling is
+    /// kept apart: mixed with pages that are soon overwritten, it would keep that space from being
     /// collected.
     fn target(&self, victim: u32, reason: Reason) -> usize {
         let group = self.group_of(victim);

@@ -1,7 +1,7 @@
 //! Flash devices: how and when garbage collection affects the writes and reads of a database.
 //!
-//! Pure: no I/O, no clock, no threads; the same seed gives the same bytes. The crate knows no
-//! command line and no report. Formulas are in [`theory`], the translation layer with its two
+//! Pure: no I/O, no clock, no threads; the same seed gives the same bytes. The crate knows nothing
+//! of command lines or reports. Formulas are in [`theory`], the translation layer with its two
 //! engines in [`ftl`].
 //!
 //! ```

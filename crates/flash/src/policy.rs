@@ -1,9 +1,9 @@
-//! Which block is collected next.
+//! Policies that decide which block is collected next.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How a victim is chosen among the blocks that are fully written.
+/// How a victim is chosen among the fully written blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(into = "String")]
 pub enum Policy {

@@ -1,4 +1,4 @@
-//! Devices by name: orders of magnitude of a class of drives, not any maker's.
+//! Devices by name: orders of magnitude for a class of drives, not those of any manufacturer.
 
 use crate::Policy;
 use crate::device::{Device, Placement};
@@ -17,7 +17,7 @@ pub struct Preset {
     program_us: &'static [u64],
 }
 
-/// All of them; the first is the default.
+/// All presets; the first is the default.
 pub const ALL: &[Preset] = &[
     Preset {
         name: "mlc",
@@ -58,8 +58,8 @@ impl Preset {
         ALL.iter().find(|preset| preset.name == name)
     }
 
-    /// The device: 64 dies on 8 channels, 4 KiB pages, 128 of them a block and plane, greedy
-    /// collection that is spread over writes.
+    /// Returns the device: 64 dies on 8 channels, 4 KiB pages, 128 of them per block and plane,
+    /// greedy collection spread over writes.
     pub fn device(&self) -> Device {
         Device {
             raw_bytes: self.gib.0 << 30,

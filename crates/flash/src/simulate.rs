@@ -1,4 +1,4 @@
-//! One device, one workload, from full to steady state: request by request, with time.
+//! Simulates one device and one workload from full to steady state, request by request, with time.
 
 mod outcome;
 mod plan;

@@ -1,4 +1,4 @@
-//! Write amplification over spare, policy and block size: simulated beside the formula.
+//! Write amplification over spare, policy and block size: simulated next to the formula.
 
 use crate::Policy;
 use crate::ftl::{BATCH, Config, Ftl, Full, Mapping, Totals, Wear, Write};
@@ -16,11 +16,11 @@ pub struct Setting {
     pub levelling: Option<u32>,
     /// Free blocks that only collection may use.
     pub reserve_blocks: u32,
-    /// The part of the blocks that is bad from the beginning.
+    /// Fraction of the blocks that is bad from the beginning.
     pub bad_blocks: f64,
 }
 
-/// What came out there.
+/// Results at one point of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub struct Swept {
     #[serde(flatten)]
@@ -30,40 +30,40 @@ pub struct Swept {
     pub engine: &'static str,
     pub effective_spare: f64,
     pub wa: f64,
-    /// By formula, where there is one.
+    /// Write amplification by formula, if there is one.
     pub wa_analytic: Option<f64>,
     pub wa_error: Option<f64>,
-    /// Erases of a block over the whole run: of the block with the fewest, of the mean block, of
-    /// the one with the most.
+    /// Erases over the whole run: of the block with the fewest, the mean over the blocks, and of
+    /// the block with the most.
     pub erases_least: u32,
     pub erases_mean: f64,
     pub erases_most: u32,
-    /// Pages that wear levelling moved ÷ all programs, while write amplification was counted.
+    /// Pages moved by wear levelling ÷ all programs, while write amplification was counted.
     pub levelled_share: f64,
 }
 
-/// What a translation layer did at a point.
+/// Work of a translation layer at one point.
 struct Ran {
     counted: Totals,
     erases: (u32, f64, u32),
     engine: &'static str,
 }
 
-/// How much of a device is simulated, and for how long.
+/// Size of the simulated device, and length of the simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extent {
     pub blocks: u32,
     /// Visible capacities that are overwritten before write amplification is counted.
     pub warm_drive_fills: f64,
-    /// And while it is counted.
+    /// Visible capacities that are overwritten while it is counted.
     pub counted_drive_fills: f64,
 }
 
 impl Extent {
-    /// So many blocks that more of them change nothing, until write amplification is steady.
+    /// Enough blocks that more would change nothing, run until write amplification is steady.
     pub const AMPLIFICATION: Self =
         Self { blocks: 8192, warm_drive_fills: 5.0, counted_drive_fills: 5.0 };
-    /// Until blocks were erased so often that wear levelling is steady too.
+    /// Runs until blocks have been erased often enough that wear levelling is steady too.
     pub const WEAR: Self = Self { blocks: 2048, warm_drive_fills: 40.0, counted_drive_fills: 60.0 };
 }
 
@@ -138,7 +138,7 @@ fn run<M: Mapping>(
                 let pages = request.page..request.page + request.pages;
                 match request.action {
                     Action::Write => batch.extend(pages.map(|page| Write { page, stream: 0 })),
-                    // What was drawn before a trim is written before it.
+                    // Pages drawn before a trim are written before it.
                     Action::Trim => {
                         ftl.write_many(&batch)?;
                         batch.clear();

@@ -1,5 +1,5 @@
-//! What write amplification must be, from formulas: the answer that every simulation is held
-//! against. α is raw ÷ visible capacity (1 + over-provisioning), b the pages of a block.
+//! Formulas for write amplification, the reference for every simulation. α is raw ÷ visible
+//! capacity (1 + over-provisioning), b the pages per block.
 //!
 //! Sources: Desnoyers, "Analytic models of SSD write performance", ACM TOS 10(2), 2014 (FIFO,
 //! greedy); Xiang and Kurkoski, "An improved analytical expression for write amplification in NAND
@@ -13,13 +13,14 @@ use crate::policy::Policy;
 /// A class of pages that are written equally often.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Class {
-    /// Its share of the logical pages, 0 to 1.
+    /// Share of the logical pages, 0 to 1.
     pub pages: f64,
-    /// Its share of the writes, 0 to 1.
+    /// Share of the writes, 0 to 1.
     pub writes: f64,
 }
 
-/// Write amplification under uniform random writes; none without a formula or spare (`alpha` ≤ 1).
+/// Write amplification under uniform random writes; `None` without a formula or without spare
+/// (`alpha` ≤ 1).
 pub fn write_amplification(policy: Policy, alpha: f64, pages_per_block: u32) -> Option<f64> {
     if !(alpha > 1.0 && alpha.is_finite()) || pages_per_block == 0 {
         return None;
@@ -43,13 +44,13 @@ pub fn random(alpha: f64) -> f64 {
     alpha / (alpha - 1.0)
 }
 
-/// Greedy, the exact mean field: integer j and 0 ≤ q < 1 with
+/// Greedy, the exact mean field: find integer j and 0 ≤ q < 1 with
 /// `b − j + q = bρ(H_b − H_j + q/j)`; then `A = b / (b − j + q)`.
 pub fn greedy(alpha: f64, pages_per_block: u32) -> f64 {
     let b = f64::from(pages_per_block);
     let mean_valid = b / alpha;
     let mut harmonic = 0.0;
-    // From j = b downwards H_b − H_j grows by 1/(j + 1) a step.
+    // From j = b downwards, H_b − H_j grows by 1/(j + 1) per step.
     for j in (1..=pages_per_block).rev() {
         let whole = f64::from(j);
         let q = (b - whole - mean_valid * harmonic) / (mean_valid / whole - 1.0);
@@ -58,11 +59,11 @@ pub fn greedy(alpha: f64, pages_per_block: u32) -> f64 {
         }
         harmonic += 1.0 / whole;
     }
-    // Less than one page of a block is valid on average.
+    // On average, less than one page of a block is valid.
     1.0
 }
 
-/// The fullest of `d` blocks chosen at random is spared, the emptiest collected:
+/// The emptiest of `d` blocks chosen at random is collected:
 /// `((b − v)/(bρ))·i·(G_i − G_(i+1)) = 1 − G_i^d` with `G_(b+1) = 0`, v such that `ΣG_i = bρ`, and
 /// `A = b / (b − v)`.
 pub fn choices(alpha: f64, pages_per_block: u32, d: u32) -> f64 {
@@ -75,7 +76,7 @@ pub fn choices(alpha: f64, pages_per_block: u32, d: u32) -> f64 {
         for i in (1..=pages_per_block).rev() {
             let slope = factor * f64::from(i);
             let above = next;
-            // Left minus right grows with G, so that half an interval holds the root.
+            // Left minus right grows with G, so bisection finds the root.
             next = bisect(above, 1.0, |g| slope * (g - above) - 1.0 + g.powi(d as i32));
             sum += next;
         }
@@ -95,8 +96,8 @@ pub fn mixed_fifo(classes: &[Class], alpha: f64) -> f64 {
     })
 }
 
-/// The α at which `policy` has the wanted write amplification; none where it has no formula or the
-/// write amplification is not above one.
+/// The α at which `policy` has the wanted write amplification; `None` if the policy has no formula
+/// or the write amplification is not above one.
 pub fn alpha_for(policy: Policy, pages_per_block: u32, wanted: f64) -> Option<f64> {
     if !(wanted > 1.0 && wanted.is_finite()) {
         return None;
@@ -106,17 +107,17 @@ pub fn alpha_for(policy: Policy, pages_per_block: u32, wanted: f64) -> Option<f6
     Some(bisect(1.0 + 1e-6, 1e3, |alpha| wanted - at(alpha)))
 }
 
-/// What a page costs the dies, in nanoseconds.
+/// Costs of operations for the dies, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
-    /// Program, mean over the page types.
+    /// Program of a page, mean over the page types.
     pub program_ns: f64,
-    /// Read within a die.
+    /// Read of a page within a die.
     pub read_ns: f64,
     pub erase_ns: f64,
 }
 
-/// Host writes a second that `dies` sustain:
+/// Host writes per second that `dies` sustain:
 /// `D / (A·t_prog + (A−1)·t_read + t_erase·A/b)`.
 pub fn sustained_iops(dies: u32, costs: Costs, pages_per_block: u32, amplification: f64) -> f64 {
     let busy_ns = amplification * costs.program_ns
@@ -132,7 +133,7 @@ pub fn amplification_of_fall(fresh_over_steady: f64, costs: Costs, pages_per_blo
     ((busy + costs.read_ns) / (costs.program_ns + costs.read_ns + erase)).max(1.0)
 }
 
-/// The root of a growing function, to the last bits.
+/// Returns the root of an increasing function, to the last bits.
 fn bisect(low: f64, high: f64, f: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (low, high);
     for _ in 0..200 {
@@ -149,8 +150,8 @@ fn bisect(low: f64, high: f64, f: impl Fn(f64) -> f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// A hot and a cold class with blocks of their own: `hot_spare` (0 to 1) is the share of the
-    /// spare that the hot class gets, and `of_one` the write amplification of one class at its own
+    /// A hot and a cold class, each with its own blocks: `hot_spare` (0 to 1) is the share of the
+    /// spare that the hot class gets, and `of_one` the write amplification of a single class at its
     /// α.
     fn separated(hot: Class, alpha: f64, hot_spare: f64, of_one: impl Fn(f64) -> f64) -> f64 {
         let hot_alpha = 1.0 + hot_spare * (alpha - 1.0) / hot.pages;
@@ -158,15 +159,15 @@ mod tests {
         hot.writes * of_one(hot_alpha) + (1.0 - hot.writes) * of_one(cold_alpha)
     }
 
-    /// The share of the spare for the hot class that costs least, nearly:
+    /// The nearly optimal share of the spare for the hot class:
     /// `√(fr) / (√(fr) + √((1−f)(1−r)))`.
     fn best_hot_spare(hot: Class) -> f64 {
         let own = (hot.pages * hot.writes).sqrt();
         own / (own + ((1.0 - hot.pages) * (1.0 - hot.writes)).sqrt())
     }
 
-    /// Rows of over-provisioning; FIFO, random, greedy b = 64, 128, 256, d = 2, 5, 10, 30 (b =
-    /// 128).
+    /// One row per over-provisioning. The columns are FIFO, random, greedy with b = 64, 128 and
+    /// 256, and d of 2, 5, 10 and 30 (with b = 128).
     const TABLE: [(f64, [f64; 9]); 5] = [
         (1.07, [7.817, 15.286, 7.010, 7.392, 7.597, 10.475, 8.168, 7.650, 7.439]),
         (1.125, [4.680, 9.000, 4.389, 4.528, 4.603, 6.267, 4.957, 4.666, 4.551]),

@@ -1,22 +1,22 @@
-//! The earliest of many instants, found again after each change without a branch that depends on
-//! them: a tree in which every node holds the lesser of its two children.
+//! A tree that finds the earliest of many instants after each change, without a branch that depends
+//! on them: every node holds the lesser of its two children.
 
 /// Bits for the index below the instant.
 const INDEX_BITS: u32 = 16;
-/// Instants are compared in units of 2^8 ns, so that two years fit beside the index.
+/// Instants are compared in units of 2^8 ns, so that two years fit next to the index.
 const UNIT_BITS: u32 = 8;
 const INSTANT_MAX: u64 = (1 << (64 - INDEX_BITS)) - 2;
 
 /// Instants by index, at most 65,536 of them.
 #[derive(Clone, Debug)]
 pub struct Tournament {
-    /// Node n is the lesser of 2n and 2n + 1; the second half are the instants themselves.
+    /// Node n is the lesser of 2n and 2n + 1; the second half holds the instants themselves.
     nodes: Vec<u64>,
     leaves: usize,
 }
 
 impl Tournament {
-    /// `count` instants, all zero. At least one and at most 65,536.
+    /// Creates `count` instants, all zero. At least one and at most 65,536.
     pub fn new(count: u32) -> Self {
         assert!((1..=1 << INDEX_BITS).contains(&count), "{count} instants do not fit");
         let leaves = (count as usize).next_power_of_two();
@@ -25,13 +25,13 @@ impl Tournament {
         all
     }
 
-    /// The index of the earliest instant; of the same ones the least.
+    /// Returns the index of the earliest instant; if several are equal, the lowest index.
     #[inline]
     pub fn first(&self) -> u32 {
         (self.nodes[1] & ((1 << INDEX_BITS) - 1)) as u32
     }
 
-    /// The earliest instant, to a quarter of a microsecond below it.
+    /// Returns the earliest instant, rounded down to a quarter of a microsecond.
     #[inline]
     pub fn first_ns(&self) -> u64 {
         self.nodes[1] >> INDEX_BITS << UNIT_BITS

@@ -4,7 +4,7 @@ pub const BLOCKS: usize = 5;
 /// Pages of a block.
 pub const PAGES: usize = 10;
 pub const VISIBLE: usize = 38;
-/// Pages that the host keeps writing where garbage is collected.
+/// Pages that the host keeps writing while garbage is collected.
 const WRITTEN: usize = 30;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
@@ -13,14 +13,14 @@ pub enum Cell {
     /// Erased: can be programmed once.
     #[default]
     Free,
-    /// Holds what was overwritten since.
+    /// Holds a page that has been overwritten since.
     Stale,
     /// Holds this page of the host.
     #[serde(untagged)]
     Used(u8),
 }
 
-/// A picture with what was done before it.
+/// A picture of the blocks with the action that led to it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct Step {
     pub text: String,
@@ -45,7 +45,7 @@ struct Toy {
     steps: Vec<Step>,
 }
 
-/// The story, without garbage collection or with it. Without it ends read-only.
+/// Returns the story, with or without garbage collection. Without it, the device ends read-only.
 pub fn story(collects: bool) -> Vec<Step> {
     let mut toy = Toy { places: vec![None; VISIBLE], ..Toy::default() };
     toy.show(format!(
@@ -156,7 +156,7 @@ impl Toy {
         }
     }
 
-    /// False when there is no page to write to.
+    /// Returns false if there is no page to write to.
     fn write(&mut self, page: usize, collects: bool) -> bool {
         if collects && self.count(Cell::is_free) <= PAGES {
             self.collect();
@@ -166,8 +166,8 @@ impl Toy {
         written
     }
 
-    /// Programs a page in the block with most erased pages, other than `without`; false when there
-    /// is no erased page.
+    /// Programs a page in the block with the most erased pages, other than `without`; returns false
+    /// if there is no erased page.
     fn program(&mut self, page: usize, without: Option<usize>) -> bool {
         let blocks = (0..BLOCKS).rev().filter(|&block| Some(block) != without);
         let Some(block) = blocks.max_by_key(|&block| self.count_in(block, Cell::is_free)) else {
@@ -184,7 +184,7 @@ impl Toy {
         true
     }
 
-    /// Moves what is in use out of the block with most stale pages, and erases it.
+    /// Moves the valid pages out of the block with the most stale pages, and erases it.
     fn collect(&mut self) {
         let stale = |block: &usize| self.count_in(*block, Cell::is_stale);
         let Some(victim) = (0..BLOCKS).rev().max_by_key(stale) else { return };

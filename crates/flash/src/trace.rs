@@ -1,7 +1,7 @@
-//! Recorded requests: MSR Cambridge, blkparse, fio and `DiskSim`, each line checked by itself.
+//! Recorded requests: MSR Cambridge, blkparse, fio and `DiskSim`, each line checked separately.
 //!
-//! A line that cannot be read is counted, with its number and the reason; a file of which too many
-//! cannot be read is refused, because it is something else than it was taken for.
+//! An unreadable line is counted, and kept with its number and the reason; a file with too many of
+//! them is rejected, because it is probably in another format.
 
 mod formats;
 
@@ -12,14 +12,14 @@ use blockstone_base::named;
 use crate::workload::{Action, Request};
 
 named! {
-    /// A way in which traces are written.
+    /// Format of a trace.
     #[derive(serde::Serialize, schemars::JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     Format {
         /// MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`; the
         /// timestamp is a Windows file time.
         Msr = "msr",
-        /// The default output of blkparse; issued requests count.
+        /// Default output of blkparse; only issued requests count.
         Blkparse = "blkparse",
         /// fio's `write_iolog`, version 2 or 3.
         Fio = "fio",
@@ -39,7 +39,7 @@ impl FromStr for Format {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recorded {
-    /// Since the first one, in nanoseconds.
+    /// Time since the first request, in nanoseconds.
     pub t_ns: u64,
     pub action: Action,
     pub offset_bytes: u64,
@@ -49,7 +49,7 @@ pub struct Recorded {
 /// A line that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct BadLine {
-    /// Its number, from 1.
+    /// Line number, from 1.
     pub line: u64,
     pub why: String,
 }
@@ -57,7 +57,7 @@ pub struct BadLine {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
     pub format: Format,
-    /// Its requests, by time.
+    /// Requests, ordered by time.
     pub requests: Vec<Recorded>,
     pub lines: u64,
     pub bad_lines: u64,
@@ -87,17 +87,17 @@ pub enum TraceError {
     Empty { format: Format, lines: u64 },
 }
 
-/// Bad lines that are kept with their reason.
+/// Number of bad lines kept with their reason.
 const KEPT: usize = 20;
-/// One line in this many may be bad.
+/// At most one line in this many may be bad.
 const ONE_BAD_OF: u64 = 10;
 const TELLING: usize = 100;
-/// Lines after which a file is not read on if most of them were bad: some never end.
+/// Lines after which reading stops if most of them were bad: some files never end.
 const ENOUGH: u64 = 100_000;
 
 impl Trace {
-    /// Reads a trace of a device of that size. Without a format, what fits most first lines is it.
-    /// At most a tenth of the lines may be invalid.
+    /// Reads a trace of a device of that size. Without a format, the one that fits most of the
+    /// first lines is used. At most a tenth of the lines may be invalid.
     pub fn read(
         lines: impl Iterator<Item = String>,
         format: Option<Format>,
@@ -148,7 +148,7 @@ impl Trace {
             let (line, why) = (first.line, first.why.clone());
             return Err(TraceError::Bad { format, bad, lines, line, why });
         }
-        // Several processors write one log: nearly sorted.
+        // Several processors write to one log, so it is only nearly sorted.
         self.requests.sort_by_key(|request| request.t_ns);
         let Some(start_ns) = self.requests.first().map(|request| request.t_ns) else {
             return Err(TraceError::Empty { format, lines });
@@ -168,7 +168,7 @@ impl Trace {
     }
 }
 
-/// The format that fits most of the lines, if it fits half of them.
+/// Guesses the format: the one that fits the most lines, if it fits a quarter of them.
 fn tell(lines: &[String]) -> Option<Format> {
     let fitting = |format| {
         let mut reader = formats::Reader::new(format);
@@ -179,7 +179,8 @@ fn tell(lines: &[String]) -> Option<Format> {
     if count > 0 && 2 * count >= lines.len() / 2 {
         return Some(format);
     }
-    // With wrong units no line fits; the form still tells, and reading it says what is wrong.
+    // With wrong units no line fits, but the shape is still recognisable, and reading the file then
+    // reports what is wrong.
     let of_msr = lines.iter().filter(|line| line.split(',').count() == 7).count();
     (of_msr > lines.len() / 2).then_some(Format::Msr)
 }

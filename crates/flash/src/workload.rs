@@ -1,4 +1,4 @@
-//! What is written, read and trimmed: parts with a region, a share and a pattern each.
+//! Workloads of writes, reads and trims: parts, each with a region, a share and a pattern.
 
 mod names;
 mod pattern;
@@ -13,20 +13,20 @@ use pattern::State;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
     pub name: String,
-    /// Its share of the pages; all shares are taken in proportion to their sum.
+    /// Share of the pages; all shares are relative to their sum.
     pub pages: f64,
-    /// Its share of the writes, likewise.
+    /// Share of the writes, likewise.
     pub writes: f64,
-    /// Its share of the reads, likewise.
+    /// Share of the reads, likewise.
     pub reads: f64,
     pub pattern: Pattern,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
-    /// Its parts; their regions follow each other.
+    /// Parts; their regions follow each other.
     pub parts: Vec<Part>,
-    /// The part of the requests that read, 0 to 1.
+    /// Fraction of the requests that read, 0 to 1.
     pub reads: f64,
     pub pages_per_request: u32,
 }
@@ -42,20 +42,20 @@ pub enum Action {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     pub action: Action,
-    /// Its first page.
+    /// First page.
     pub page: u32,
     pub pages: u32,
     pub part: u32,
 }
 
-/// Requests without end, the same for the same seed.
+/// An endless stream of requests, the same for the same seed.
 #[derive(Clone, Debug)]
 pub struct Requests {
     parts: Vec<Region>,
     reads: f64,
     pages_per_request: u32,
     rng: Rng,
-    /// Trims that come before the next write.
+    /// The request that follows a trim, to be returned next.
     trim: Option<Request>,
 }
 
@@ -63,14 +63,15 @@ pub struct Requests {
 struct Region {
     first: u32,
     pages: u32,
-    /// Up to here, of all writes.
+    /// Upper end of its share in the cumulative distribution of all writes.
     writes_below: f64,
     reads_below: f64,
     state: State,
 }
 
 impl Workload {
-    /// The first page and the number of pages of each part, on a device of `pages` pages.
+    /// Returns the first page and the number of pages of each part, on a device of `logical_pages`
+    /// pages.
     pub fn regions(&self, logical_pages: u32) -> Vec<(u32, u32)> {
         let sum = self.sum(|part| part.pages);
         let mut below = 0.0;
@@ -85,12 +86,12 @@ impl Workload {
         regions
     }
 
-    /// Whether pages of a part are exchangeable, so that counting them suffices.
+    /// Returns whether the pages of a part are exchangeable, so that counting them suffices.
     pub fn is_exchangeable(&self) -> bool {
         self.parts.iter().all(|part| part.pattern == Pattern::Uniform)
     }
 
-    /// The requests on a device of `pages` pages.
+    /// Returns the requests on a device of `logical_pages` pages.
     pub fn requests(&self, logical_pages: u32, seed: u64) -> Result<Requests, WorkloadError> {
         self.check(logical_pages)?;
         let writes = self.sum(|part| part.writes).max(1e-300);
@@ -154,7 +155,7 @@ impl Requests {
         let (pages, page) = (self.pages_per_request, region.first + step.page);
         let write = Request { action: Action::Write, page, pages, part };
         let Some((from, count)) = step.trim_first else { return write };
-        // A segment is given back as a whole before its space is written again.
+        // A segment is trimmed as a whole before its space is written again.
         let count = count.min(region.pages - from);
         self.trim = Some(write);
         Request { action: Action::Trim, page: region.first + from, pages: count, part }

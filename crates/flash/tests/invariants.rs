@@ -1,5 +1,5 @@
-//! What must hold whatever is written: the tables agree, nothing is lost, the reserve is kept, the
-//! same seed gives the same bytes, and page by page is the same as in batches.
+//! Invariants for arbitrary writes: the tables agree, nothing is lost, the reserve is kept, the
+//! same seed gives the same bytes, and writing page by page gives the same result as in batches.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
 

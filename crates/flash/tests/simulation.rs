@@ -1,4 +1,4 @@
-//! The simulation in time held against arithmetic.
+//! The simulation in time, checked against arithmetic.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests fail and tell")]
 
@@ -143,7 +143,7 @@ fn idle_windows_with_background_collection_take_the_tail_away() {
         let mut plan = plan("uniform");
         plan.device.background = background;
         plan.drive_fills = 2.0;
-        // Half a second of writes at a rate that empties what an idle die has collected.
+        // Half a second of writes at a rate that uses up what an idle die has collected.
         plan.phases = vec![
             Phase { duration_ns: 500_000_000, pace: Rate::Open(4000.0) },
             Phase { duration_ns: 1_500_000_000, pace: Rate::Open(0.0) },
@@ -157,7 +157,7 @@ fn idle_windows_with_background_collection_take_the_tail_away() {
     assert!(background.steady.wa.unwrap() >= active.steady.wa.unwrap(), "it is not free");
 }
 
-/// A rate that leaves half of the time of the dies, with and without background collection.
+/// A rate that uses half of the dies' time, with and without background collection.
 #[test]
 fn background_collection_that_keeps_up_hides_collection_at_both_paces() {
     for pace in [Pace::Atomic, Pace::Spread] {
@@ -211,7 +211,7 @@ fn fast_blocks_fall_where_a_write_first_waits_for_folding() {
     plan.device.pace = Pace::Spread;
     plan.device.fast_blocks = 0.1;
     plan.device.background = 0.05;
-    // A fifth of what the device sustains: folding keeps up.
+    // A fifth of the rate the device sustains: folding keeps up.
     plan.phases = vec![Phase { duration_ns: u64::MAX, pace: Rate::Open(500.0) }];
     plan.drive_fills = 0.3;
     let outcome = run(&plan);

@@ -1,4 +1,4 @@
-//! The engines held against the formulas, with the reserve taken off the spare.
+//! The engines checked against the formulas, with the reserve subtracted from the spare.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests fail and tell")]
 
@@ -14,8 +14,8 @@ fn config(alpha: f64, pages_per_block: u32, policy: Policy) -> Config {
     Config { policy, ..Config::plain(logical as u32, pages_per_block, 1, BLOCKS) }
 }
 
-/// Fills the device in order, overwrites it `warm` times with pages from `next`, and answers with
-/// the write amplification of the `counted` overwrites after that.
+/// Fills the device in order, overwrites it `warm` times with pages from `next`, and returns the
+/// write amplification of the `counted` overwrites after that.
 fn amplification<M: Mapping>(
     ftl: &mut Ftl<M>,
     [warm, counted]: [f64; 2],
@@ -70,7 +70,7 @@ fn table(policy: Policy, pages_per_block: u32) {
         let config = config(alpha, pages_per_block, policy);
         let expected =
             theory::write_amplification(policy, config.effective_alpha(), pages_per_block).unwrap();
-        // What draws few blocks forgets slowly how it began, and varies more.
+        // Policies that draw few blocks forget their initial state slowly, and vary more.
         let draws_few = matches!(policy, Policy::Random | Policy::Choices(2));
         let counted = if draws_few { 16.0 } else { 4.0 };
         let simulated = uniform(counts(config), [4.0, counted]);
@@ -128,7 +128,7 @@ fn both_engines_give_the_same_amplification() {
     }
 }
 
-/// Hot pages first; `streams` apart or all in one.
+/// The hot pages are the first ones; with `apart` they have their own stream.
 fn skewed(f: f64, r: f64, logical: u32, apart: bool) -> impl FnMut() -> Write {
     let hot = (f64::from(logical) * f) as u32;
     let mut rng = Rng::new(12, 0);
@@ -159,11 +159,11 @@ fn hot_and_cold_mixed_agree() {
     }
 }
 
-/// A pool for the hot pages and one for the others, with the spare divided as costs least.
+/// A pool for the hot pages and one for the others, with a nearly optimal division of the spare.
 fn pools_apart(f: f64, r: f64, alpha: f64) -> (Config, Class, f64) {
     let base = config(alpha, 128, Policy::Greedy);
     let hot = Class { pages: f, writes: r };
-    // What costs least, nearly.
+    // The nearly optimal share.
     let own = (f * r).sqrt();
     let share = own / (own + ((1.0 - f) * (1.0 - r)).sqrt());
     let hot_alpha = 1.0 + share * (alpha - 1.0) / f;

@@ -1,17 +1,18 @@
-//! The tables of an HTML report. Only what these reports contain is understood: tables that do not
-//! nest, with their `summary`, rows and cells, whose end tags may be absent.
+//! Tables of an HTML report. Only what these reports contain is supported: tables that do not nest,
+//! with their `summary`, rows and cells, whose end tags may be missing.
 
 use std::borrow::Cow;
 
 use crate::table::{Table, joined};
 
-/// Rows of one table; no report has as many.
+/// Maximum number of rows of a table; no report has as many.
 const ROWS_MAX: usize = 100_000;
-/// Cells of one row, and of all rows of a table; no report has as many. What follows is left out.
+/// Maximum number of cells of a row, and of all rows of a table; no report has as many. Anything
+/// beyond is left out.
 const ROW_CELLS_MAX: usize = 1_000;
 const CELLS_MAX: usize = 2_000_000;
 
-/// The tables whose summary is wanted, in their order.
+/// Returns the tables whose summary is wanted, in order.
 pub fn tables(text: &str, wanted: impl Fn(&str) -> bool) -> Vec<Table<'_>> {
     let mut tags = Tags { text, at: 0 };
     let mut found = Vec::new();
@@ -33,7 +34,8 @@ struct Rows<'a> {
     done: Vec<Vec<Cow<'a, str>>>,
     row: Vec<Cow<'a, str>>,
     cells: usize,
-    /// Whether the row has a heading, and a text that is none: that of an empty one may be none.
+    /// Whether the row has a heading, and whether it has other text: a blank heading cell may be a
+    /// `td`.
     has: (bool, bool),
 }
 
@@ -90,7 +92,7 @@ fn table<'a>(tags: &mut Tags<'a>, summary: String) -> Table<'a> {
     Table { name: Cow::Owned(summary), head, rows, is_whole, name_width: None }
 }
 
-/// The text of a cell: without tags inside it, entities replaced.
+/// Returns the text of a cell, with tags removed and entities replaced.
 fn contents(text: &str) -> Cow<'_, str> {
     let text = text.trim();
     if !text.contains('<') {
@@ -139,12 +141,12 @@ struct Tags<'a> {
 
 struct Tag<'a> {
     start: usize,
-    /// What stands between the brackets.
+    /// Text between the angle brackets.
     inside: &'a str,
 }
 
 impl<'a> Tags<'a> {
-    /// The next tag that has an end. A `<` that no name follows is text.
+    /// Returns the next complete tag. A `<` that is not followed by a name is text.
     fn next_tag(&mut self) -> Option<Tag<'a>> {
         loop {
             let start = self.at + self.text[self.at..].find('<')?;
@@ -160,7 +162,7 @@ impl<'a> Tags<'a> {
     }
 }
 
-/// Bytes of a tag with its brackets; a `>` inside quotes does not end it.
+/// Length of a tag in bytes, with its brackets; a `>` inside quotes does not end it.
 fn end_of_tag(bytes: &[u8]) -> Option<usize> {
     let mut quote = None;
     for (index, byte) in bytes.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The layouts that are read, and those that are known but have no load.
+//! The supported layouts, and those that are known but have no load.
 
 mod awr;
 mod csv;
@@ -15,10 +15,10 @@ use crate::{ImportError, Report, Source};
 
 pub use csv::fields;
 
-/// One way to write a report.
+/// A layout of reports.
 pub struct Layout {
     pub name: &'static str,
-    /// By the beginning of the file.
+    /// Recognises the layout from the beginning of the file.
     pub(crate) recognises: fn(&str) -> bool,
     pub(crate) read: fn(&Source<'_>) -> Result<Report, ImportError>,
 }
@@ -33,8 +33,8 @@ pub const ALL: &[&Layout] = &[
     &csv::CSV,
 ];
 
-/// Reports of the same makers that have no load over time: what their beginning contains, what
-/// they are, and what to give instead.
+/// Reports by the same vendors that have no load over time: text at their beginning, their
+/// description, and what to provide instead.
 const REFUSED: &[(&[&str], &str, &str)] = &[
     (
         &["awr compare period report", "workload repository compare period report"],
@@ -63,16 +63,16 @@ const REFUSED: &[(&[&str], &str, &str)] = &[
     ),
 ];
 
-/// As much as shows what a file is.
+/// Enough bytes to recognise a file.
 const HEAD_BYTES: usize = 16 << 10;
 
-/// The beginning of a file.
+/// Returns the beginning of a file.
 pub fn head(text: &str) -> &str {
     let end = text.floor_char_boundary(HEAD_BYTES.min(text.len()));
     &text[..end]
 }
 
-/// Whether a file that begins like this is read, or refused by what it is.
+/// Returns whether a file that begins like this is supported, or rejected with a specific reason.
 pub fn recognises(head: &str) -> bool {
     refused(head).is_some() || ALL.iter().any(|layout| (layout.recognises)(head))
 }

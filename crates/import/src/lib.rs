@@ -1,10 +1,11 @@
-//! Reads what databases and other tools keep of a load: AWR and Statspack reports, AWR-Miner, CSV.
+//! Reads load data kept by databases and other tools: AWR and Statspack reports, AWR-Miner, CSV.
 //!
-//! A [`Report`] is one file as it was read: who, when, and totals by instance. A [`Series`] is what
-//! many reports say of one database together: sorted, each interval once, gaps marked. Nothing here
-//! does I/O; names of hosts and the text of statements are kept only if the caller asks for them.
+//! A [`Report`] is one file as it was read: its database, its time, and totals by instance. A
+//! [`Series`] combines the reports of one database: sorted, each interval once, gaps marked.
+//! Nothing here does I/O; host names and the text of statements are kept only if the caller asks
+//! for them.
 //!
-//! To read another layout: one file in `layout/`, one line in [`layout::ALL`].
+//! To support another layout: add one file in `layout/` and one line in [`layout::ALL`].
 //!
 //! ```
 //! use blockstone_import::{Names, read, series};
@@ -33,17 +34,17 @@ pub use report::{Advice, Database, Instance, Interval, Kind, Report, Section, St
 pub use series::{Series, Skipped, series};
 pub use time::seconds_iso;
 
-/// What of names is kept.
+/// How names are kept.
 #[derive(Clone, Copy, Debug)]
 pub enum Names<'a> {
     Kept,
-    /// Hosts are replaced by a short hash with this salt, so that they can be told apart.
+    /// Hosts are replaced by a short hash with this salt, so that they remain distinguishable.
     Hidden {
         salt: &'a [u8],
     },
 }
 
-/// Why a file is not read.
+/// Why a file could not be read.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
 pub enum ImportError {
     /// A report of a known kind that has no load over time.
@@ -55,7 +56,8 @@ pub enum ImportError {
     Damaged { line: usize, what: String },
 }
 
-/// Reads one file. The hint is its name, for layouts whose files name their database nowhere else.
+/// Reads one file. The hint is its name, for layouts whose files give the database only in their
+/// name.
 pub fn read(name_hint: &str, text: &str, names: Names<'_>) -> Result<Report, ImportError> {
     let head = layout::head(text);
     match layout::ALL.iter().find(|layout| (layout.recognises)(head)) {
@@ -64,7 +66,7 @@ pub fn read(name_hint: &str, text: &str, names: Names<'_>) -> Result<Report, Imp
     }
 }
 
-/// What a layout reads.
+/// Input of a layout.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub name_hint: &'a str,
@@ -73,7 +75,7 @@ pub(crate) struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// A host's name as it is kept.
+    /// Returns the form in which a host's name is kept.
     pub fn host(&self, name: &str) -> String {
         let name = name.trim();
         match self.names {

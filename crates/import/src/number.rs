@@ -1,4 +1,4 @@
-//! Numbers as reports print them.
+//! Numbers as printed in reports.
 
 use crate::ImportError;
 
@@ -14,12 +14,12 @@ impl Default for Numbers {
     }
 }
 
-/// One kind of number settles the question if there are this many of it for each of the other.
+/// One form is accepted if there are this many numbers of it for each one of the other.
 const FOR_ONE: usize = 20;
 
 impl Numbers {
-    /// Decides by all numbers of a report: those with both separators, else those with one that
-    /// is followed by one or two digits.
+    /// Decides from all numbers of a report: those with both separators, otherwise those with a
+    /// single one that is followed by one or two digits.
     pub fn of(text: &str) -> Result<Self, ImportError> {
         let mut seen = Seen::default();
         let bytes = text.as_bytes();
@@ -39,8 +39,8 @@ impl Numbers {
         seen.decide()
     }
 
-    /// The number of a whole cell. What was too wide for its column (`####`), is empty or is not
-    /// wholly a number is unknown.
+    /// Parses the number in a cell; `None` if it was too wide for its column (`####`), is empty or
+    /// is not entirely a number.
     pub fn parse(self, text: &str) -> Option<f64> {
         let text = text.trim();
         let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -57,13 +57,13 @@ impl Numbers {
         Some(if text.starts_with('-') { -value } else { value })
     }
 
-    /// A number that is not below zero.
+    /// Parses a number that is not negative.
     pub fn count(self, text: &str) -> Option<f64> {
         self.parse(text).filter(|value| *value >= 0.0)
     }
 
-    /// A number that may end in K, M, G, T or P, each of them times `base`; without one it is in
-    /// units of `plain`.
+    /// Parses a number that may end in K, M, G, T or P, each of them times `base`; without a suffix
+    /// it is in units of `plain`.
     pub fn scaled(self, text: &str, base: f64, plain: f64) -> Option<f64> {
         let text = text.trim();
         let power = match text.bytes().last()? {
@@ -77,7 +77,7 @@ impl Numbers {
         Some(self.count(&text[..text.len() - 1])? * base.powi(power))
     }
 
-    /// Digits without groups and with a decimal point.
+    /// Returns the digits without group separators and with a decimal point.
     fn plain(self, text: &str) -> Option<String> {
         let decimal = char::from(self.decimal);
         let (whole, fraction) = match text.split_once(decimal) {
@@ -98,7 +98,7 @@ impl Numbers {
     }
 }
 
-/// Digits that were printed, without zeros in front.
+/// Number of printed digits, without leading zeros.
 pub fn significant(text: &str) -> usize {
     let mantissa = text.trim().split(['e', 'E']).next().unwrap_or_default();
     let digits = mantissa.bytes().filter(u8::is_ascii_digit);
@@ -111,9 +111,9 @@ fn is_border(byte: u8) -> bool {
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// With both separators: `1,234.5` and `1.234,5`.
+    /// Numbers with both separators: `1,234.5` and `1.234,5`.
     both: [usize; 2],
-    /// With one: `1.5` and `1,5`.
+    /// Numbers with one separator: `1.5` and `1,5`.
     one: [usize; 2],
 }
 

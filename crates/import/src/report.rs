@@ -1,15 +1,15 @@
-//! One file, as it was read.
+//! The contents of one file, as read.
 
 use std::collections::BTreeMap;
 
 use blockstone_base::database::LOAD;
 
-/// The layouts that are read.
+/// The supported layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     AwrText,
     AwrHtml,
-    /// The reports of all instances of a cluster.
+    /// Report of all instances of a cluster.
     AwrGlobalHtml,
     AwrGlobalText,
     Statspack,
@@ -18,7 +18,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The tool that made it, as a recording names it.
+    /// Returns the tool that created it, as named in a recording.
     pub fn tool(self) -> &'static str {
         match self {
             Self::AwrText | Self::AwrHtml | Self::AwrGlobalHtml | Self::AwrGlobalText => {
@@ -47,22 +47,22 @@ impl Kind {
 pub struct Database {
     pub name: String,
     pub id: Option<u64>,
-    /// As printed: `11.2.0.3.0`.
+    /// Release as printed: `11.2.0.3.0`.
     pub release: Option<String>,
     pub cluster: Option<bool>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Instance {
-    /// `None`: the whole cluster together.
+    /// `None` stands for the whole cluster.
     pub number: Option<u32>,
     pub name: String,
-    /// A salted hash unless names are kept.
+    /// A salted hash, unless names are kept.
     pub host: String,
 }
 
 impl Instance {
-    /// How objects of series name it.
+    /// Returns its name as an object of series.
     pub fn object(&self) -> String {
         match self.number {
             Some(number) => number.to_string(),
@@ -76,7 +76,7 @@ pub struct Report {
     pub kind: Kind,
     pub database: Database,
     pub intervals: Vec<Interval>,
-    /// What was found of the sections that are read: for the table of what a file has.
+    /// Sections found, for the table of a file's contents.
     pub sections: Vec<Section>,
     pub notes: Vec<String>,
 }
@@ -95,17 +95,17 @@ pub struct Interval {
     /// Wall-clock time of the server, in seconds since 1970 as if it were UTC.
     pub begin_s: i64,
     pub end_s: i64,
-    /// When the instance was started, if known.
+    /// Time at which the instance was started, if known.
     pub started_s: Option<i64>,
     pub totals: Totals,
     pub statements: Vec<Statement>,
     pub advice: Vec<Advice>,
-    /// Statistics about I/O by the database's names.
+    /// I/O statistics under the database's names.
     pub statistics: BTreeMap<String, f64>,
 }
 
-/// What was counted in an interval, and levels at its end, by the names of the columns of
-/// [`LOAD`]. What a file does not say is absent, never zero.
+/// Counters over an interval, and levels at its end, by the column names of [`LOAD`]. Values that a
+/// file does not contain are absent, never zero.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Totals(BTreeMap<&'static str, f64>);
 
@@ -114,8 +114,8 @@ impl Totals {
         self.0.get(column).copied()
     }
 
-    /// Sets what is known of a column of [`LOAD`]; what is no such column, unknown, negative or
-    /// too large for a recording is left out.
+    /// Sets a column of [`LOAD`]; an unknown column, and a value that is unknown, negative or too
+    /// large for a recording, is left out.
     pub fn set(&mut self, column: &str, value: impl Into<Option<f64>>) {
         const LARGEST: f64 = 1e18;
         let known = LOAD.columns.iter().find(|known| known.name == column);
@@ -134,7 +134,7 @@ impl Totals {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statement {
     pub id: String,
-    /// Only if names are kept.
+    /// Set only if names are kept.
     pub text: Option<String>,
     pub executions: Option<f64>,
     pub elapsed_s: Option<f64>,
@@ -148,7 +148,7 @@ pub struct Statement {
 pub struct Advice {
     pub pool: String,
     pub size_bytes: f64,
-    /// Of the present size.
+    /// Size relative to the current size.
     pub size_factor: f64,
     pub physical_reads: f64,
 }

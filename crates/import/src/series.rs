@@ -1,29 +1,29 @@
-//! What many reports say of one database.
+//! Combines many reports of one database.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::report::{Database, Interval, Kind, Report};
 
-/// Snapshots of one interval are so far apart at most in two reports: some print minutes only.
+/// Maximum distance between the snapshots of one interval in two reports: some print only minutes.
 const SAME_S: i64 = 60;
-/// How far the printed length of an interval may be from the distance of its two snapshots.
+/// Maximum difference between the printed length of an interval and the distance of its snapshots.
 const ROUNDED_S: i64 = 120;
 
-/// The intervals of one database, by instance and time; no two of an instance overlap, and those
-/// of the whole cluster do not overlap with those of instances.
+/// Intervals of one database, by instance and time; no two intervals of an instance overlap, and
+/// those of the whole cluster do not overlap with those of instances.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
     pub database: Database,
-    /// The kinds of the reports that they came from, in their order.
+    /// Kinds of the reports that the intervals were taken from, in order.
     pub kinds: Vec<Kind>,
     pub intervals: Vec<Interval>,
     pub skipped: Vec<Skipped>,
-    /// What a reader has to know of gaps, restarts and intervals that were not taken.
+    /// Remarks for the reader about gaps, restarts and intervals that were left out.
     pub notes: Vec<String>,
 }
 
-/// An interval that was not taken, and why.
+/// An interval that was left out, and the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Skipped {
     /// Index of the report.
@@ -37,7 +37,7 @@ const OF_CLUSTER: &str = "the whole cluster is known for this time: instances ar
 const OF_INSTANCES: &str =
     "shorter intervals of instances are known: the whole cluster is not added to them";
 
-/// Sorts the intervals of reports, in any order, into one series a database: each interval once.
+/// Sorts the intervals of reports, in any order, into one series per database: each interval once.
 pub fn series(reports: &[Report]) -> Vec<Series> {
     let mut groups: BTreeMap<(String, Option<u64>), Vec<usize>> = BTreeMap::new();
     for (index, report) in reports.iter().enumerate() {
@@ -46,11 +46,11 @@ pub fn series(reports: &[Report]) -> Vec<Series> {
     groups.into_values().map(|members| of_database(reports, &members)).collect()
 }
 
-/// One database: by its id, or by its name, where that leads to one id.
+/// Identifies a database by its id, or by its name if that leads to a single id.
 fn key(reports: &[Report], report: &Report) -> (String, Option<u64>) {
     let name = report.database.name.to_uppercase();
     if let Some(id) = report.database.id {
-        // Names of a standby differ; the id is the same.
+        // The names of a standby differ; the id is the same.
         return (String::new(), Some(id));
     }
     let same = reports.iter().filter(|other| other.database.name.to_uppercase() == name);
@@ -75,10 +75,11 @@ impl Candidate<'_> {
         self.interval.end_s - self.interval.begin_s
     }
 
-    /// Shorter ones first; of the same, the whole cluster and then that which says most.
+    /// Sort key: shorter intervals first; among equal ones, the whole cluster, then the most
+    /// detailed.
     fn order(&self) -> impl Ord + use<> {
         let known = self.interval.totals.iter().count() + self.interval.statistics.len();
-        // Seconds that one report rounds away must not decide.
+        // Seconds that one report rounds away must not affect the order.
         let minutes = (self.length_s() + SAME_S / 2) / SAME_S;
         let digits = self.kind != Kind::AwrHtml;
         let of_instance = self.interval.instance.number.is_some();
@@ -96,7 +97,7 @@ fn of_database(reports: &[Report], members: &[usize]) -> Series {
     candidates.sort_by_cached_key(Candidate::order);
     let mut series = Series::default();
     let database = members.iter().map(|&report| &reports[report].database);
-    // The same whatever the order of the files.
+    // Independent of the order of the files.
     series.database = database
         .max_by_key(|it| (it.id, it.release.clone(), Reverse(it.name.clone())))
         .cloned()
@@ -122,7 +123,7 @@ fn of_database(reports: &[Report], members: &[usize]) -> Series {
     series
 }
 
-/// The intervals of one instance that were taken: their ends by their beginnings.
+/// The intervals of one instance that were taken: end by beginning.
 #[derive(Default)]
 struct Taken(BTreeMap<i64, i64>);
 
@@ -131,7 +132,7 @@ impl Taken {
         self.0.insert(candidate.interval.begin_s, candidate.interval.end_s);
     }
 
-    /// One that overlaps by more than rounding.
+    /// Returns a taken interval that overlaps by more than rounding.
     fn overlapping(&self, candidate: &Candidate<'_>) -> Option<(i64, i64)> {
         let (begin, end) = (candidate.interval.begin_s, candidate.interval.end_s);
         let short = |length: i64| SAME_S.min(length / 2);
@@ -151,7 +152,7 @@ impl Taken {
     }
 }
 
-/// Whether the cluster, or an instance of it, already is there for this time.
+/// Returns a reason if the cluster, or an instance of it, is already present for this time.
 fn why_not_beside(
     taken: &BTreeMap<Option<u32>, Taken>,
     candidate: &Candidate<'_>,
@@ -165,7 +166,7 @@ fn why_not_beside(
 }
 
 impl Series {
-    /// Lets an interval begin where the one before it ended, if their snapshots or times say so.
+    /// Makes an interval begin where the previous one ended, if their snapshots or times match.
     fn join(&mut self) {
         for index in 1..self.intervals.len() {
             let (before, after) = self.intervals.split_at_mut(index);

@@ -1,19 +1,19 @@
-//! The tables of a text report: a line of dashes gives the columns, headings stand above it. A
-//! table goes on behind the heading of the next page.
+//! Tables of a text report: a line of dashes defines the columns, with headings above it. A table
+//! may continue below the heading of the next page.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::table::{Table, joined};
 
-/// Lines of headings above a line of dashes at most.
+/// Maximum number of heading lines above a line of dashes.
 const HEAD_LINES: usize = 4;
 /// A line of at least this many dashes, and nothing else, ends a table.
 const END_DASHES: usize = 40;
-/// From this column on, what stands in front of the first dashes is a column too.
+/// From this column on, text before the first dashes is a column too.
 const INDENT: usize = 8;
 
-/// All tables of the sections that are wanted, and those before the first section, which have no
+/// Returns all tables of the wanted sections, and those before the first section, which have no
 /// name.
 pub fn tables(text: &str, wanted: impl Fn(&str) -> bool) -> Vec<Table<'_>> {
     let mut reader = Reader::default();
@@ -31,13 +31,13 @@ pub fn tables(text: &str, wanted: impl Fn(&str) -> bool) -> Vec<Table<'_>> {
     reader.tables
 }
 
-/// Its complete lines, without page breaks.
+/// Returns the complete lines of the text, without page breaks.
 pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     whole.lines().map(|line| line.trim_start_matches('\u{c}').trim_end())
 }
 
-/// The name of the section that begins with this line.
+/// Returns the name of the section that begins with this line.
 fn heading(line: &str) -> Option<&str> {
     let end = line.find("DB/Inst:").or_else(|| line.find(" for DB: "))?;
     let name = line[..end].trim();
@@ -51,7 +51,7 @@ struct Reader<'a> {
     is_wanted: bool,
     /// Lines that may be headings of the next table.
     head: Vec<&'a str>,
-    /// The columns of the table that is read.
+    /// Columns of the current table.
     columns: Option<Vec<Range<usize>>>,
 }
 
@@ -63,14 +63,14 @@ impl<'a> Reader<'a> {
             }
             self.leave();
         } else if self.is_in_table(line) {
-            // What stands below it is made of the rows above.
+            // The lines below it are computed from the rows above.
         } else if is_rule(line) {
             match columns(line) {
                 Some(columns) => self.begin(columns),
                 None => self.head.clear(),
             }
         } else if line.trim().is_empty() {
-            // Statements stand between empty lines; tables before the first section end with one.
+            // Empty lines separate statements, and end tables before the first section.
             if self.section.is_empty() {
                 self.leave();
             }
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A line of tildes inside of a table, in front of sums of its rows.
+    /// Returns whether this is a line of tildes inside a table, which precedes sums of its rows.
     fn is_in_table(&self, line: &str) -> bool {
         let is_tildes = line.contains('~') && line.bytes().all(|byte| matches!(byte, b'~' | b' '));
         is_tildes && !self.section.is_empty() && self.columns.is_some()
@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
                 name.push_str(&part);
             }
         }
-        // What looked like rows of another table were these headings.
+        // The lines taken for rows of the previous table were these headings.
         if self.columns.is_some() {
             let lines = self.head.len();
             if let Some(table) = self.tables.last_mut() {
@@ -148,9 +148,9 @@ fn is_rule(line: &str) -> bool {
     line.trim().len() > 2 && line.bytes().all(|byte| matches!(byte, b'-' | b'~' | b' '))
 }
 
-/// The columns of a line of several dashes: each goes from the end of the one before it to its own
-/// end, so that both names on the left and numbers on the right of it are whole. The last one has
-/// no end.
+/// Returns the columns of a line of several runs of dashes: each extends from the end of the
+/// previous one to its own end, so that both left-aligned names and right-aligned numbers are
+/// complete. The last one has no end.
 fn columns(line: &str) -> Option<Vec<Range<usize>>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     let mut before = b' ';
@@ -173,7 +173,7 @@ fn columns(line: &str) -> Option<Vec<Range<usize>>> {
     let mut columns = Vec::with_capacity(runs.len());
     let mut from = 0;
     for (index, run) in runs.iter().enumerate() {
-        // Headings underlined with tildes may be shorter than what stands below.
+        // Headings underlined with tildes may be shorter than the text below.
         let next = starts.get(index + 1).map_or(usize::MAX, |next| next - 1);
         let end = if tilde(run) || index + 1 == runs.len() { next } else { run.end };
         columns.push(from..end);

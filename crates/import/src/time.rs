@@ -1,10 +1,10 @@
-//! Times as reports print them: of the server's clock, in seconds since 1970 as if it were UTC.
+//! Times as printed in reports: by the server's clock, in seconds since 1970 as if it were UTC.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-/// Abbreviations of months, in English and where other languages differ from it.
+/// Abbreviations of months, in English and in other languages where they differ.
 const MONTHS: [&[&str]; 12] = [
     &["jan", "ene", "gen", "janv"],
     &["feb", "fev", "fév", "févr"],
@@ -20,7 +20,7 @@ const MONTHS: [&[&str]; 12] = [
     &["dec", "dez", "dic", "déc"],
 ];
 
-/// `23-Apr-14 18:30:05` or without seconds.
+/// Parses `23-Apr-14 18:30:05`, with or without seconds.
 pub fn snapshot(text: &str) -> Option<i64> {
     let (date, time) = text.trim().split_once(char::is_whitespace)?;
     let mut parts = date.split(['-', '.', '/']);
@@ -35,7 +35,7 @@ pub fn snapshot(text: &str) -> Option<i64> {
     seconds(full_year(year)?, month, day, time.trim())
 }
 
-/// `12/02/24 00:59`, the year first.
+/// Parses `12/02/24 00:59`, with the year first.
 pub fn year_first(text: &str) -> Option<i64> {
     let (date, time) = text.trim().split_once(char::is_whitespace)?;
     let mut parts = date.split('/');
@@ -48,7 +48,7 @@ pub fn year_first(text: &str) -> Option<i64> {
     seconds(year, month, day, time.trim())
 }
 
-/// A time of ISO 8601 in seconds since 1970, with its fraction; without a distance from UTC it is
+/// Parses an ISO 8601 time into seconds since 1970, with the fraction; without an offset it is
 /// taken as UTC.
 pub fn seconds_iso(text: &str) -> Option<f64> {
     const NANOSECONDS: f64 = 1e9;
@@ -61,7 +61,7 @@ pub fn seconds_iso(text: &str) -> Option<f64> {
     Some(at.as_second() as f64 + f64::from(at.subsec_nanosecond()) / NANOSECONDS)
 }
 
-/// ISO 8601, with or without a distance from UTC.
+/// Parses an ISO 8601 time, with or without an offset from UTC.
 pub fn iso(text: &str) -> Option<i64> {
     let text = text.trim();
     if let Ok(at) = text.parse::<Timestamp>() {
@@ -93,7 +93,7 @@ fn seconds(year: i16, month: i8, day: i8, time: &str) -> Option<i64> {
     plausible(at.to_zoned(TimeZone::UTC).ok()?.timestamp().as_second())
 }
 
-/// From 1970 to 2200: what can be added to without care.
+/// Accepts times from 1970 to 2200, with which arithmetic cannot overflow.
 fn plausible(seconds: i64) -> Option<i64> {
     (0..7_258_118_400).contains(&seconds).then_some(seconds)
 }

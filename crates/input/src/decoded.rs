@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Read};
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
 use encoding_rs_io::DecodeReaderBytesBuilder;
 
-/// Enough bytes to recognise UTF-16 without a byte order mark.
+/// Number of bytes needed to recognise UTF-16 without a byte order mark.
 const HEAD_BYTES: u64 = 4;
 const BUFFER_BYTES: usize = 64 << 10;
 

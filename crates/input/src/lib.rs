@@ -1,7 +1,7 @@
 //! Input files of users: files, pipes and standard input, compressed or not, in UTF-8 or UTF-16.
 //!
 //! [`Unpacked`] decompresses and decodes while it reads; [`text`] and [`report`] read a whole file
-//! of limited size. The crate must not know what the files contain.
+//! of limited size. This crate must not know what the files contain.
 //!
 //! ```
 //! use blockstone_base::units::Bytes;

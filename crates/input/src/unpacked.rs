@@ -12,16 +12,17 @@ use blockstone_sys::waiting::Waiting;
 
 use crate::decoded;
 
-/// Returns false when reading should stop. Called again and again while a pipe is silent.
+/// Returns false when reading should stop. Called repeatedly while a pipe is silent.
 pub type GoOn = fn() -> bool;
 
-/// Bytes of one read.
+/// Size of one read in bytes.
 const PIECE_BYTES: usize = 1 << 20;
-/// The largest window that xz and zstd may use; files that need more memory are refused.
+/// Base-2 logarithm of the largest window that xz and zstd may use; files that need more memory are
+/// refused.
 const WINDOW_LOG_MAX: u32 = 27;
 const WINDOW_KIB_MAX: u32 = 1 << (WINDOW_LOG_MAX - 10);
 
-/// The compression of a file.
+/// Compression format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
     Gzip,
@@ -30,7 +31,7 @@ pub enum Compression {
     Zstd,
 }
 
-/// A file that is decompressed while it is read.
+/// A file that is decompressed as it is read.
 pub struct Unpacked {
     compression: Option<Compression>,
     packed: Arc<AtomicU64>,
@@ -71,7 +72,7 @@ impl Compression {
     }
 }
 
-/// A decompressor whose errors name the compression.
+/// A decompressor whose errors name the compression format.
 struct Decompressed {
     compression: Compression,
     from: Box<dyn Read + Send>,
@@ -138,7 +139,7 @@ impl Unpacked {
         Ok(Self { bytes: decoded::decoded(self.bytes)?, ..self })
     }
 
-    /// Compressed bytes read so far.
+    /// Returns the number of compressed bytes read so far.
     pub fn packed(&self) -> u64 {
         self.packed.load(Ordering::Relaxed)
     }
@@ -186,7 +187,7 @@ mod tests {
         }
     }
 
-    /// The text read from a file with these bytes, and its compression.
+    /// Returns the text read from a file with these bytes, and its compression.
     fn read(bytes: &[u8]) -> (io::Result<String>, Option<Compression>) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
@@ -207,7 +208,7 @@ mod tests {
             let bytes = packed(compression);
             assert_eq!(read(&bytes).1, Some(compression));
             assert_eq!(read(&bytes).0.unwrap(), TEXT, "{compression:?}");
-            // Two files joined by cat.
+            // Two files joined with cat.
             assert_eq!(read(&[&bytes[..], &bytes].concat()).0.unwrap(), TEXT.repeat(2));
             let cut = read(&bytes[..bytes.len() - 5]).0;
             assert_eq!(cut.unwrap_err().kind(), io::ErrorKind::UnexpectedEof, "{compression:?}");

@@ -1,5 +1,5 @@
-//! What a disk group adds to a bare system call: processor time of reads that the page cache
-//! answers, and time of durable writes. `cargo bench -p blockstone-instance --bench group`.
+//! Cost that a disk group adds to a bare system call: processor time of reads that the page cache
+//! answers, and duration of durable writes. `cargo bench -p blockstone-instance --bench group`.
 
 use std::error::Error;
 use std::io::Write;
@@ -64,8 +64,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Flushes of redo of several sizes: every piece durable by itself, beside all pieces plain and one
-/// flush of each disk behind them. Medians, in turn.
+/// Flushes of redo of several sizes: each piece written durably, compared with plain writes of all
+/// pieces followed by one flush of each disk. Medians, in turn.
 fn flushes(dir: &Path) -> Result<(), Box<dyn Error>> {
     for (name, redundancy) in [
         ("alone", Redundancy::External),
@@ -111,7 +111,7 @@ fn report(what: &str, bare_ns: f64, group_ns: f64) -> std::io::Result<()> {
     )
 }
 
-/// A group of three disks beside each other.
+/// Creates a group of three disks next to each other.
 fn group(
     dir: &Path,
     name: &str,
@@ -132,7 +132,7 @@ fn group(
     Ok(DiskGroup::create(&spec, &files, &unwatched)?)
 }
 
-/// Nanoseconds on `clock` that each operation takes on each of `threads` threads.
+/// Returns the nanoseconds on `clock` that each operation takes on each of `threads` threads.
 fn each_ns(
     threads: usize,
     clock: fn() -> u64,

@@ -1,8 +1,8 @@
-//! What an instance costs: cached visits a second and core, processor time of a physical read
-//! beside a bare pread of the same size on the same file, and commits beside log writes as sessions
-//! are added. `cargo bench -p blockstone-instance --bench instance [-- DIRECTORY]` measures all;
-//! `BLOCKSTONE_ONLY=cached,crowd` leaves the rest out. `cargo xtask bench instance` holds the
-//! figures, which `-- --figures` prints as lines of their own, against their goals.
+//! Cost of an instance: cached visits per second and core, processor time of a physical read
+//! compared with a bare pread of the same size on the same file, and commits compared with log
+//! writes as sessions are added. `cargo bench -p blockstone-instance --bench instance [--
+//! DIRECTORY]` measures all; `BLOCKSTONE_ONLY=cached,crowd` skips the rest. `cargo xtask bench
+//! instance` compares the figures, which `-- --figures` prints as separate lines, with their goals.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a bench is a program to look at")]
 
@@ -78,7 +78,7 @@ fn main() {
     }
 }
 
-/// A figure for programs: what was measured, the figure's name and value.
+/// Prints a machine-readable figure: the measured point, and the figure's name and value.
 fn figure(point: &str, name: &str, value: f64) {
     if std::env::args().any(|argument| argument == "--figures") {
         println!("figure\t{point}\t{name}\t{value}");
@@ -93,7 +93,7 @@ fn large_cache() -> OpenSpec {
     OpenSpec { cache: Bytes::mib(320), ..OpenSpec::default() }
 }
 
-/// Runs `work` on as many threads, each with its number, for one second a round.
+/// Runs `work` on `count` threads, each with its number, for one second per round.
 fn on_threads(count: u32, work: impl Fn(u32) -> u64 + Sync) -> u64 {
     let work = &work;
     thread::scope(|scope| {
@@ -132,7 +132,7 @@ fn cached(instance: &Instance, sessions: u32) {
     figure(&point, "visits_per_s_per_core", all[ROUNDS / 2] * 1e6);
 }
 
-/// Processor time of a read, all of the thread's, in short turns with a bare pread.
+/// Measures the processor time of a read, all on its own thread, in short turns with a bare pread.
 fn physical(group: &DiskGroup, dir: &Path) {
     let spec = OpenSpec { cache: Bytes::mib(8), ..OpenSpec::default() };
     let instance = Instance::open(group, &spec).unwrap();
@@ -175,7 +175,7 @@ fn physical(group: &DiskGroup, dir: &Path) {
     instance.shutdown().unwrap();
 }
 
-/// Processor time that one of the reads of `work` took.
+/// Returns the processor time of one of the reads of `work`.
 fn cpu_ns(work: impl FnOnce() -> u64) -> f64 {
     let start_ns = usage::thread_cpu_ns();
     let reads = work();
@@ -225,8 +225,8 @@ fn commits(group: &DiskGroup, protection: TornProtection) {
     again.shutdown().unwrap();
 }
 
-/// Commits from one session to as many as SLOB ever started, all of which do nothing else: each
-/// figure is read while all of them run.
+/// Measures commits from one session to as many as SLOB ever started, all of which do nothing else:
+/// each figure is read while all of them run.
 fn committers(reopen: &dyn Fn() -> DiskGroup) {
     let open = OpenSpec { cache: Bytes::mib(1024), ..OpenSpec::default() };
     for sessions in [1, 8, 64, 512, 1024, 4096, 12_288] {
@@ -262,7 +262,7 @@ fn committers(reopen: &dyn Fn() -> DiskGroup) {
     }
 }
 
-/// Commits and log writes of a window, and what the sessions waited for most.
+/// Prints the commits and log writes of a window, and what the sessions waited for most.
 fn print_commits(sessions: u32, (before, after): &(Snapshot, Snapshot), seconds: f64) {
     let grown = |s| (after.statistic(s) - before.statistic(s)) as f64;
     let rate = |s| grown(s) / seconds;

@@ -1,5 +1,5 @@
-//! Explores lives of the instance on hostile disks, and looks for bugs that are planted in it.
-//! `cargo xtask lab durability` runs it in the optimised profile; its answer is one JSON document.
+//! Explores lives of the instance on hostile disks, and looks for bugs planted in it. `cargo xtask
+//! lab durability` runs it in the optimised profile; its output is one JSON document.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a command")]
 
@@ -72,7 +72,7 @@ fn main() {
     println!("[{}]", lines.join(","));
 }
 
-/// Makes the case smaller, keeps it and says what happens in it.
+/// Shrinks the case, saves it and prints its story.
 fn tell(setting: Setting, failure: &Failure) {
     let Failure { seed, case, violation } = failure;
     eprintln!("{}, seed {seed}: {} events; {violation}", setting.name(), case.cut.cut);

@@ -1,5 +1,5 @@
-//! Blocks: one row each, stamped with what they are, where they belong, which change made them,
-//! and a checksum over all of it.
+//! Blocks of one row each, stamped with their type, their place and the change that made them, and
+//! protected by a checksum over the whole block.
 //!
 //! ```text
 //! byte  0  magic "bstnblk1"             32  schema (u32), table (u16), rows (u16)
@@ -15,10 +15,10 @@ use blockstone_base::rng;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 pub const HEADER_BYTES: usize = 64;
-/// Columns of a row beside its key.
+/// Columns of a row, in addition to its key.
 pub const COLUMNS: usize = 19;
 pub const COLUMN_BYTES: usize = 128;
-/// The smallest block, which must hold header and row.
+/// The smallest block, which must hold the header and a row.
 pub const BLOCK_BYTES_MIN: u64 = 4096;
 pub const BLOCK_BYTES_MAX: u64 = 32768;
 
@@ -35,14 +35,14 @@ const AT_VERSION: usize = 56;
 pub enum Table {
     /// The table whose rows are visited by key.
     Rows,
-    /// The table that is scanned.
+    /// The table used for full scans.
     Scan,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     pub instance: u64,
-    /// Its number in the data file.
+    /// Number of the block in the data file.
     pub number: u64,
     pub schema: u32,
     pub table: Table,
@@ -60,13 +60,13 @@ pub enum Fault {
     Instance { found: u64 },
     #[error("it claims to be block {found}")]
     Number { found: u64 },
-    /// Torn, or altered since it was written.
+    /// Torn, or altered after it was written.
     #[error("its checksum does not match its content")]
     Checksum,
 }
 
-/// What columns hold: the version that wrote them, then bytes that no compressor shortens in the
-/// asked-for part and `X` in the rest.
+/// Content of columns: the version that wrote them, then incompressible bytes in the requested part
+/// and `X` in the rest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fill {
     seed: u64,
@@ -74,12 +74,12 @@ pub struct Fill {
 }
 
 impl Fill {
-    /// Columns of which `percent` (0 to 100) is incompressible.
+    /// Creates a fill of which `percent` (0 to 100) is incompressible.
     pub fn new(seed: u64, percent: u8) -> Self {
         Self { seed, random_bytes: COLUMN_BYTES * usize::from(percent) / 100 }
     }
 
-    /// Column `index` of block `number` as update `version` writes it.
+    /// Fills in column `index` of block `number` as update `version` writes it.
     pub fn column(&self, number: u64, index: usize, version: u64, out: &mut [u8]) {
         let key = rng::mix(self.seed ^ rng::mix(number ^ rng::mix(version ^ (index as u64) << 48)));
         let (random, rest) = out.split_at_mut(self.random_bytes);
@@ -88,7 +88,7 @@ impl Fill {
         put(out, 0, version);
     }
 
-    /// Whether `column` is whole: just what its version wrote.
+    /// Whether `column` is whole: exactly what its version wrote.
     pub fn is_whole(&self, number: u64, index: usize, column: &[u8]) -> bool {
         let mut expected = [0; COLUMN_BYTES];
         self.column(number, index, get(column, 0), &mut expected);
@@ -96,7 +96,7 @@ impl Fill {
     }
 }
 
-/// Makes `block` the newly loaded block `identity`, with change `scn`, and seals it.
+/// Fills `block` as the newly loaded block `identity`, with change `scn`, and seals it.
 pub fn format(block: &mut [u8], identity: &Identity, fill: &Fill, scn: u64) {
     let table = match identity.table {
         Table::Rows => 0,
@@ -110,7 +110,7 @@ pub fn format(block: &mut [u8], identity: &Identity, fill: &Fill, scn: u64) {
     put(block, AT_KEY, identity.key);
     put(block, AT_VERSION, 0);
     for (index, column) in block[HEADER_BYTES..].chunks_mut(COLUMN_BYTES).enumerate() {
-        // The free space is filled as columns are, so that it compresses as they do.
+        // The free space is filled like the columns, so that it compresses equally well.
         if column.len() == COLUMN_BYTES {
             fill.column(identity.number, index, 0, column);
         } else {
@@ -120,7 +120,7 @@ pub fn format(block: &mut [u8], identity: &Identity, fill: &Fill, scn: u64) {
     seal(block);
 }
 
-/// Makes a copy of a block that of its row in block `number`, in the second table of the same
+/// Turns a copy of a block into the block of its row at `number`, in the second table of the same
 /// schema, with change `scn`, and seals it.
 pub fn move_to_scan(block: &mut [u8], number: u64, scn: u64) {
     let table = get(block, AT_TABLE) | 1 << 32;
@@ -130,13 +130,13 @@ pub fn move_to_scan(block: &mut [u8], number: u64, scn: u64) {
     seal(block);
 }
 
-/// Puts the checksum in: the last step before a block is written.
+/// Sets the checksum: the last step before a block is written.
 pub fn seal(block: &mut [u8]) {
     let sum = checksum(block);
     put(block, AT_CHECKSUM, sum);
 }
 
-/// Checks that `block` is block `number` of `instance`, whole.
+/// Checks that `block` is block `number` of `instance`, and whole.
 pub fn check(block: &[u8], instance: u64, number: u64) -> Result<(), Fault> {
     if get(block, 0) != MAGIC {
         let zeros = block.iter().all(|&byte| byte == 0);
@@ -154,7 +154,7 @@ pub fn check(block: &[u8], instance: u64, number: u64) -> Result<(), Fault> {
     }
 }
 
-/// The instance that it belongs to.
+/// Returns the id of the instance that the block belongs to.
 pub fn instance(block: &[u8]) -> u64 {
     get(block, AT_INSTANCE)
 }
@@ -163,7 +163,7 @@ pub fn number(block: &[u8]) -> u64 {
     get(block, AT_NUMBER)
 }
 
-/// The redo position of its last change.
+/// Returns the redo position of its last change.
 pub fn scn(block: &[u8]) -> u64 {
     get(block, AT_SCN)
 }
@@ -177,7 +177,7 @@ pub fn key(block: &[u8]) -> u64 {
     get(block, AT_KEY)
 }
 
-/// How often its row was updated.
+/// Returns how often its row was updated.
 #[inline]
 pub fn version(block: &[u8]) -> u64 {
     get(block, AT_VERSION)
@@ -198,7 +198,7 @@ pub fn column_mut(block: &mut [u8], index: usize) -> &mut [u8] {
     &mut block[start..start + COLUMN_BYTES]
 }
 
-/// Over everything but the checksum itself.
+/// Computes the checksum over everything but the checksum itself.
 fn checksum(block: &[u8]) -> u64 {
     xxh3_64_with_seed(&block[AT_CHECKSUM + 8..], xxh3_64(&block[..AT_CHECKSUM]))
 }
@@ -253,7 +253,7 @@ mod tests {
                 let range = sector * 512..(sector + 1) * 512;
                 block[range.clone()].copy_from_slice(&old[range]);
             }
-            // Beyond the row the two versions are equal, so a tear there leaves either whole.
+            // Beyond the row the two versions are equal, so either one survives a tear there.
             prop_assert!(block == new || block == old || check(&block, 0x1d, 7).is_err());
         }
 

@@ -1,18 +1,19 @@
-//! The buffer cache: a fixed number of frames, a hash table that finds a block in one of them, and
-//! a clock hand that finds a frame for a block that is in none.
+//! The buffer cache: a fixed number of frames, a hash table that finds the frame of a cached block,
+//! and a clock hand that finds a frame for a block that is not cached.
 //!
 //! **Finding** takes no latch. A visitor follows the chain of the hash table as it is, latches the
-//! frame, and then looks whether the frame still holds the block: a frame changes its block
-//! only while it is latched exclusively, so what holds then holds until the latch is released, and
-//! the latch is the pin. A chain that changes under a visitor can only make it miss, and a miss is
-//! confirmed under the latch of the chain's partition.
+//! frame, and then checks whether the frame still holds the block. A frame changes its block only
+//! while it is latched exclusively, so the answer stays valid until the latch is released: the
+//! latch is the pin. If a chain changes while a visitor follows it, the worst outcome is a miss,
+//! and a miss is confirmed under the latch of the chain's partition.
 //!
 //! **Missing**: a frame is taken from the clock, unlinked, linked for the new block, and stays
-//! latched exclusively until the block is read. A session that wants the same block finds it and
-//! waits for that latch (`read by other session`).
+//! latched exclusively until the block has been read. A session that wants the same block finds it
+//! and waits for that latch (`read by other session`).
 //!
 //! **Writing**: a frame that a database writer has claimed is latched shared until its write has
-//! returned. Sessions read it meanwhile; who wants to change it waits (`write complete waits`).
+//! returned. Sessions can read it meanwhile; a session that wants to change it waits (`write
+//! complete waits`).
 //!
 //! Latches are taken in one order: frame, then partition. No thread waits for a frame while holding
 //! another, except a database writer, whose frames are held by others for no longer than a visit.
@@ -31,7 +32,8 @@ use crate::turn::{Relay, Seat};
 use crate::wait::{Event, Histograms, Ledger, Statistic};
 
 const NONE: u32 = u32::MAX;
-/// A chain is followed this far without a latch. With as many chains as frames it is far shorter.
+/// A chain is followed only this far without a latch. With as many chains as frames, chains are far
+/// shorter.
 const CHAIN_MAX: usize = 32;
 const PARTITIONS: usize = 256;
 
@@ -56,7 +58,7 @@ pub(crate) struct Cache {
 #[repr(align(64))]
 struct Partition(Mutex<()>);
 
-/// A frame and what it holds: one cache line.
+/// A frame and its block's state: one cache line.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Frame {
@@ -74,7 +76,7 @@ pub(crate) type Shared<'a> = RwLockReadGuard<'a, Slot>;
 pub(crate) type Exclusive<'a> = RwLockWriteGuard<'a, Slot>;
 pub(crate) type Waits<'a> = (&'a Ledger, &'a Histograms);
 
-/// What a search for a block to change, or to read into a frame, came to.
+/// Result of a search for a block to change, or to read into a frame.
 pub(crate) enum Found<T> {
     Here(T),
     Absent,
@@ -118,7 +120,7 @@ impl Cache {
         self.frames.len()
     }
 
-    /// Frames whose block was changed and is not written yet.
+    /// Returns the number of frames whose block was changed and has not been written yet.
     pub fn dirty(&self) -> usize {
         self.dirty.load(Ordering::Relaxed)
     }
@@ -127,14 +129,14 @@ impl Cache {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// The block `number`, if it is here; waits while it is latched exclusively.
+    /// Returns the block `number`, if it is cached; waits while it is latched exclusively.
     #[inline]
     pub fn read(&self, number: u64, waits: Waits<'_>) -> Found<Shared<'_>> {
         let tag = number + 1;
         while let Some(frame) = self.find(tag) {
             let frame = &self.frames[frame as usize];
             // Readers may overtake a waiting writer: a visit is short, and while a database writer
-            // holds the latch too, the change could not be made anyway.
+            // also holds the latch, the change could not be made anyway.
             let body = match frame.body.try_read_recursive() {
                 Some(body) => body,
                 None => frame.wait_to_read(waits),
@@ -147,7 +149,7 @@ impl Cache {
         Found::Absent
     }
 
-    /// The block `number` to be changed, if it is here, with its frame.
+    /// Returns the block `number` for changing, if it is cached, with its frame.
     #[inline]
     pub fn write(&self, number: u64, waits: Waits<'_>) -> Found<(u32, Exclusive<'_>)> {
         let tag = number + 1;
@@ -165,7 +167,7 @@ impl Cache {
         Found::Absent
     }
 
-    /// Follows a chain without a latch; may miss a block that is there while the chain changes.
+    /// Follows a chain without a latch; may miss a cached block while the chain changes.
     #[inline]
     fn find(&self, tag: u64) -> Option<u32> {
         let mut index = self.heads[self.chain(tag)].load(Ordering::Acquire);
@@ -184,8 +186,8 @@ impl Cache {
         rng::mix(tag) as usize & (self.heads.len() - 1)
     }
 
-    /// A frame for block `number`, which was not found; none when it is there meanwhile, or when no
-    /// frame is free and the caller must wait.
+    /// Claims a frame for block `number`, which was not found. Reports if the block has been cached
+    /// in the meantime, or if no frame is free and the caller must wait.
     pub fn claim<'a>(&'a self, number: u64, used: bool, waits: Waits<'a>) -> Claim<'a> {
         let freed = Freed(self.freed.load(Ordering::Acquire));
         let Some((index, body)) = self.victim(waits.0) else { return Claim::NoFrame(freed) };
@@ -200,8 +202,8 @@ impl Cache {
         Claim::Frame(Claimed { cache: self, frame: index, body: Some(body), used, waits })
     }
 
-    /// A frame whose block may leave, latched exclusively: clean and not visited since the hand
-    /// last passed.
+    /// Returns a frame whose block may be evicted, latched exclusively: clean and not visited since
+    /// the hand last passed.
     fn victim(&self, ledger: &Ledger) -> Option<(u32, Exclusive<'_>)> {
         let frames = self.frames.len();
         let mut inspected = 0;
@@ -231,7 +233,7 @@ impl Cache {
         })
     }
 
-    /// Links a latched frame for `tag`; false when another frame has it already.
+    /// Links a latched frame for `tag`; returns false if another frame has it already.
     fn link(&self, index: u32, tag: u64, waits: Waits<'_>) -> bool {
         let chain = self.chain(tag);
         let _latch = self.partition(chain, waits);
@@ -251,7 +253,7 @@ impl Cache {
         true
     }
 
-    /// Takes a latched frame out of the chain of `tag`.
+    /// Removes a latched frame from the chain of `tag`.
     fn unlink(&self, index: u32, tag: u64, waits: Waits<'_>) {
         let chain = self.chain(tag);
         let _latch = self.partition(chain, waits);
@@ -265,7 +267,8 @@ impl Cache {
         frame.tag.store(0, Ordering::Relaxed);
     }
 
-    /// Waits until a database writer has freed frames, but not long: the clock may find one sooner.
+    /// Waits until a database writer has freed frames, but not for long: the clock may find one
+    /// sooner.
     pub fn wait_for_frame(&self, since: Freed, (ledger, histograms): Waits<'_>) {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         ledger.timed(histograms, Event::FreeBufferWaits, || {
@@ -285,25 +288,25 @@ impl Cache {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The frame's first change since it was last written, or zero.
+    /// Returns the frame's first change since it was last written, or zero.
     #[inline]
     pub fn first_change(&self, frame: u32) -> u64 {
         self.frames[frame as usize].first_change.load(Ordering::Acquire)
     }
 
-    /// Where the log notes the first change of a frame.
+    /// Returns the place where the log records the first change of a frame.
     pub fn first_change_of(&self, frame: u32) -> &AtomicU64 {
         &self.frames[frame as usize].first_change
     }
 
-    /// Counts a frame that has just become dirty; returns how many there are.
+    /// Counts a frame that has just become dirty; returns the number of dirty frames.
     pub fn became_dirty(&self) -> usize {
         self.dirty.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Claims a frame for writing that has been dirty since `first_change`; false when another
-    /// database writer has it or has cleaned it. Only the claimer of a frame cleans it, so what is
-    /// seen after the claim stays true.
+    /// Claims for writing a frame that has been dirty since `first_change`; returns false if
+    /// another database writer has claimed or cleaned it. Only the claimer of a frame cleans it, so
+    /// its state stays valid after the claim.
     pub fn begin_write(&self, frame: u32, first_change: u64) -> bool {
         let frame = &self.frames[frame as usize];
         let swap = |from, to| {
@@ -319,12 +322,12 @@ impl Cache {
         still
     }
 
-    /// The body of a frame that is claimed for writing, once no session changes it.
+    /// Latches the body of a frame that is claimed for writing, once no session is changing it.
     pub fn body(&self, frame: u32) -> Exclusive<'_> {
         self.frames[frame as usize].body.write()
     }
 
-    /// The frame is as its block on disk. Called while its latch is held.
+    /// Marks a frame as identical to its block on disk. Called while its latch is held.
     pub fn written(&self, frame: u32) {
         let frame = &self.frames[frame as usize];
         let first_change = frame.first_change.swap(0, Ordering::AcqRel);
@@ -332,7 +335,8 @@ impl Cache {
         frame.state.store(IDLE, Ordering::Release);
     }
 
-    /// `frames` frames are clean again and no longer latched: as many waiting sessions get one.
+    /// Announces that `frames` frames are clean again and no longer latched; as many waiting
+    /// sessions are called.
     pub fn became_clean(&self, frames: usize) {
         self.dirty.fetch_sub(frames, Ordering::Relaxed);
         let called: Vec<Arc<Seat>> = {
@@ -347,9 +351,9 @@ impl Cache {
 
 pub(crate) enum Claim<'a> {
     Frame(Claimed<'a>),
-    /// The block is in the cache meanwhile.
+    /// The block has been cached in the meantime.
     Present,
-    /// No frame is free; wait for more to be freed than had been.
+    /// No frame is free; wait until more have been freed than at that point.
     NoFrame(Freed),
 }
 
@@ -359,7 +363,7 @@ pub(crate) struct Freed(u64);
 impl Frame {
     #[inline]
     fn touch(&self) {
-        // A store would take the line from the other processors even when it changes nothing.
+        // A store would take the line from the other processors even if it changes nothing.
         if !self.used.load(Ordering::Relaxed) {
             self.used.store(true, Ordering::Relaxed);
         }
@@ -394,7 +398,7 @@ impl<'a> Claimed<'a> {
         self.body.as_mut().expect("a claim has its body until it ends")
     }
 
-    /// The block was read: it stays latched, and others may find it.
+    /// The block has been read: it stays latched, and others may find it.
     pub fn filled(mut self) -> (u32, Exclusive<'a>) {
         let frame = &self.cache.frames[self.frame as usize];
         if self.used {
@@ -406,7 +410,7 @@ impl<'a> Claimed<'a> {
 }
 
 impl Drop for Claimed<'_> {
-    /// A block that could not be read is not in the cache.
+    /// Removes a block that could not be read from the cache.
     fn drop(&mut self) {
         if self.body.is_some() {
             let frame = &self.cache.frames[self.frame as usize];
@@ -422,7 +426,7 @@ mod tests {
     use super::*;
     use crate::wait::Role;
 
-    /// A cache as one thread sees it: a ledger is a thread's own.
+    /// A cache as seen by one thread, as each thread has its own ledger.
     struct Fixture {
         cache: Arc<Cache>,
         ledger: Ledger,

@@ -1,5 +1,5 @@
-//! CKPT: moves the point where recovery begins. Incrementally, as the database writers clean the
-//! oldest blocks, and at once when a log switch waits for it.
+//! CKPT: advances the point where recovery begins. It does so incrementally, as the database
+//! writers clean the oldest blocks, and immediately if a log switch waits for it.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::planted::{Planted, planted};
 use crate::shared::Shared;
 use crate::wait::{Direction, Event, Ledger, Statistic};
 
-/// Without reason to hurry, a checkpoint advances this often.
+/// Interval at which a checkpoint advances if there is no reason to hurry.
 const EVERY: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(shared: &Shared, ledger: &Ledger) -> Result<(), InstanceError> {
@@ -21,9 +21,9 @@ pub(crate) fn run(shared: &Shared, ledger: &Ledger) -> Result<(), InstanceError>
     Ok(())
 }
 
-/// Advances the checkpoint as far as blocks are written. The order is what matters: first the
+/// Advances the checkpoint as far as blocks have been written. The order matters: first the
 /// position is taken, then every write that returned before is made durable, then the control file
-/// says so, and only then may the redo before it be overwritten.
+/// records the position, and only then may the redo before it be overwritten.
 pub(crate) fn advance(shared: &Shared, ledger: &Ledger) -> Result<(), InstanceError> {
     let (lsn, mark) = shared.log.checkpoint_candidate(&shared.cache);
     let state = shared.control.state();
@@ -50,7 +50,7 @@ pub(crate) fn advance(shared: &Shared, ledger: &Ledger) -> Result<(), InstanceEr
     written?;
     ledger.moved(Direction::Write, 1, HALF_BYTES as u64, elapsed_ns);
     ledger.add(Statistic::Checkpoints, 1);
-    // Recovery reads from the mark on, which may lie in the log before.
+    // Recovery reads from the mark on, which may be in the previous log.
     shared.log.checkpointed(if planted(Planted::MarkOverwritten) { lsn } else { mark.first });
     Ok(())
 }

@@ -1,9 +1,10 @@
-//! The control file: what the instance is, and where recovery begins.
+//! The control file: identity and state of the instance, and where recovery begins.
 //!
 //! Its two halves are written in turn, each durable before the other may be touched, so a torn
-//! write leaves the older state. A half is two equal copies: a single damaged block must not bring
-//! an older state back, whose redo may have been written over. After an opening, the newest half is
-//! made whole on all mirrors before the older one is overwritten: it may be whole on one alone.
+//! write leaves the older state. A half consists of two identical copies: a single damaged block
+//! must not bring back an older state whose redo may have been overwritten. After an opening, the
+//! newest half is made whole on all mirrors before the older one is overwritten, as it may be whole
+//! on only one of them.
 
 use std::sync::Arc;
 
@@ -20,19 +21,19 @@ use crate::redo::buffer::{Mark, Place};
 use crate::redo::{Lsn, REDO_BLOCK_BYTES};
 use crate::spec::{InstanceSpec, TornProtection, WRITERS_MAX};
 
-/// Bytes of a copy, as long as a block of the file.
+/// Bytes of a copy, equal to a block of the file.
 pub(crate) const COPY_BYTES: usize = 4096;
-/// Bytes of a half: what is written at once.
+/// Bytes of a half: the unit of writes.
 pub(crate) const HALF_BYTES: usize = 2 * COPY_BYTES;
 pub(crate) const CONTROL_BYTES: usize = 2 * HALF_BYTES;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"bstnctrl");
 const VERSION: u32 = 1;
 const WORDS: usize = 19;
-/// Positions of redo and files stay below 4 EiB, so that lengths can be added to them.
+/// Positions in redo and files stay below 4 EiB, so that lengths can be added to them.
 pub(crate) const POSITION_MAX: u64 = 1 << 62;
 
-/// What an instance is from its creation on.
+/// Properties of an instance that are fixed at its creation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Identity {
     /// Drawn at its creation; every block and redo block carries it.
@@ -44,15 +45,16 @@ pub(crate) struct Identity {
 pub(crate) struct State {
     /// Writes of the control file so far.
     pub sequence: u64,
-    /// Recovery replays what is behind this position.
+    /// Recovery replays the redo after this position.
     pub checkpoint: Lsn,
-    /// The chunk in which or before which that is.
+    /// Chunk that contains this position, or the last one before it.
     pub mark: Mark,
-    /// Schemas that have their data, from the first.
+    /// Number of schemas that have their data, from the first.
     pub loaded: u32,
     /// How blocks have been protected since the last opening.
     pub protection: TornProtection,
-    /// Database writers since the last opening, each with its part of the double-write area.
+    /// Number of database writers since the last opening, each with its part of the double-write
+    /// area.
     pub writers: u32,
 }
 
@@ -73,7 +75,7 @@ struct Inner {
 
 impl Control {
     pub fn create(file: GroupFile, identity: Identity, state: State) -> Result<(), InstanceError> {
-        // Both halves: that of an earlier instance in the same group could look newer.
+        // Both halves: one left by an earlier instance in the same group could look newer.
         let inner = Inner { state, memory: Slot::new(HALF_BYTES)?, is_whole: true };
         let control = Self { file, identity, inner: Mutex::new(inner) };
         control.write(|_| {})?;
@@ -138,7 +140,7 @@ impl Control {
 }
 
 impl State {
-    /// Where its two copies lie.
+    /// Returns the offsets of its two copies.
     fn copies(&self) -> [u64; 2] {
         let number = if planted(Planted::ControlOneHalf) { 0 } else { self.sequence % 2 };
         let half = number * HALF_BYTES as u64;
@@ -182,7 +184,8 @@ fn is_whole(bytes: &[u8]) -> bool {
     get(bytes, 0) == MAGIC && get(bytes, sum) == xxh3_64(&bytes[..sum])
 }
 
-/// Whether an instance can be made so and have got there; a forger may write anything.
+/// Whether an instance can have this specification and reach this state; a forged file may contain
+/// anything.
 fn is_sound(spec: &InstanceSpec, state: &State) -> bool {
     let Mark { first, place } = state.mark;
     let rows = spec.rows.checked_add(spec.scan_blocks);
@@ -199,8 +202,8 @@ fn is_sound(spec: &InstanceSpec, state: &State) -> bool {
         && state.writers <= WRITERS_MAX
 }
 
-/// The content of a whole copy; nothing when it makes no sense, or its version when that is
-/// another.
+/// Returns the content of a whole copy; `None` if it makes no sense, or its version if that
+/// differs.
 fn decode(bytes: &[u8]) -> Result<Option<(Identity, State)>, u32> {
     let word = |at: usize| get(bytes, at * 8);
     if word(1) != u64::from(VERSION) {

@@ -1,7 +1,7 @@
 //! One disk: a file or a block device.
 //!
-//! A disk reads and writes bytes at offsets and says what went wrong with its name. It knows
-//! nothing of groups, copies or blocks.
+//! A disk reads and writes bytes at offsets, and its errors carry its name. It knows nothing of
+//! groups, copies or blocks.
 
 mod file;
 
@@ -13,36 +13,37 @@ use blockstone_sys::file::BlockFile;
 
 pub use file::{DISK_FILE, FileDisk};
 
-/// The alignment of every offset, length and buffer: the strictest that direct I/O asks for.
+/// Alignment of every offset, length and buffer: the strictest that direct I/O requires.
 pub const ALIGN_BYTES: u64 = 4096;
 
-/// A disk. Operations are whole or an error; what a failed write left behind is unknown.
+/// A disk. An operation succeeds as a whole or fails; the result of a failed write on the disk is
+/// unknown.
 pub trait Disk: Send + Sync + fmt::Debug {
-    /// Fills `out` from `offset`.
+    /// Fills `out` with the bytes from `offset` on.
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<(), DiskError>;
 
     /// Writes `data` at `offset`; durable only after [`Disk::sync`].
     fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), DiskError>;
 
-    /// Writes `data` at `offset` and returns when they are durable.
+    /// Writes `data` at `offset` and returns when it is durable.
     fn write_dsync_at(&self, offset: u64, data: &[u8]) -> Result<(), DiskError>;
 
-    /// Makes durable every write that returned before. Fails when the disk fails; any of those
-    /// writes may then be lost.
+    /// Makes durable every write that returned before. Fails if the disk fails; any of those writes
+    /// may then be lost.
     fn sync(&self) -> Result<(), DiskError>;
 
     fn size_bytes(&self) -> u64;
 
-    /// What it is called in messages and statistics: its path.
+    /// Name in messages and statistics: its path.
     fn name(&self) -> &str;
 
-    /// The file behind it, for batches in one system call; none where there is no file.
+    /// The underlying file, for batches in one system call; `None` if there is no file.
     fn raw(&self) -> Option<&Arc<BlockFile>> {
         None
     }
 
-    /// Whether it is still there for others to find. A removed file still answers those that have
-    /// it open, which is not what was asked of a disk.
+    /// Whether others can still find it. A removed file remains usable for processes that have it
+    /// open, which is not what a disk should do.
     fn is_present(&self) -> bool {
         true
     }
@@ -63,7 +64,7 @@ impl DiskError {
         Self { disk: disk.name().to_owned(), operation, offset, source }
     }
 
-    /// An operation that ended before all was moved.
+    /// Creates the error of an operation that ended before all bytes were moved.
     pub fn short(disk: &dyn Disk, operation: &'static str, offset: u64) -> Self {
         let source = io::Error::new(io::ErrorKind::UnexpectedEof, "the disk ends there");
         Self { disk: disk.name().to_owned(), operation, offset, source }

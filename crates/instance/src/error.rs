@@ -1,4 +1,4 @@
-//! What can go wrong with an instance.
+//! Errors of an instance.
 
 use blockstone_base::Bytes;
 use blockstone_sys::buffer::ArenaError;

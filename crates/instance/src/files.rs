@@ -1,4 +1,4 @@
-//! The files of an instance in its disk group, and how blocks are written to them.
+//! The files of an instance in its disk group, and the writing of blocks to them.
 
 use blockstone_base::Bytes;
 
@@ -20,7 +20,7 @@ pub(crate) struct Files {
 }
 
 impl InstanceSpec {
-    /// The files that the disk group must have. Fails when a parameter has a value it cannot have.
+    /// Returns the files that the disk group must have. Fails if a parameter has an invalid value.
     pub fn files(&self) -> Result<Vec<FileSpec>, InstanceError> {
         self.check()?;
         let redo_block = Bytes(REDO_BLOCK_BYTES as u64);
@@ -50,7 +50,7 @@ impl Files {
         })
     }
 
-    /// Refuses a control file that speaks of other files than these.
+    /// Refuses a control file that describes other files than these.
     pub fn check(&self, spec: &InstanceSpec) -> Result<(), InstanceError> {
         let data = (spec.blocks() * spec.block.get(), spec.block.get());
         let fits = (self.data.size(), self.data.block_bytes()) == data
@@ -59,8 +59,8 @@ impl Files {
     }
 
     /// Writes blocks so that a torn write can be repaired: with double writes, first durably to
-    /// area `area` of the double-write file, then to their places, which are durable before the
-    /// area is used again.
+    /// area `area` of the double-write file, then to their places, which are made durable before
+    /// the area is used again.
     pub fn write_blocks(
         &self,
         protection: TornProtection,

@@ -1,4 +1,5 @@
-//! Whether the instance runs, and if not, why: the one thing every thread asks before it goes on.
+//! Whether the instance is running, and if not, why: the state that every thread checks before it
+//! continues.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
@@ -7,14 +8,14 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::error::InstanceError;
 
-/// How long a thread waits at most before it looks whether the instance still runs.
+/// Maximum time a thread waits before it checks whether the instance is still running.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 const RUNNING: u8 = 0;
 const STOPPED: u8 = 1;
 const FAILED: u8 = 2;
 
-/// The state of an instance. It only ever goes from running to one of the others.
+/// The state of an instance. It only ever changes from running to one of the other states.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     state: AtomicU8,
@@ -36,7 +37,7 @@ impl Health {
         let _ = self.state.compare_exchange(RUNNING, STOPPED, Ordering::AcqRel, Ordering::Acquire);
     }
 
-    /// Ends the instance because `role` cannot go on; the first reason is kept.
+    /// Fails the instance because `role` cannot continue; the first reason is kept.
     pub fn fail(&self, role: &str, why: &dyn std::fmt::Display) {
         let mut kept = self.why.lock();
         if kept.is_none() && self.is_running() {
@@ -53,7 +54,7 @@ impl Health {
     }
 }
 
-/// A call to a thread that may be asleep; calls while it is awake are one.
+/// A signal to a thread that may be asleep; several rings while it is awake count as one.
 #[derive(Debug, Default)]
 pub(crate) struct Bell {
     rung: Mutex<bool>,
@@ -69,7 +70,7 @@ impl Bell {
         }
     }
 
-    /// Waits for a ring, at most `limit`; one that came before ends the wait at once.
+    /// Waits at most `limit` for a ring; an earlier ring ends the wait immediately.
     pub fn wait(&self, limit: Duration) {
         let mut rung = self.rung.lock();
         if !*rung {

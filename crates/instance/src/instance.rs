@@ -1,4 +1,4 @@
-//! An instance: its processes, its beginning and its end.
+//! An instance: its processes, its start and its end.
 
 mod load;
 mod snapshot;
@@ -37,12 +37,12 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Makes `group`, which has the files of `spec`, an instance without data. Fails when a
-    /// parameter has a value it cannot have, or the disks fail.
+    /// Creates an instance without data in `group`, which has the files of `spec`. Fails if a
+    /// parameter has an invalid value, or the disks fail.
     pub fn create(spec: &InstanceSpec, group: &DiskGroup) -> Result<(), InstanceError> {
         spec.check()?;
         let files = Files::open(group, spec.redo_logs)?;
-        // Position zero means "none", so the redo begins one log's length behind it.
+        // Position zero means "none", so the redo begins one log's length after it.
         let start = Mark { first: Lsn(spec.redo.get()), place: Place { sequence: 1, offset: 0 } };
         let state = State {
             sequence: 0,
@@ -55,16 +55,17 @@ impl Instance {
         Control::create(files.control, Identity { id: draw_id(), spec: *spec }, state)
     }
 
-    /// What the instance in `group` was made as, and how many of its schemas are loaded, without
-    /// opening it. Fails when there is none, or its control file is damaged or of another version.
+    /// Returns how the instance in `group` was created, and how many of its schemas are loaded,
+    /// without opening it. Fails if there is none, or its control file is damaged or of another
+    /// version.
     pub fn inspect(group: &DiskGroup) -> Result<(InstanceSpec, u32), InstanceError> {
         let control = Control::open(group.file("control")?)?;
         Ok((control.identity().spec, control.state().loaded))
     }
 
-    /// Opens the instance in `group`: recovers it and starts its processes. Fails when the control
-    /// file is damaged or of another version, the disks fail, a parameter has a value it cannot
-    /// have, or memory or threads are not available.
+    /// Opens the instance in `group`: recovers it and starts its processes. Fails if the control
+    /// file is damaged or of another version, the disks fail, a parameter has an invalid value, or
+    /// memory or threads are not available.
     pub fn open(group: &DiskGroup, spec: &OpenSpec) -> Result<Self, InstanceError> {
         let (files, control, start, recovery) = recovered(group, spec)?;
         let shared = Arc::new(Shared::new(files, control, start, spec, group)?);
@@ -89,7 +90,7 @@ impl Instance {
         })
     }
 
-    /// Starts a background process, whose failure is that of the instance.
+    /// Starts a background process; if it fails, so does the instance.
     fn spawn(
         &mut self,
         name: &str,
@@ -119,9 +120,9 @@ impl Instance {
         Ok(())
     }
 
-    /// A session, to be used by one thread. One of the same `number` that ended before is continued
-    /// in the statistics. A session keeps the disk group open until it is dropped. Fails when the
-    /// cache is too small for that many sessions.
+    /// Opens a session, to be used by one thread. A session with the same `number` that ended
+    /// before is continued in the statistics. A session keeps the disk group open until it is
+    /// dropped. Fails if the cache is too small for that many sessions.
     pub fn session(&self, number: u32) -> Result<Session, InstanceError> {
         self.shared.health.check()?;
         check_sessions(self.shared.cache.frames(), number + 1)?;
@@ -151,7 +152,7 @@ impl Instance {
         &self.shared.group
     }
 
-    /// What happened to its disks since this was last asked: which left, which came back.
+    /// Returns the events on its disks since the last call: which left, which returned.
     pub fn take_news(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.news.lock())
     }
@@ -160,18 +161,18 @@ impl Instance {
         self.shared.cache.frames()
     }
 
-    /// Whether its background processes run before the sessions, and if not, why.
+    /// Whether its background processes have priority over the sessions, and if not, why.
     pub fn favoured(&self) -> Capability {
         self.shared.favoured.lock().clone()
     }
 
-    /// Whether it runs; the error says why not. Fails when it was stopped or has failed.
+    /// Whether it is running; the error says why not. Fails if it was stopped or has failed.
     pub fn check(&self) -> Result<(), InstanceError> {
         self.shared.health.check()
     }
 
-    /// Writes every changed block and advances the checkpoint to the end of the redo. An instance
-    /// that fails meanwhile says why.
+    /// Writes every changed block and advances the checkpoint to the end of the redo. If the
+    /// instance fails meanwhile, the error says why.
     pub fn checkpoint(&self) -> Result<(), InstanceError> {
         let shared = &self.shared;
         let target = shared.log.distance(&shared.cache).tail;
@@ -187,8 +188,9 @@ impl Instance {
         }
     }
 
-    /// Ends the instance in order: everything is written, and the next opening recovers nothing.
-    /// One that fails meanwhile, or failed before, is recovered by the next opening.
+    /// Ends the instance in order: everything is written, and the next opening has nothing to
+    /// recover. An instance that fails meanwhile, or failed before, is recovered by the next
+    /// opening.
     pub fn shutdown(mut self) -> Result<(), InstanceError> {
         let result = self.checkpoint();
         self.stop();
@@ -196,7 +198,7 @@ impl Instance {
         Ok(self.shared.group.close()?)
     }
 
-    /// Ends the instance as a crash of its process would: threads stop where they are, nothing more
+    /// Ends the instance like a crash of its process: threads stop where they are, and nothing more
     /// is written.
     pub fn crash(mut self) {
         self.stop();
@@ -205,7 +207,7 @@ impl Instance {
     fn stop(&mut self) {
         self.shared.stop();
         for thread in self.threads.drain(..) {
-            // A panic was caught inside and is the reason why the instance has failed.
+            // A panic was caught inside the thread and is the reason why the instance has failed.
             let _ = thread.join();
         }
     }
@@ -217,7 +219,7 @@ impl Drop for Instance {
     }
 }
 
-/// Recovers the instance in `group`, and says where its redo continues.
+/// Recovers the instance in `group`, and returns where its redo continues.
 pub(crate) fn recovered(
     group: &DiskGroup,
     spec: &OpenSpec,
@@ -229,7 +231,7 @@ pub(crate) fn recovered(
     files.check(&identity.spec)?;
     verify::register(&files, identity.id);
     let (recovery, start) = recovery::recover(&files, &control, spec.accept_loss)?;
-    // Before the first record: once redo is overwritten, this is where recovery must begin.
+    // Before the first record: once redo is overwritten, recovery must begin here.
     control.write(|state| {
         state.checkpoint = start.first;
         state.mark = start;
@@ -239,7 +241,8 @@ pub(crate) fn recovered(
     Ok((files, control, start, recovery))
 }
 
-/// A number that no other instance has: what an earlier one left on the same disks is foreign.
+/// Draws an id that no other instance has: anything an earlier one left on the same disks is
+/// foreign.
 fn draw_id() -> u64 {
     let mut hasher = std::hash::RandomState::new().build_hasher();
     hasher.write_u64(blockstone_sys::clock::now_ns());

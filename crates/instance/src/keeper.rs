@@ -1,5 +1,5 @@
-//! The keeper of the disks: notices that one has left its group, polls until it is back, and
-//! resyncs it. What happened is kept as news.
+//! The keeper of the disks: notices that a disk has left its group, polls until it is back, and
+//! resyncs it. Each event is kept as news.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +7,10 @@ use crate::group::{BadBlock, BadBlocks, DiskCounters, DiskState};
 use crate::shared::Shared;
 
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// A disk that fails whenever it returns is tried this many times less often than at first, at
-/// most: each return costs the others a copy of what it missed.
+/// A disk that fails each time it returns is retried at longer and longer intervals, up to this
+/// multiple of the first one: each return costs the other disks a copy of what it missed.
 const PATIENCE_MOST: u32 = 16;
-/// More bad blocks than this are not listed.
+/// Maximum number of bad blocks to list.
 const NAMED_MOST: usize = 8;
 
 struct Watched {
@@ -46,11 +46,12 @@ fn watch(
     if online != watched.online {
         watched.online = online;
         if online {
-            // It was brought back by another caller.
+            // Another caller brought it back.
             return;
         }
         watched.left = Instant::now();
-        // A disk that is offline when the group is opened may have returned long ago.
+        // A disk that is offline when the group is opened may have been available again for a long
+        // time.
         watched.due = if opening { watched.left } else { watched.left + watched.pause };
         if !opening {
             let why = disk.last_error.as_ref().map_or(String::new(), |why| format!(" ({why})"));

@@ -1,9 +1,9 @@
-//! Where rows lie: key order is not physical order, and neither an index nor memory is needed to
+//! Placement of rows: key order is not physical order, and neither an index nor memory is needed to
 //! find a row.
 //!
 //! A Feistel network permutes the smallest power of two that holds a schema's rows; a number that
 //! falls outside is permuted again until it falls inside (cycle walking, Black and Rogaway 2002),
-//! which takes less than two steps on average.
+//! which takes fewer than two steps on average.
 
 use blockstone_base::rng;
 
@@ -31,13 +31,13 @@ impl Permutation {
         Self { len, low_bits, low_mask, high_mask, keys }
     }
 
-    /// Where `index` goes.
+    /// Returns the place of `index`.
     #[inline]
     pub fn at(&self, index: u64) -> u64 {
         self.walk(index, Self::step)
     }
 
-    /// What goes to `place`: the permutation backwards.
+    /// Returns the index at `place`: the inverse permutation.
     pub fn origin(&self, place: u64) -> u64 {
         self.walk(place, Self::step_back)
     }
@@ -111,7 +111,8 @@ mod tests {
         let permutation = Permutation::new(LEN, 42);
         let near =
             (1..LEN).filter(|&i| permutation.at(i).abs_diff(permutation.at(i - 1)) <= 16).count();
-        // A random order has 32 / LEN of a chance for each of LEN pairs: 32, give or take six.
+        // In a random order each of LEN pairs has a chance of 32 / LEN: 32 in total, give or take
+        // six.
         assert!(near < 80, "{near} neighbours within 16 blocks");
         let kept = (0..LEN).filter(|&i| permutation.at(i) == i).count();
         assert!(kept < 12, "{kept} rows stayed where they were");

@@ -1,10 +1,10 @@
-//! The miniature database instance: what a database does around an I/O, and nothing else. Disk
-//! group, blocks, buffer cache, foreground sessions, database writer, log writer, checkpoint,
+//! The miniature database instance: the work that a database does around an I/O, and nothing else.
+//! Disk group, blocks, buffer cache, foreground sessions, database writer, log writer, checkpoint,
 //! recovery, and the waits of all of them.
 //!
-//! It knows no workload, no recording and no terminal: sessions are told which rows to visit, and
-//! counters are cumulative. Disks are files or devices; recovery is tested on disks that lose their
-//! power (`testing`).
+//! This crate knows nothing of workloads, recordings or terminals: callers tell sessions which rows
+//! to visit, and counters are cumulative. Disks are files or devices; recovery is tested on disks
+//! that lose power (`testing`).
 //!
 //! The main types are [`Instance`] and [`Session`], in a [`group::DiskGroup`].
 //!

@@ -1,5 +1,5 @@
-//! LGWR: writes what has gathered in the log buffer, one chunk after the other, so that all commits
-//! that came while it wrote share the next write.
+//! LGWR: writes the content of the log buffer, one chunk after the other, so that all commits that
+//! arrive during a write share the next one.
 
 use crate::error::InstanceError;
 use crate::planted::{Planted, planted};
@@ -29,7 +29,7 @@ pub(crate) fn run(shared: &Shared, ledger: &Ledger) -> Result<(), InstanceError>
     Ok(())
 }
 
-/// Completes the redo blocks of a chunk; returns how many bytes they are.
+/// Completes the redo blocks of a chunk; returns their total length in bytes.
 fn seal(shared: &Shared, chunk: &mut Chunk) -> usize {
     let blocks = chunk.payload_bytes.div_ceil(REDO_PAYLOAD_BYTES);
     let place = chunk.mark.place;

@@ -1,10 +1,10 @@
-//! Bugs that are planted on purpose, so that tests show that they would be found. Without the
-//! feature `testing` there are none, and the code is what it would be without them.
+//! Bugs that are planted on purpose, to show that the tests would find them. Without the feature
+//! `testing` there are none, and the code is compiled as if they did not exist.
 
 use blockstone_base::named;
 
 named! {
-    /// A bug, and in its name what it does.
+    /// A bug, named after its effect.
     Planted {
         CheckpointWithoutSync = "the checkpoint advances without a flush of the data",
         CheckpointPositionLate = "the checkpoint's position is taken after the flush",
@@ -38,7 +38,7 @@ named! {
 #[cfg(any(test, feature = "testing"))]
 static ACTIVE: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
 
-/// Plants one bug in the whole process, or none.
+/// Plants one bug in the whole process, or removes it.
 #[cfg(any(test, feature = "testing"))]
 pub fn plant(bug: Option<Planted>) {
     let number = bug.map_or(0, |bug| bug as usize + 1);

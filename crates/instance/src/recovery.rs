@@ -1,21 +1,23 @@
-//! Recovery: makes the blocks what the redo says they are, from the last checkpoint on.
+//! Recovery: brings the blocks to the state that the redo describes, from the last checkpoint on.
 //!
 //! 1. **Torn blocks** are restored from the double-write area, in place, and so are those that may
 //!    only look whole because a flush of them failed. The area is not written before all of them
-//!    are durable, and a copy counts only when the redo from the checkpoint on makes it current:
-//!    its SCN is behind the checkpoint.
+//!    are durable, and a copy counts only if the redo from the checkpoint on makes it current: its
+//!    SCN is after the checkpoint.
 //! 2. **The redo is replayed.** A change applies to a block that has seen it already, or to exactly
 //!    the version before, with the old values that the redo holds. Any other block has lost a
 //!    write; another mirror may still have it.
-//! 3. **Every block that the redo names is written again**, also when the copy that was read is up
-//!    to date: its mirror may not be, and what an earlier process was told is durable may only be
-//!    in a cache. These writes go through the double-write area, unless blocks are not protected.
+//! 3. **Every block that the redo names is written again**, even if the copy that was read is up to
+//!    date: its mirror may not be, and a write that an earlier process was told is durable may only
+//!    be in a cache. These writes go through the double-write area, unless blocks are not
+//!    protected.
 //! 4. **The end** is where no chunk follows. A chunk in flight at the crash may be torn; one that
-//!    is damaged while later redo is intact was acknowledged, and so were those behind it. The last
-//!    chunk may be on some mirrors alone: it is restored on all before blocks are made with it.
+//!    is damaged while later redo is intact had been acknowledged, and so had those after it. The
+//!    last chunk may be on some mirrors only: it is restored on all of them before blocks are
+//!    written that depend on it.
 //!
 //! Recovery can be repeated as often as it is interrupted, because a record changes only a block
-//! that has not seen it, and positions are never used twice. Damage that has lost commits ends it
+//! that has not seen it, and positions are never used twice. Damage that has lost commits aborts it
 //! before the checkpoint moves, unless the caller accepts the loss.
 
 mod reader;
@@ -42,38 +44,38 @@ const MEMORY_BYTES: u64 = 64 << 20;
 pub struct Recovery {
     pub from: Lsn,
     pub to: Lsn,
-    /// Records behind the checkpoint.
+    /// Number of records after the checkpoint.
     pub records: u64,
-    /// Commits among them.
+    /// Number of commits among them.
     pub commits: u64,
     pub blocks_written: u64,
-    /// Torn blocks restored from the double-write area.
+    /// Number of torn blocks restored from the double-write area.
     pub blocks_restored: u64,
-    /// Blocks that the redo changes and of which no whole copy is left. They stay as they are and
+    /// Blocks that the redo changes and of which no whole copy is left. They stay as they are, and
     /// every read of them fails.
     pub damaged: Vec<u64>,
-    /// Blocks of which a durable write is lost, so that the redo does not fit them. They stay as
-    /// they are. Only where the loss was accepted.
+    /// Blocks that have lost a durable write, so that the redo does not fit them. They stay as they
+    /// are. Only if the loss was accepted.
     pub stale: Vec<u64>,
-    /// Redo behind a damaged part, which was not replayed. Only where the loss was accepted.
+    /// Redo after a damaged part, which was not replayed. Only if the loss was accepted.
     pub lost: Option<LostRedo>,
-    /// The number of the last commit that was found of each session.
+    /// Number of the last commit that was found for each session.
     pub last_commits: BTreeMap<u64, u64>,
     pub elapsed_ns: u64,
 }
 
-/// Redo that is out of reach because what lies before it is damaged.
+/// Redo that is out of reach because the redo before it is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostRedo {
-    /// The end of the last intact redo before the damage.
+    /// End of the last intact redo before the damage.
     pub from: Lsn,
-    /// The end of the last intact redo behind it.
+    /// End of the last intact redo after it.
     pub to: Lsn,
-    /// Commits in what is intact of it; there were more in what is not.
+    /// Commits in the intact parts of it; the damaged parts contained more.
     pub commits: u64,
 }
 
-/// Recovers, and says where the redo continues: behind everything that was ever written. Damage
+/// Recovers, and returns where the redo continues: after everything that was ever written. Damage
 /// that has lost commits is an error unless `accept_loss`.
 pub(crate) fn recover(
     files: &Files,
@@ -82,7 +84,7 @@ pub(crate) fn recover(
 ) -> Result<(Recovery, Mark), InstanceError> {
     let start_ns = clock::now_ns();
     let (identity, state) = (*control.identity(), control.state());
-    // What survived in a cache of the device must survive the next power loss as well.
+    // Data that survived in a cache of the device must survive the next power loss as well.
     files.data.sync()?;
     let mut replay = Replay::new(files, identity.id, state.protection, accept_loss)?;
     if state.protection != TornProtection::None && !planted(Planted::TornNotRestored) {
@@ -118,8 +120,8 @@ pub(crate) fn recover(
     if !planted(Planted::RecoveryNotSynced) {
         files.data.sync()?;
     }
-    // A log write that was not acknowledged may have been seen by an earlier recovery and not by
-    // this one: both its positions and its log are passed over.
+    // An earlier recovery may have seen a log write that was not acknowledged and that this one
+    // does not see: both its positions and its log are skipped.
     let end = reader.end().max(state.checkpoint);
     let place = Place { sequence: reader.sequence() + 2, offset: 0 };
     let recovery = Recovery {
@@ -134,8 +136,8 @@ pub(crate) fn recover(
     Ok((recovery, Mark { first: Lsn(end.0 + logs.bytes), place }))
 }
 
-/// Looks for intact redo behind the end that the reader has reached. A chunk is written only when
-/// the one before it is durable, so whatever is there proves that the end is damage.
+/// Looks for intact redo after the end that the reader has reached. A chunk is written only when
+/// the one before it is durable, so any redo found there proves that the end is damage.
 fn redo_behind_damage(reader: &mut Reader<'_>) -> Result<Option<LostRedo>, InstanceError> {
     let from = reader.end();
     let mut lost = None;
@@ -151,13 +153,13 @@ fn redo_behind_damage(reader: &mut Reader<'_>) -> Result<Option<LostRedo>, Insta
     Ok(lost)
 }
 
-/// What a read found of the copies of some blocks.
+/// Result of reading the copies of some blocks.
 enum Found {
-    /// All accepted.
+    /// All blocks were accepted.
     Accepted,
-    /// Of some, no copy is.
+    /// Some blocks have no acceptable copy.
     Refused,
-    /// Of some, no copy can be read.
+    /// Some blocks have no readable copy.
     Unreadable(GroupError),
 }
 
@@ -211,11 +213,11 @@ impl<'a> Replay<'a> {
     }
 
     /// Repairs torn blocks of which one of `areas` parts of the double-write area has a copy that
-    /// is not older than `checkpoint`: what came before is durable in place, and a torn write of it
-    /// cannot be the reason that the block is damaged now. A block that is as its copy is
-    /// written again: where a flush failed, it may be whole in a cache and torn on the disk. One
-    /// that is older stays, because its copy may be the one that is only in a cache: the copy is
-    /// durable before the block is written in place.
+    /// is newer than `checkpoint`: earlier writes are durable in place, and a torn one cannot be
+    /// the reason that the block is damaged now. A block that is equal to its copy is written
+    /// again: if a flush failed, it may be whole in a cache and torn on the disk. A block that is
+    /// older than its copy stays, because the copy may be the one that is only in a cache: the copy
+    /// is made durable before the block is written in place.
     fn restore_torn(&mut self, areas: u64, checkpoint: Lsn) -> Result<(), InstanceError> {
         let area = &self.files.double_write;
         let block_bytes = area.block_bytes();
@@ -259,7 +261,8 @@ impl<'a> Replay<'a> {
         Ok(self.files.data.sync()?)
     }
 
-    /// Until they are durable in place, the area holds the only good copies.
+    /// Writes the restored blocks. Until they are durable in place, the area holds the only good
+    /// copies.
     fn write_in_place(&mut self) -> Result<(), InstanceError> {
         let through = planted(Planted::RestoredThroughArea);
         self.write_with(if through { self.protection } else { TornProtection::None })
@@ -298,7 +301,7 @@ impl<'a> Replay<'a> {
         let fits = |block: &[u8]| block::scn(block) >= end.0 || change.follows(block);
         let held = self.held.get(&number).copied();
         let slot = held.map_or_else(|| self.free_slot(), Ok)?;
-        // A mirror on which a write was lost is whole, and older than the redo needs.
+        // A mirror that lost a write has a whole block, but an older one than the redo needs.
         if held.is_none()
             && !self.read(number, slot, &fits)?
             && !self.read(number, slot, &|_| true)?
@@ -330,8 +333,9 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Reads a block from its place; false when no copy is whole and accepted. A block that cannot
-    /// be read at all may be intact tomorrow, so it counts as damaged only where loss is accepted.
+    /// Reads a block from its place; returns false if no copy is whole and accepted. A block that
+    /// cannot be read at all may be readable again later, so it counts as damaged only if loss is
+    /// accepted.
     fn read(
         &mut self,
         number: u64,
@@ -358,7 +362,8 @@ impl<'a> Replay<'a> {
         Ok(look(&self.files.data, offset, &mut self.slots[slot], &is_whole)?)
     }
 
-    /// Whether memory may run out while this many changes are applied, so that blocks are written.
+    /// Whether memory may run out while this many changes are applied, so that blocks must be
+    /// written first.
     fn may_write_out(&self, changes: usize) -> bool {
         self.held.len() + changes > self.slots.len()
     }

@@ -1,10 +1,10 @@
-//! Redo: the record of every change, durable before the blocks that it changed.
+//! Redo: the record of every change, made durable before the blocks that it changed.
 //!
 //! Positions are counted in bytes of records since the instance was created ([`Lsn`]); a block
-//! carries the position behind its last change as SCN. Records are gathered in a buffer
-//! ([`buffer`]); the log writer writes what has gathered as one *chunk* of redo blocks and never
-//! writes a redo block again: the last one is padded. A torn chunk is one that was never
-//! acknowledged, and recovery ends before it.
+//! carries the position after its last change as SCN. Records are gathered in a buffer
+//! ([`buffer`]); the log writer writes the gathered records as one *chunk* of redo blocks and never
+//! writes a redo block twice: the last one is padded. A torn chunk was never acknowledged, and
+//! recovery ends before it.
 //!
 //! ```text
 //! redo block: byte 0  magic and instance      24  number in its chunk (u32), blocks of it (u32)
@@ -27,7 +27,8 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use crate::block::{self, COLUMN_BYTES, COLUMNS, get, put};
 use crate::planted::{Planted, planted};
 
-/// Bytes of a redo block: the unit of log writes, and what the strictest device writes at once.
+/// Bytes of a redo block: the unit of log writes, and the unit that the strictest device writes
+/// atomically.
 pub const REDO_BLOCK_BYTES: usize = 4096;
 pub const REDO_HEADER_BYTES: usize = 48;
 pub const REDO_PAYLOAD_BYTES: usize = REDO_BLOCK_BYTES - REDO_HEADER_BYTES;
@@ -53,24 +54,24 @@ impl fmt::Display for Lsn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record<'a> {
     Change(Change<'a>),
-    /// What a block held before its first change since it was last written.
+    /// Content of a block before its first change since it was last written.
     Image {
         block: u64,
         data: &'a [u8],
     },
-    /// A session's transaction ended; `number` counts its commits, this one included.
+    /// End of a session's transaction; `number` counts its commits, including this one.
     Commit {
         session: u64,
         number: u64,
     },
 }
 
-/// New values of a row's columns with the old ones, as redo and undo vectors of a database.
+/// New values of a row's columns with the old ones, like the redo and undo vectors of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change<'a> {
     pub block: u64,
     pub version: u64,
-    /// Bit *i* is set when column *i* changes.
+    /// Bit *i* is set if column *i* changes.
     columns: u64,
     new: &'a [u8],
     old: &'a [u8],
@@ -80,7 +81,7 @@ pub struct Change<'a> {
 #[error("the bytes are not a redo record")]
 pub struct Malformed;
 
-/// Where a redo block lies, and which of the `blocks` of its chunk it is.
+/// Address of a redo block, and its index among the `blocks` of its chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RedoHeader {
     pub address: u64,
@@ -91,7 +92,7 @@ pub struct RedoHeader {
 }
 
 impl RedoHeader {
-    /// Completes `redo_block`, which holds the records already.
+    /// Completes `redo_block`, which already holds the records.
     pub fn seal(&self, instance: u64, redo_block: &mut [u8]) {
         put(redo_block, 0, MAGIC ^ instance);
         put(redo_block, 8, self.address);
@@ -102,7 +103,7 @@ impl RedoHeader {
         put(redo_block, 40, sum);
     }
 
-    /// What `redo_block` says of itself, when it is whole and of this instance.
+    /// Reads the header of `redo_block`, if that is whole and of this instance.
     pub fn read(instance: u64, redo_block: &[u8]) -> Option<Self> {
         let whole = get(redo_block, 0) == MAGIC ^ instance
             && get(redo_block, 40) == checksum(redo_block)
@@ -118,7 +119,8 @@ impl RedoHeader {
 }
 
 impl<'a> Change<'a> {
-    /// Appends the change of `columns` of `row` (a block) to `version`, new values by `value`.
+    /// Appends the change of `columns` of `row` (a block) to `version`, with new values from
+    /// `value`.
     pub fn encode(
         row: &[u8],
         version: u64,
@@ -143,15 +145,15 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// Whether `row` (a block) is as it was when the change was made: one version before, with the
-    /// old values.
+    /// Whether `row` (a block) is in the state in which the change was made: one version before,
+    /// with the old values.
     pub fn follows(&self, row: &[u8]) -> bool {
         let old = self.old.chunks_exact(COLUMN_BYTES);
         block::version(row).checked_add(1) == Some(self.version)
             && indices(self.columns).zip(old).all(|(index, old)| block::column(row, index) == old)
     }
 
-    /// Makes the change to `row` (a block); `scn` is the position behind the record.
+    /// Applies the change to `row` (a block); `scn` is the position after the record.
     pub fn apply(&self, row: &mut [u8], scn: Lsn) {
         for (index, new) in indices(self.columns).zip(self.new.chunks_exact(COLUMN_BYTES)) {
             if index % (COLUMNS - 1) == 0 || !planted(Planted::MiddleDropped) {
@@ -188,16 +190,17 @@ pub fn encode_commit(session: u64, number: u64, out: &mut Vec<u8>) {
     put(&mut out[start..], RECORD_HEADER_BYTES, number);
 }
 
-/// Makes the change of one encoded change to `row` (a block); `scn` is the position behind it.
+/// Applies one encoded change to `row` (a block); `scn` is the position after it.
 ///
 /// # Panics
-/// When `record` is no encoded change.
+/// If `record` is not an encoded change.
 pub fn apply_encoded(record: &[u8], row: &mut [u8], scn: Lsn) {
     let change = Change::decode(get(record, 8), &record[RECORD_HEADER_BYTES..]);
     change.expect("it was encoded just now").apply(row, scn);
 }
 
-/// The records of `bytes`, each with the position behind it; `first` is that of the first byte.
+/// Returns the records of `bytes`, each with the position after it; `first` is that of the first
+/// byte.
 pub fn records(
     bytes: &[u8],
     first: Lsn,

@@ -1,5 +1,5 @@
-//! Foreground sessions: one thread each, visiting rows one after the other, as a database process
-//! does on behalf of a client.
+//! Foreground sessions: one thread each, visiting rows one after the other, like a database process
+//! on behalf of a client.
 
 mod copy;
 mod direct;
@@ -27,14 +27,14 @@ use direct::DirectReader;
 pub use scan::{SCAN_READ_MAX, Scan};
 
 named! {
-    /// Which columns of a row an update changes: two, or all.
+    /// Columns of a row that an update changes: two, or all.
     RedoStress {
         Lite = "lite",
         Heavy = "heavy",
     }
 }
 
-/// The first and the last column, as SLOB's light update changes them.
+/// The first and the last column, the ones that SLOB's light update changes.
 const LITE: [usize; 2] = [0, COLUMNS - 1];
 
 /// A foreground session. It belongs to the thread that makes its calls.
@@ -45,7 +45,7 @@ pub struct Session {
     number: u32,
     thread: Option<ThreadId>,
     commits: u64,
-    /// The end of the session's redo, and whether it is that of a transaction.
+    /// End of the session's redo, and whether it belongs to an open transaction.
     end: Lsn,
     changed: bool,
     records: Vec<u8>,
@@ -73,7 +73,7 @@ impl Session {
         }
     }
 
-    /// Once `stop` is set, a scan ends early with the rows that it has visited by then.
+    /// Sets a flag that ends scans early, with the rows visited so far.
     pub fn set_stop_flag(&mut self, stop: Arc<AtomicBool>) {
         self.stop = Some(stop);
     }
@@ -83,8 +83,8 @@ impl Session {
     }
 
     /// Visits `rows` rows of `schema` by key, from `first_key` on, and counts those whose second
-    /// column is there: all of them. Fails when the rows do not exist, a block cannot be read, or
-    /// the instance has stopped.
+    /// column is present, which is all of them. Fails if the rows do not exist, a block cannot be
+    /// read, or the instance has stopped.
     pub fn select(&mut self, schema: u32, first_key: u64, rows: u64) -> Result<u64, InstanceError> {
         self.call(|session| {
             session.shared.check_range(schema, first_key, rows)?;
@@ -96,8 +96,8 @@ impl Session {
         })
     }
 
-    /// Updates `rows` rows of `schema` by key, from `first_key` on. Durable after a commit. As
-    /// [`Session::select`]. Rows before the one that failed are updated.
+    /// Updates `rows` rows of `schema` by key, from `first_key` on. Durable after a commit. Fails
+    /// for the same reasons as [`Session::select`]; rows before the one that failed are updated.
     pub fn update(
         &mut self,
         schema: u32,
@@ -114,9 +114,9 @@ impl Session {
         })
     }
 
-    /// Ends the transaction: returns when its redo is durable, with the position of its end. One
-    /// that changed nothing has no redo and ends at once. Fails when the instance stops before;
-    /// whether the transaction is durable is then unknown.
+    /// Ends the transaction: returns the position of its end once its redo is durable. A
+    /// transaction that changed nothing has no redo and ends immediately. Fails if the instance
+    /// stops before; whether the transaction is durable is then unknown.
     pub fn commit(&mut self) -> Result<Lsn, InstanceError> {
         self.call(|session| {
             session.shared.health.check()?;
@@ -151,7 +151,7 @@ impl Session {
         })
     }
 
-    /// The columns of a row and how often it was updated, for checks of the data.
+    /// Returns the columns of a row and how often it was updated, for checks of the data.
     pub fn row(&mut self, schema: u32, key: u64) -> Result<Row, InstanceError> {
         self.call(|session| {
             session.shared.check_range(schema, key, 1)?;
@@ -195,7 +195,7 @@ impl Session {
         error
     }
 
-    /// Shows `look` the block `number`, from the cache or read into it.
+    /// Calls `look` with the block `number`, from the cache or after reading it.
     #[inline]
     fn with_block<T>(
         &self,
@@ -214,7 +214,7 @@ impl Session {
         }
     }
 
-    /// The block `number` latched to be changed, with its frame.
+    /// Returns the block `number`, latched for changing, with its frame.
     fn block_to_change(&self, number: u64) -> Result<(u32, Exclusive<'_>), InstanceError> {
         loop {
             if let Found::Here(found) = self.shared.cache.write(number, self.waits()) {
@@ -227,7 +227,7 @@ impl Session {
         }
     }
 
-    /// Reads a block into the cache; none when another session did meanwhile.
+    /// Reads a block into the cache; returns `None` if another session has done so in the meantime.
     #[cold]
     fn read_in(&self, number: u64) -> Result<Option<(u32, Exclusive<'_>)>, InstanceError> {
         let shared = &*self.shared;
@@ -252,7 +252,7 @@ impl Session {
         self.shared.cache.wait_for_frame(since, self.waits());
     }
 
-    /// Reads adjacent blocks from block `number` on, all of them whole or an error.
+    /// Reads adjacent blocks from block `number` on; all of them are whole, or it fails.
     fn read_blocks(
         &self,
         number: u64,
@@ -306,7 +306,7 @@ impl Session {
             match self.shared.log.append(&what, room.take(), self.waits()) {
                 Ok(end) => {
                     redo::apply_encoded(&records[change_at..], &mut body, end);
-                    // Counted while latched: a database writer cannot clean it before.
+                    // Counted while latched: no database writer can clean it earlier.
                     let dirty = if clean { self.shared.cache.became_dirty() } else { 0 };
                     drop(body);
                     if dirty == self.shared.dirty_limit {
@@ -339,7 +339,7 @@ impl Drop for Session {
     }
 }
 
-/// A row as it was when it was visited.
+/// A row at the time it was visited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     number: u64,

@@ -1,4 +1,5 @@
-//! What sessions and background processes share, and when the latter have something to do.
+//! State shared by sessions and background processes, and the conditions under which the latter
+//! have work to do.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -45,7 +46,7 @@ pub(crate) struct Shared {
     pub block_bytes: u64,
     pub copies: u64,
     pub dirty_limit: usize,
-    /// Position in the redo up to which every changed block is to be written, however young.
+    /// Position in the redo up to which every changed block must be written, however recent.
     pub flush_to: AtomicU64,
     pub loaded: AtomicU32,
     pub orders: Vec<Permutation>,
@@ -55,7 +56,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Ends the instance because `role` cannot go on; waits for its redo end.
+    /// Fails the instance because `role` cannot continue; waits for its redo end.
     pub fn fail(&self, role: &str, why: &dyn fmt::Display) {
         self.health.fail(role, why);
         self.log.stop();
@@ -81,10 +82,10 @@ impl Shared {
         self.news.lock().push(news);
     }
 
-    /// Lets a background process run before the sessions that wait for it, as databases do: with
-    /// hundreds of sessions on few processors, every commit would wait for all of them.
+    /// Lets a background process run ahead of the sessions that wait for it, as databases do: with
+    /// hundreds of sessions on few processors, every commit would otherwise wait for all of them.
     pub fn favour(&self, role: Role) {
-        // The log writer works briefly and often, and every commit waits for it.
+        // The log writer runs briefly and often, and every commit waits for it.
         if role == Role::Lgwr && process::favour_thread_at_once().is_full() {
             return;
         }
@@ -178,7 +179,7 @@ impl Shared {
     }
 
     /// Whether database writers have something to do: too many changed blocks, too much redo to
-    /// recover, a session without a frame, a log that cannot be written again.
+    /// recover, a session without a frame, a log that cannot be overwritten yet.
     pub fn must_write(&self) -> bool {
         let dirty = self.cache.dirty();
         if dirty == 0 {
@@ -201,7 +202,7 @@ impl Shared {
         self.pace_checkpoint();
     }
 
-    /// Wakes the checkpoint process when much redo lies behind its last checkpoint.
+    /// Wakes the checkpoint process if there is much redo after its last checkpoint.
     pub fn pace_checkpoint(&self) {
         let distance = self.log.distance(&self.cache);
         let checkpoint = self.control.state().checkpoint;
@@ -213,8 +214,8 @@ impl Shared {
 }
 
 impl Logs {
-    /// Redo that may lie between the oldest changed block and the end: half of all logs but the
-    /// one that is written, so that a log is usually free when it is wanted.
+    /// Bytes of redo allowed between the oldest changed block and the end: half of all logs except
+    /// the current one, so that the next log is usually free when it is needed.
     pub(crate) fn pace_bytes(self) -> u64 {
         (self.count - 1) * self.bytes / 2
     }

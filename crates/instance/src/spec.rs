@@ -1,4 +1,4 @@
-//! How an instance is made and opened.
+//! Parameters with which an instance is created and opened.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::error::InstanceError;
 use crate::layout::Permutation;
 use crate::redo::REDO_BLOCK_BYTES;
 
-/// Writers there can be: each has its part of the double-write area.
+/// Maximum number of writers: each has its part of the double-write area.
 pub const WRITERS_MAX: u32 = 16;
 
 const BLOCKS_PER_SESSION: usize = 8;
@@ -17,36 +17,36 @@ const CACHE_BLOCKS_MIN: u64 = 64;
 const REDO_BYTES_MIN: u64 = 256 << 10;
 const LOG_BUFFER_MIN: u64 = 128 << 10;
 
-/// What an instance is made as; kept in its control file.
+/// Parameters fixed when an instance is created; kept in its control file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InstanceSpec {
     /// Size of a block: 4, 8, 16 or 32 KiB.
     pub block: Bytes,
-    /// Schemas, each with its own tables.
+    /// Number of schemas, each with its own tables.
     pub schemas: u32,
-    /// Rows of a schema; one row is one block.
+    /// Rows per schema; one row is one block.
     pub rows: u64,
-    /// Blocks of the second table of a schema, which is scanned; may be zero.
+    /// Blocks of a schema's second table, which is scanned; may be zero.
     pub scan_blocks: u64,
-    /// Redo logs that are written in turn; at least two.
+    /// Number of redo logs, written in turn; at least two.
     pub redo_logs: u32,
     /// Size of each redo log.
     pub redo: Bytes,
     /// Seed of the physical order of rows and of their content.
     pub seed: u64,
-    /// Share of a column that no compressor shortens, 0 to 100 %.
+    /// Incompressible share of a column, 0 to 100 %.
     pub random_percent: u8,
 }
 
 named! {
     /// How a torn block write is repaired. The order is that of the numbers in the control file.
     TornProtection {
-        /// Not at all, as Oracle does: a torn block is detected by its checksum and is lost.
+        /// Not repaired, as in Oracle: a torn block is detected by its checksum and is lost.
         None = "none",
         /// Before the first change since a block was last written, the whole block goes into the
-        /// redo, as `PostgreSQL` does after each checkpoint.
+        /// redo, as in `PostgreSQL` after each checkpoint.
         FullPage = "full-page",
-        /// Blocks are written to a double-write area first, as `InnoDB` does.
+        /// Blocks are written to a double-write area first, as in `InnoDB`.
         DoubleWrite = "double-write",
     }
 }
@@ -55,13 +55,14 @@ named! {
 pub struct OpenSpec {
     pub cache: Bytes,
     pub writers: u32,
-    /// Size of the log buffer: half of it gathers while the other half is written.
+    /// Size of the log buffer: one half gathers records while the other is written.
     pub log_buffer: Bytes,
     pub protection: TornProtection,
     /// Delay before the first attempt to bring back a disk that left the group; it grows with each
     /// attempt.
     pub return_after: Duration,
-    /// Open it even when damage to its disks has lost commits, which [`Recovery`] then names.
+    /// Open the instance even if damage to its disks has lost commits, which [`Recovery`] then
+    /// names.
     ///
     /// [`Recovery`]: crate::Recovery
     pub accept_loss: bool,
@@ -76,7 +77,7 @@ impl InstanceSpec {
         self.rows + self.scan_blocks
     }
 
-    /// Where the rows of a schema lie, by key.
+    /// Returns the physical order of the rows of a schema, by key.
     pub(crate) fn order(&self, schema: u64) -> Permutation {
         Permutation::new(self.rows, rng::mix(self.seed ^ rng::mix(schema)))
     }
@@ -117,8 +118,8 @@ impl TornProtection {
 }
 
 impl OpenSpec {
-    /// Whether an instance made as `made` can be opened so, for `sessions` at a time. Fails when a
-    /// parameter has a value it cannot have, or the cache is too small.
+    /// Whether an instance created as `made` can be opened this way, for `sessions` at a time.
+    /// Fails if a parameter has an invalid value, or the cache is too small.
     pub fn check(&self, made: &InstanceSpec, sessions: u32) -> Result<(), InstanceError> {
         let refuse = |what: String, hint| Err(InstanceError::parameter(what, hint));
         if self.cache.get() < CACHE_BLOCKS_MIN * made.block.get() {

@@ -1,11 +1,11 @@
-//! Hostile storage for tests, and oracles that say what may be there after it.
+//! Hostile storage for tests, and oracles that decide what it may hold afterwards.
 //!
-//! A [`Machine`] has disks that do whatever real ones may do at a power loss or a fault. The
-//! instance lives on them with its real threads, and all that happens is one [`History`], which is
-//! recorded once. Then it is explored: cut at many points, with many images of the disks at each,
-//! recovered in one thread, the recovery cut at its own operations, and each end held against what
-//! was acknowledged ([`Expected`]). What ends badly is a [`Case`]: it is judged the same each time,
-//! can be made smaller, kept in a file, and replayed.
+//! A [`Machine`] has disks that do anything real ones may do at a power loss or a fault. The
+//! instance runs on them with its real threads, and everything that happens becomes one
+//! [`History`], which is recorded once. Then it is explored: cut at many points, with many images
+//! of the disks at each, recovered in one thread, the recovery cut at its own operations, and each
+//! outcome compared with what was acknowledged ([`Expected`]). A bad outcome is a [`Case`]: it is
+//! judged the same way each time, can be shrunk, kept in a file, and replayed.
 
 mod campaign;
 mod case;

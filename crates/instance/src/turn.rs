@@ -1,9 +1,10 @@
 //! Turns: how a thread waits to be called, and how thousands are called without a stampede.
 //!
 //! A thread with news for a thousand others does not wake them all. Putting each on a run queue
-//! costs microseconds that it needs for its own work, and all of them together keep it from the
-//! processor. It wakes a few, and each that wakes calls the next before it goes on: however many
-//! wait, no more than those few are woken and not yet running.
+//! costs microseconds that it needs for its own work, and all of them together would keep it from
+//! the processor. Instead it wakes a few, and each thread that wakes calls the next before it
+//! continues: however many are waiting, no more than those few have been woken and are not yet
+//! running.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,11 +17,11 @@ use parking_lot::Mutex;
 const WAITING: u8 = 0;
 /// Called in turn: calls the next.
 const CALLED: u8 = 1;
-/// Dismissed, because nothing will come any more.
+/// Dismissed, because nothing more will happen.
 const DISMISSED: u8 = 2;
-/// Left by itself.
+/// Left of its own accord, after its time limit.
 const GONE: u8 = 3;
-/// Threads woken and not yet running, for each processor.
+/// Threads woken and not yet running, per processor.
 const UNDER_WAY: usize = 8;
 
 #[derive(Debug)]
@@ -29,7 +30,7 @@ pub(crate) struct Seat {
     state: AtomicU8,
 }
 
-/// Calls threads that have what they waited for.
+/// Calls threads when what they wait for has happened.
 #[derive(Debug)]
 pub(crate) struct Relay {
     due: Mutex<Due>,
@@ -43,7 +44,8 @@ struct Due {
 }
 
 impl Seat {
-    /// A place for the calling thread. To be put where the caller is looked for, before it waits.
+    /// Creates a place for the calling thread, which must be registered where callers look for it
+    /// before the thread waits.
     pub fn here() -> Arc<Self> {
         Arc::new(Self { thread: thread::current(), state: AtomicU8::new(WAITING) })
     }
@@ -56,7 +58,7 @@ impl Seat {
         self.pass_on(relay);
     }
 
-    /// As [`Seat::wait`], but leaves after `limit`; whether it was called before.
+    /// Like [`Seat::wait`], but leaves after `limit`; returns whether it was called before that.
     pub fn wait_for(&self, relay: &Relay, limit: Duration) -> bool {
         let until = Instant::now() + limit;
         while self.state.load(Ordering::Acquire) == WAITING {
@@ -80,7 +82,7 @@ impl Seat {
         self.state.compare_exchange(WAITING, state, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// Dismisses it, whatever it waits for.
+    /// Dismisses it, whatever it is waiting for.
     pub fn dismiss(&self) {
         if self.turn(DISMISSED) {
             self.thread.unpark();
@@ -94,7 +96,7 @@ impl Relay {
         Self { due: Mutex::default(), most: processors * UNDER_WAY }
     }
 
-    /// Calls all of `seats`, in their order: some now, the others as those wake.
+    /// Calls all of `seats` in order: some now, the others as those wake.
     pub fn call(&self, seats: impl IntoIterator<Item = Arc<Seat>>) {
         let mut now = Vec::with_capacity(self.most);
         {
@@ -109,13 +111,13 @@ impl Relay {
                 }
             }
         }
-        // Not under the lock, which is the first thing that they take.
+        // Not under the lock, because it is the first thing that they take.
         for seat in now {
             seat.thread.unpark();
         }
     }
 
-    /// One that was called is awake: the next, in its place.
+    /// Calls the next thread in place of one that was called and is now awake.
     fn pass_on(&self) {
         let mut due = self.due.lock();
         while let Some(seat) = due.seats.pop_front() {

@@ -1,5 +1,6 @@
-//! What an intact block of each file is: for copies that the disk group makes by itself, without a
-//! reader who knows what he wants. A block of an earlier instance is as intact as one of this.
+//! Defines when a block of each file is intact, for copies that the disk group makes on its own,
+//! without a reader who knows which block to expect. A block of an earlier instance is as intact as
+//! one of this instance.
 
 use std::sync::Arc;
 
@@ -8,8 +9,8 @@ use crate::files::Files;
 use crate::group::Verifier;
 use crate::redo::RedoHeader;
 
-/// Has the blocks of all files verified that are copied to a returning disk. The control file does
-/// so itself.
+/// Registers verifiers for the blocks of all files that are copied to a returning disk. The control
+/// file does this itself.
 pub(crate) fn register(files: &Files, instance: u64) {
     files.data.verify_with(data(instance, files.data.block_bytes()));
     // A double-write area holds whichever block was written last.

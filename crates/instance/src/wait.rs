@@ -1,19 +1,20 @@
-//! Where time goes: wait events under the names database administrators know, statistics, and the
-//! I/O of each role. Counted by the thread that waits, read by any thread at any time.
+//! Accounting of time: wait events under the names database administrators know, statistics, and
+//! the I/O of each role. Counted by the thread that waits, read by any thread at any time.
 //!
-//! A wait is the wall time from where a thread could not go on to where it did. That includes the
-//! processor time of the system call that waits and the time in the run queue after it. What the
-//! kernel says of a session's processor time and run queue can therefore not be added to its waits:
-//! it lies on both sides. So some of the stretches outside of waits, drawn at random, are looked at
-//! more closely: how long they took ([`Statistic::OutsideSampledNs`]), how much of that the thread
-//! was on a processor ([`Statistic::OutsideSampledCpuNs`]), and how much it was not although it
-//! waited for something that no event names ([`Statistic::OutsideSampledBlockedNs`]); else it was
-//! ready to run. The shares in the sample are those of all time outside of waits, which is known
-//! exactly: database time less waits. Database time = CPU + run queue + waits + remainder, and the
-//! remainder is what blocked outside of any event.
+//! A wait is the wall time from the point where a thread could not continue to the point where it
+//! did. That includes the processor time of the system call that waits and the time in the run
+//! queue after it. The kernel's figures for a session's processor time and run queue can therefore
+//! not be added to its waits, because they would be counted on both sides. So a random sample of
+//! the stretches outside of waits is measured more closely: how long they took
+//! ([`Statistic::OutsideSampledNs`]), how much of that the thread was on a processor
+//! ([`Statistic::OutsideSampledCpuNs`]), and how much it was off the processor because it waited
+//! for something that no event names ([`Statistic::OutsideSampledBlockedNs`]); otherwise it was
+//! ready to run. The shares in the sample are taken as those of all time outside of waits, which is
+//! known exactly: database time less waits. Database time = CPU + run queue + waits + remainder,
+//! and the remainder is the time blocked outside of any event.
 //!
-//! Times count while they pass: a wait or call under way is in them with what it has taken so far,
-//! or the edges of a window would cut off other amounts of calls than of waits.
+//! Times count while they pass: a wait or call in progress is included with the time it has taken
+//! so far. Otherwise the edges of a window would cut off different amounts of calls and of waits.
 
 use std::array;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -23,9 +24,9 @@ use blockstone_sys::clock;
 use blockstone_sys::usage::{CpuUsage, ThreadId, ThreadUsage};
 use parking_lot::Mutex;
 
-/// One stretch outside waits in this many is sampled, at a cost of a microsecond.
+/// One in this many stretches outside of waits is sampled, at a cost of a microsecond.
 const SAMPLE: u64 = 16;
-/// The longest between two charges of processor time to a running thread.
+/// Maximum time between two charges of processor time to a running thread.
 const TICK_NS: u64 = 10_000_000;
 
 named! {
@@ -43,39 +44,39 @@ named! {
         DbFileSequentialRead = "db file sequential read",
         /// A blocking read of several adjacent blocks into the cache.
         DbFileScatteredRead = "db file scattered read",
-        /// The next of the reads past the cache that are outstanding.
+        /// Waiting for the oldest outstanding read past the cache.
         DirectPathRead = "direct path read",
         /// Writes past the cache, all in flight at once.
         DirectPathWrite = "direct path write",
-        /// What was written past the cache to become durable.
+        /// Making durable what was written past the cache.
         DirectPathSync = "direct path sync",
         DbFileParallelWrite = "db file parallel write",
         /// A write of redo to all copies of the log.
         LogFileParallelWrite = "log file parallel write",
-        /// The redo of a commit to become durable.
+        /// Waiting for the redo of a commit to become durable.
         LogFileSync = "log file sync",
         ControlFileParallelWrite = "control file parallel write",
-        /// A block of the cache that can be reused.
+        /// Waiting for a frame of the cache that can be reused.
         FreeBufferWaits = "free buffer waits",
-        /// A block that is just being written, to be changed.
+        /// Waiting to change a block that is being written.
         WriteCompleteWaits = "write complete waits",
-        /// A block that another session is changing.
+        /// Waiting for a block that another session is changing.
         BufferBusyWaits = "buffer busy waits",
-        /// A block that another session is reading.
+        /// Waiting for a block that another session is reading.
         ReadByOtherSession = "read by other session",
         LogBufferSpace = "log buffer space",
-        /// The next redo log, until the checkpoint no longer needs what is in it.
+        /// Waiting for the next redo log, until the checkpoint no longer needs its content.
         LogFileSwitch = "log file switch (checkpoint incomplete)",
-        /// A partition of the hash table of the cache.
+        /// Waiting for the latch of a partition of the cache's hash table.
         LatchCacheBuffersChains = "latch: cache buffers chains",
-        /// The end of the log buffer.
+        /// Waiting for the latch of the log buffer's end.
         LatchRedoAllocation = "latch: redo allocation",
     }
 }
 
 named! {
-    /// What is counted beside waits; all are cumulative since the instance was opened. Those that
-    /// a recording keeps have the name of its column, where they are described.
+    /// Counters other than waits; all are cumulative since the instance was opened. Those that a
+    /// recording keeps have the name of its column, where they are described.
     Statistic {
         LogicalReads = "logical_reads",
         /// Blocks visited that were in the cache, possibly after a wait.
@@ -85,18 +86,18 @@ named! {
         MultiblockReads = "multiblock_reads",
         DirectReads = "direct_reads",
         DirectBlocks = "direct_blocks",
-        /// Time that those reads took in nanoseconds, whether or not a session waited.
+        /// Duration of those reads in nanoseconds, whether or not a session waited for them.
         DirectReadNs = "direct_read_ns",
         BlockChanges = "block_changes",
-        /// Redo that this session generated; `RedoBytes` is what the log writer took.
+        /// Redo that this session generated; `RedoBytes` is the redo that the log writer took.
         GeneratedRedoBytes = "generated_redo_bytes",
         FullPageImages = "full_page_images",
         PhysicalWrites = "physical_writes",
-        /// Adjacent blocks are one; copies are not counted.
+        /// Adjacent blocks count as one request; copies are not counted.
         WriteRequests = "write_requests",
         RedoBytes = "redo_bytes",
         RedoWrites = "redo_writes",
-        /// Headers and padding included; copies are not counted.
+        /// Includes headers and padding; copies are not counted.
         RedoWrittenBytes = "redo_written_bytes",
         ProtectionBytes = "protection_bytes",
         Commits = "commits",
@@ -104,7 +105,7 @@ named! {
         Checkpoints = "checkpoints",
         BlocksRepaired = "blocks_repaired",
         DegradedReads = "degraded_reads",
-        /// Frames that a search for a free one looked at.
+        /// Frames that were examined in search of a free one.
         FramesInspected = "frames_inspected",
         DbTimeNs = "db_time_ns",
         OutsideSampledNs = "outside_sampled_ns",
@@ -117,16 +118,16 @@ pub const EVENTS: usize = Event::ALL.len();
 pub const STATISTICS: usize = Statistic::ALL.len();
 
 counters! {
-/// Waits of one event: cumulative.
+/// Cumulative waits of one event.
 pub struct Waits {
     pub count,
-    /// Their wall time in nanoseconds, and that of those under way.
+    /// Wall time in nanoseconds, including that of waits in progress.
     pub time_ns,
 }
 }
 
 counters! {
-/// I/O requests of a role: cumulative; a mirrored write counts once. These are the columns of
+/// Cumulative I/O requests of a role; a mirrored write counts once. These are the columns of
 /// [`blockstone_base::database::ROLE`], where each is described.
 pub struct Transfers {
     pub read_ios,
@@ -138,7 +139,7 @@ pub struct Transfers {
 }
 }
 
-/// What one thread counted. Only that thread adds to it, so adding is a load and a store.
+/// Counters of one thread. Only that thread adds to them, so adding is a load and a store.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Ledger {
@@ -147,28 +148,28 @@ pub(crate) struct Ledger {
     statistics: [AtomicU64; STATISTICS],
     waits: [[AtomicU64; 2]; EVENTS],
     transfers: [AtomicU64; Transfers::COUNT],
-    /// The state of the draw of samples.
+    /// State of the random generator that draws samples.
     draws: AtomicU64,
-    /// The stretch that is looked at, and whether there is one.
+    /// The stretch being sampled, and whether there is one.
     sample: Mutex<Option<Sample>>,
     sampling: AtomicBool,
     thread: Mutex<Thread>,
 }
 
-/// The thread behind a ledger, from its first call on.
+/// The thread that uses a ledger, from its first call on.
 #[derive(Debug, Default)]
 struct Thread {
     id: Option<ThreadId>,
-    /// What earlier threads consumed that counted here.
+    /// Consumption of earlier threads that used this ledger.
     earlier: ThreadUsage,
     at_start: ThreadUsage,
     seen: ThreadUsage,
 }
 
-/// What a thread does at a moment.
+/// Activity of a thread at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
-    /// It is outside of calls.
+    /// Outside of calls.
     Nothing,
     /// In a call, outside of waits.
     Working,
@@ -176,11 +177,11 @@ pub enum Doing {
 }
 
 /// Histograms of waits by role and event since they were last taken. Striped, so that sessions do
-/// not wait for one another to say how long they waited.
+/// not wait for one another to record how long they waited.
 #[derive(Debug)]
 pub(crate) struct Histograms {
     stripes: Vec<Mutex<[Option<Box<LatencyHistogram>>; EVENTS]>>,
-    /// Of the reads past the cache themselves, whether or not a session waited for them.
+    /// Latencies of the reads past the cache themselves, whether or not a session waited for them.
     direct_reads: [Mutex<Option<Box<LatencyHistogram>>>; SESSION_STRIPES],
 }
 
@@ -211,7 +212,7 @@ impl Ledger {
         }
     }
 
-    /// Names the calling thread as the one that counts here.
+    /// Registers the calling thread as the one that counts here.
     pub fn attach(&self) {
         let id = ThreadId::current();
         let now = id.usage().unwrap_or_default();
@@ -220,13 +221,13 @@ impl Ledger {
         *thread = Thread { id: Some(id), earlier, at_start: now, seen: now };
     }
 
-    /// Notes what the thread consumed before it ends.
+    /// Records the consumption of the thread before it ends.
     pub fn detach(&self) {
         self.processor();
         self.thread.lock().id = None;
     }
 
-    /// What the thread consumed since it was attached, and those before it.
+    /// Returns the consumption of the thread since it was attached, and of those before it.
     pub fn processor(&self) -> ThreadUsage {
         let mut thread = self.thread.lock();
         if let Some(now) = thread.id.and_then(ThreadId::usage) {
@@ -269,7 +270,7 @@ impl Ledger {
         histogram.get_or_insert_default().record(elapsed_ns);
     }
 
-    /// Does `work`, which waits for `event`, and returns how long it took in nanoseconds.
+    /// Runs `work`, which waits for `event`, and returns how long it took in nanoseconds.
     pub fn timed<T>(
         &self,
         histograms: &Histograms,
@@ -287,7 +288,7 @@ impl Ledger {
         (result, elapsed_ns)
     }
 
-    /// Does `work`, a call of a session: its time is database time.
+    /// Runs `work`, a call of a session: its time is database time.
     pub fn called<T>(&self, work: impl FnOnce() -> T) -> T {
         let db_time_ns = &self.statistics[Statistic::DbTimeNs as usize];
         begin(db_time_ns);
@@ -298,9 +299,10 @@ impl Ledger {
         result
     }
 
-    /// What the thread does at this moment. A background process outside of waits counts as idle.
+    /// Returns what the thread is doing at this moment. A background process outside of waits
+    /// counts as idle.
     pub fn doing(&self) -> Doing {
-        // What is under way lacks the time of its beginning.
+        // A counter in progress lacks the time of its start.
         let under_way = |time_ns: &AtomicU64| time_ns.load(Relaxed).cast_signed() < 0;
         let is_waiting = |event: &Event| under_way(&self.waits[*event as usize][1]);
         let is_in_call = under_way(&self.statistics[Statistic::DbTimeNs as usize]);
@@ -312,7 +314,7 @@ impl Ledger {
         }
     }
 
-    /// A stretch outside of waits begins: perhaps one to be looked at.
+    /// Begins a stretch outside of waits, and decides whether to sample it.
     #[inline]
     fn begin_stretch(&self) {
         if self.role != Role::Session {
@@ -363,8 +365,8 @@ impl Histograms {
         }
     }
 
-    /// A session whose stripe is taken goes on to another: to wait here would be a wait that no
-    /// event names.
+    /// A session whose stripe is taken moves on to another one: waiting here would be a wait that
+    /// no event names.
     fn record(&self, stripe: usize, event: Event, elapsed_ns: u64) {
         let mine = &self.stripes[stripe];
         let others = if stripe < SESSION_STRIPES { &self.stripes[..SESSION_STRIPES] } else { &[] };
@@ -384,12 +386,13 @@ impl Histograms {
         sum
     }
 
-    /// Takes what was recorded since the last time, by role and event; empty ones are omitted.
+    /// Takes the histograms recorded since the last call, by role and event; empty ones are
+    /// omitted.
     pub fn take(&self) -> Vec<(Role, Event, LatencyHistogram)> {
         let mut taken: Vec<(Role, Event, LatencyHistogram)> = Vec::new();
         for (stripe, events) in self.stripes.iter().enumerate() {
             let role = Role::ALL[(stripe + 1).saturating_sub(SESSION_STRIPES)];
-            // The lock is held for the exchange alone: merging must not delay sessions.
+            // The lock is held only for the exchange: merging must not delay sessions.
             let events = std::mem::replace(&mut *events.lock(), array::from_fn(|_| None));
             for (&event, histogram) in Event::ALL.iter().zip(events) {
                 let Some(histogram) = histogram else { continue };
@@ -417,8 +420,8 @@ struct Stretch {
 }
 
 impl Sample {
-    /// The thread's own clock would be exact, but to read it makes the scheduler look whether the
-    /// thread's slice is over: then preemptions would gather in the stretches that are looked at.
+    /// The thread's own clock would be exact, but reading it makes the scheduler check whether the
+    /// thread's time slice is over, so preemptions would cluster in the sampled stretches.
     fn begin() -> Self {
         Self { before: CpuUsage::of_thread(), start_ns: clock::now_ns() }
     }
@@ -427,10 +430,11 @@ impl Sample {
         let elapsed_ns = clock::now_ns() - self.start_ns;
         let (before, after) = (self.before, CpuUsage::of_thread());
         if after.switches() == before.switches() {
-            // It never left its processor.
+            // The thread never left its processor.
             return Stretch { elapsed_ns, cpu_ns: elapsed_ns, blocked_ns: 0 };
         }
-        // Of one that did, the kernel's account holds what it had not charged before, up to a tick.
+        // If it did, the kernel's account includes time that had not been charged before, up to a
+        // tick.
         let charged_ns = after.cpu_ns().saturating_sub(before.cpu_ns());
         let cpu_ns = charged_ns.saturating_sub(TICK_NS).min(elapsed_ns);
         // A thread that never gave up the processor voluntarily was ready to run.
@@ -444,9 +448,8 @@ fn bump(counter: &AtomicU64, count: u64) {
     counter.store(counter.load(Relaxed).wrapping_add(count), Relaxed);
 }
 
-/// Something begins whose time is to be counted while it passes: until it ends the counter lacks
-/// the time of its beginning, which makes it negative, as no sum of times is longer than the time
-/// since boot.
+/// Starts an activity whose time counts while it passes: until it ends the counter lacks the time
+/// of its start, which makes it negative, as no sum of times is longer than the time since boot.
 #[inline]
 fn begin(time_ns: &AtomicU64) -> u64 {
     let now_ns = clock::now_ns();
@@ -461,7 +464,7 @@ fn end(time_ns: &AtomicU64) -> u64 {
     now_ns
 }
 
-/// A counter with the time of what is under way.
+/// Returns a counter including the time of an activity in progress.
 fn so_far(counter: &AtomicU64) -> u64 {
     loop {
         let value = counter.load(Relaxed);

@@ -1,7 +1,7 @@
 //! DBWR: writes changed blocks, oldest first, in batches.
 //!
 //! A batch is claimed, latched shared, sealed with checksums, waits for its redo (the write-ahead
-//! rule), and is written with all copies in flight at once. Its frames stay readable throughout.
+//! rule), and is written with all copies in flight together. Its frames stay readable throughout.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::shared::Shared;
 use crate::spec::TornProtection;
 use crate::wait::{Direction, Event, Ledger, Statistic};
 
-/// How often it looks for work without being woken.
+/// Interval at which it looks for work without being woken.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 
 /// Runs until the instance stops. Writer `number` has its own part of the double-write area.
@@ -70,8 +70,8 @@ fn write(
     let work = || shared.files.write_blocks(shared.protection, number, &writes);
     let (written, _) = ledger.timed(&shared.histograms, Event::DbFileParallelWrite, work);
     let info = written?;
-    // Adjacent blocks are one request, and the copies of a mirrored one are not counted. A request
-    // takes as long as the device took for it, not as long as the batch.
+    // Adjacent blocks count as one request, and the copies of a mirrored one are not counted. The
+    // time of a request is the time the device took for it, not the duration of the batch.
     let requests = info.ios.div_ceil(shared.copies);
     let service_ns = info.service_ns / info.ios.max(1) * requests;
     let bytes = writes.len() as u64 * block_bytes;

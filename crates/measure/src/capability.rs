@@ -1,4 +1,4 @@
-//! What this user on this machine can measure, by name, for manifests and for `--require`.
+//! Capabilities of this user on this machine, by name, for manifests and for `--require`.
 
 use blockstone_base::Capability;
 use blockstone_record::manifest::NamedCapability;
@@ -14,7 +14,7 @@ pub fn named(name: &str, capability: Capability) -> NamedCapability {
     NamedCapability { name: name.to_owned(), capability }
 }
 
-/// What root would add; nothing needs it.
+/// Returns the capabilities that root would add; nothing requires them.
 pub fn privilege() -> NamedCapability {
     let capability = if blockstone_sys::child::is_superuser() {
         Capability::Full
@@ -27,7 +27,7 @@ pub fn privilege() -> NamedCapability {
     named("root", capability)
 }
 
-/// The first of `required` that is degraded, as a message; none when all are there.
+/// Returns a message for the first of `required` that is degraded; `None` if all are available.
 pub fn missing(
     capabilities: &[NamedCapability],
     required: &[String],

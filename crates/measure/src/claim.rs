@@ -1,7 +1,8 @@
-//! Claiming a device or the space of a directory: what every measurement refuses before it writes.
+//! Claiming a device or the space of a directory: the checks that every measurement makes before it
+//! writes.
 //!
-//! A device is overwritten only when it was named twice, nothing uses it and it is empty. A
-//! directory or device must hold all of what will be written.
+//! A device is overwritten only if it was named twice, nothing uses it and it is empty. A directory
+//! or device must have room for everything that will be written.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -59,7 +60,8 @@ pub enum ClaimError {
     NoSpace { path: PathBuf, asked: Bytes, free: Bytes, less: &'static str },
     #[error("use {path}: {size} is too small, at least {least} is needed\nhint: {hint}")]
     TooSmall { path: PathBuf, least: Bytes, size: Bytes, hint: String },
-    /// I/O that never completes keeps what was claimed in use, by as many as `4 sessions`.
+    /// I/O that never completes keeps the claimed device or file in use; `waiting` is, for example,
+    /// `4 sessions`.
     #[error(
         "{waiting} still wait for an I/O that does not complete\n\
          hint: the device hangs; see dmesg"
@@ -74,16 +76,16 @@ fn or(instead: Option<&str>) -> String {
 #[derive(Clone, Copy, Debug)]
 pub struct Device<'a> {
     pub path: &'a Path,
-    /// Whether it was named a second time, to allow that.
+    /// Whether it was named a second time, to allow overwriting it.
     pub destroy: bool,
-    /// What a user can do instead, for the hint.
+    /// Alternative for the user, for the hint.
     pub instead: Option<&'static str>,
 }
 
 impl Device<'_> {
-    /// Refuses a device that was named once, is in use or is not empty. One that holds nothing but
-    /// what `is_remains` knows as left by a killed measurement counts as empty. Fails when it is
-    /// refused, is no device or cannot be read.
+    /// Claims the device, unless it was named only once, is in use, is not empty, is not a device
+    /// or cannot be read. One that holds nothing but what `is_remains` recognises as left by a
+    /// killed measurement counts as empty.
     pub fn claim(
         &self,
         is_remains: impl FnOnce(&Path) -> Result<bool, FileError>,
@@ -91,8 +93,8 @@ impl Device<'_> {
         self.claim_beside(&[], is_remains)
     }
 
-    /// The same, where the loop devices with these names may stand on the same file, because they
-    /// are claimed too.
+    /// Like [`Device::claim`], but the loop devices with these names may be backed by the same
+    /// file, because they are claimed too.
     pub fn claim_beside(
         &self,
         twins: &[String],
@@ -129,10 +131,10 @@ impl Device<'_> {
     }
 }
 
-/// A name is looked up more than once until its device is written to. Fails when another user could
-/// make it lead elsewhere meanwhile.
+/// Fails when another user could change what a name leads to: it is looked up more than once before
+/// its device is written to.
 fn is_fixed(path: &Path) -> std::io::Result<()> {
-    // A device that does not exist is reported by what looks at it next.
+    // A device that does not exist is reported by the next check.
     let Ok(whole) = sys::path::whole(path) else { return Ok(()) };
     for name in [path, &whole] {
         let (dir, _) = sys::path::parent(name)?;
@@ -141,7 +143,7 @@ fn is_fixed(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Refuses a directory in which this user cannot create files. Fails when it is refused.
+/// Fails when this user cannot create files in the directory.
 pub fn directory(path: &Path) -> Result<(), ClaimError> {
     sys::path::may_make_files(path)
         .map_err(|why| ClaimError::NotWritable { path: path.to_owned(), why })

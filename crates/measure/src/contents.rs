@@ -1,13 +1,13 @@
-//! What is on a device before it is overwritten.
+//! Contents of a device before it is overwritten.
 //!
-//! A device counts as empty when its first and its last MiB are zeros, and with them every place at
-//! which a file system keeps a superblock or a copy of it, and 1,024 blocks drawn at random, one
-//! from each of as many equal parts. Data on 1 % of a device, wherever it lies, is missed in one of
-//! 30,000 looks.
+//! A device counts as empty if its first and last MiB are zeros, as well as every place where a
+//! file system keeps a superblock or a copy of it, and 1,024 blocks drawn at random, one from each
+//! of as many equal parts. Data on 1 % of a device, wherever it is, is missed in one of 30,000
+//! checks.
 //!
 //! A measurement leaves a device with zeros at both ends and with its own data between them. It
-//! writes a mark before the last MiB: the seed of a draw and the checksum of what was drawn. While
-//! that still holds, nothing else was written, and the device counts as empty.
+//! writes a mark before the last MiB: the seed of a draw and the checksum of the drawn blocks.
+//! While that is still valid, nothing else was written, and the device counts as empty.
 
 mod mark;
 mod signatures;
@@ -25,35 +25,35 @@ use rustix::fs::{Advice, SeekFrom};
 
 use mark::Mark;
 
-/// Of each end of a device: partition tables, superblocks, LVM and RAID labels of every version
-/// lie there.
+/// Size of each end of a device, where partition tables, superblocks, LVM and RAID labels of every
+/// version are stored.
 pub const EDGE: Bytes = Bytes::mib(1);
-/// The unit in which a device is sampled.
+/// Unit in which a device is sampled.
 pub const BLOCK_BYTES: u64 = 4096;
 const SAMPLES: u64 = 1024;
 
-/// What was found on a device.
+/// Contents found on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
-    /// It holds no byte at all, as a loop device without a file.
+    /// A device without any bytes, such as a loop device without a file.
     NoBytes,
     Empty,
     /// A file system, volume, partition table or the like.
     Known(&'static str),
-    /// Something else, of which a block is at this offset.
+    /// Something else, with a block at this offset.
     Unknown {
         offset_bytes: u64,
     },
 }
 
-/// Looks at a device, which nobody else may hold meanwhile: the kernel refuses when a mount, swap,
-/// a RAID or another program holds it, in whatever namespace. Fails when it is held or unreadable.
+/// Examines a device, which must not be in use: the kernel refuses when a mount, swap, a RAID or
+/// another program holds it, in whatever namespace. Fails when it is held or unreadable.
 pub fn of(device: &Path) -> Result<Contents, FileError> {
     let held = BlockFile::open_device_to_read(device)?;
     look(&held.plain()?).map_err(|source| held.error("read", source))
 }
 
-/// Whether an end of a device holds data. Fails when the device is held or unreadable.
+/// Returns whether an end of a device holds data. Fails when the device is held or unreadable.
 pub fn edges_hold_data(device: &Path) -> Result<bool, FileError> {
     let held = BlockFile::open_device_to_read(device)?;
     ends_hold_data(&held.plain()?).map_err(|source| held.error("read", source))
@@ -63,8 +63,9 @@ fn ends_hold_data(file: &File) -> io::Result<bool> {
     Ok(edge_data(file, size_of(file)?)?.is_some())
 }
 
-/// Where blocks of a device of this size are looked at, in ascending order: the places where
-/// superblocks lie and a draw that follows from `seed`. A small device is looked at as a whole.
+/// Returns the offsets at which blocks of a device of this size are examined, in ascending order:
+/// the places of superblocks and a draw determined by `seed`. A small device is examined
+/// completely.
 pub fn places(size_bytes: u64, seed: u64) -> Vec<u64> {
     let blocks = size_bytes / BLOCK_BYTES;
     let mut found: Vec<u64> = if blocks <= SAMPLES {
@@ -86,7 +87,7 @@ pub fn places(size_bytes: u64, seed: u64) -> Vec<u64> {
 }
 
 /// Clears both ends of a device that was measured, and marks what is between them as left by the
-/// measurement. If that fails, the next claim says that the device is not empty.
+/// measurement. If that fails, the next claim reports that the device is not empty.
 pub fn clear(device: &Path) {
     if let Ok(file) = BlockFile::open(device, Access::Read, false)
         && file.is_device()
@@ -95,8 +96,8 @@ pub fn clear(device: &Path) {
     }
 }
 
-/// The same of a device that is open. Past the page cache, which would send a request for every
-/// 4 KiB to a device under a cap.
+/// Like [`clear`], for an open device. Bypasses the page cache, which would send a request for
+/// every 4 KiB to a device under a cap.
 pub fn clear_open(file: &BlockFile) {
     let Ok(file) = file.reopen(Access::ReadWrite, true) else { return };
     let Ok(size_bytes) = file.size_bytes() else { return };
@@ -125,7 +126,7 @@ fn mark_open_if_clear(file: &BlockFile) {
     }
 }
 
-/// On a device too small for a mark, all is cleared.
+/// Writes the mark; a device too small for a mark is cleared completely.
 fn leave_mark(file: &BlockFile, size_bytes: u64) {
     let Some(offset_bytes) = mark::offset(size_bytes) else {
         let middle = size_bytes.saturating_sub(2 * EDGE.get());
@@ -162,7 +163,7 @@ fn look(file: &File) -> io::Result<Contents> {
     Ok(data.map_or(Contents::Empty, |offset_bytes| Contents::Unknown { offset_bytes }))
 }
 
-/// The first place in the first or last MiB that is not zero.
+/// Returns the first place in the first or last MiB that is not zero.
 fn edge_data(file: &File, size_bytes: u64) -> io::Result<Option<u64>> {
     let edge_bytes = EDGE.get().min(size_bytes);
     let mut bytes = vec![0; edge_bytes as usize];
@@ -175,7 +176,7 @@ fn edge_data(file: &File, size_bytes: u64) -> io::Result<Option<u64>> {
     Ok(None)
 }
 
-/// The first of the sampled blocks that is not zero.
+/// Returns the first of the sampled blocks that is not zero.
 fn sampled_data(file: &File, size_bytes: u64) -> io::Result<Option<u64>> {
     let mut block = vec![0; BLOCK_BYTES as usize];
     for offset_bytes in places(size_bytes, rng::mix(clock::now_ns())) {
@@ -187,7 +188,7 @@ fn sampled_data(file: &File, size_bytes: u64) -> io::Result<Option<u64>> {
     Ok(None)
 }
 
-/// `stat` says zero for a block device.
+/// Returns the size in bytes; `stat` returns zero for a block device.
 fn size_of(file: &File) -> io::Result<u64> {
     Ok(rustix::fs::seek(file, SeekFrom::End(0))?)
 }

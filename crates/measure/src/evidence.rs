@@ -1,6 +1,6 @@
-//! A look at a file before it is measured. Does all of it lie on the device, or would reads of
-//! holes be answered without the device? Could the storage shrink its data, and so answer faster
-//! than it could answer for a database's real data?
+//! Examination of a file before it is measured. Is all of it on the device, or would reads of holes
+//! be answered without the device? Could the storage shrink its data, and so answer faster than it
+//! could for a database's real data?
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -15,13 +15,13 @@ use blockstone_sys::fiemap;
 use blockstone_sys::file::{BlockFile, FileError};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Blocks looked at: with 512, a share of 1 % compressible blocks is missed in 1 of 170 samples.
+/// Blocks sampled: with 512, a share of 1 % compressible blocks is missed in 1 of 170 samples.
 const BLOCKS: u64 = 512;
-/// Bytes of a sampled block: the unit in which arrays deduplicate at the finest.
+/// Size of a sampled block in bytes: the finest unit in which arrays deduplicate.
 const BLOCK_BYTES: u64 = 4096;
 
-/// How a file or device lies on its device, and what the data in `visited` look like. The page
-/// cache keeps nothing of our own file, which later reads must not find there.
+/// Returns how a file or device is laid out, and the properties of the data in `visited`. None of
+/// our own file stays in the page cache, where later reads must not find it.
 pub fn examine(
     file: &BlockFile,
     ours: bool,
@@ -37,14 +37,14 @@ pub fn examine(
     Ok(FileEvidence { path: file.path().display().to_string(), ours, map, sample })
 }
 
-/// How a file or device lies on its device. Fails when it can be neither mapped nor searched for
+/// Returns how a file or device is laid out. Fails when it can be neither mapped nor searched for
 /// holes.
 pub fn map(file: &BlockFile) -> Result<FileMap, FileError> {
     fiemap::map(&file.plain()?).map_err(|e| file.error("map", e))
 }
 
 /// Reads blocks at seeded places of `file` and measures how far LZ4 shrinks each, how many are
-/// zeros, and how many occur twice. `None` when the file is smaller than one block.
+/// zeros, and how many are duplicates. `None` if the file is smaller than one block.
 fn take(file: &File, visited: Range<u64>, seed: u64) -> io::Result<Option<DataSample>> {
     let blocks = visited.end.saturating_sub(visited.start) / BLOCK_BYTES;
     if blocks == 0 {

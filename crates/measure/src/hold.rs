@@ -1,8 +1,8 @@
-//! Holding a load that already runs: read it at every tick, wait until its rate has settled, open
-//! the window, close it when enough is known. Both edges are read while the load still runs.
+//! Holding a running load: read it at every tick, wait until its rate has settled, open the window,
+//! close it when enough is known. Both edges are read while the load still runs.
 //!
-//! This is the one place where a window opens and closes. What differs between a calibration and a
-//! workload (what is read, when it has settled, when enough is known) is in its [`Loaded`].
+//! This is the only place where a window opens and closes. The differences between a calibration
+//! and a workload (what is read, when it has settled, when enough is known) are in [`Loaded`].
 
 use blockstone_base::units::Nanos;
 use blockstone_record::manifest::Stop;
@@ -12,18 +12,19 @@ use crate::{Observer, Session, settling};
 pub trait Loaded {
     type Error;
 
-    /// The fewest ticks over which the rate must be level for the warm-up to end.
+    /// Fewest ticks over which the rate must be level for the warm-up to end.
     const SETTLED_TICKS: usize;
 
-    /// The longest warm-up; zero opens the window at once.
+    /// Returns the longest warm-up; zero opens the window immediately.
     fn warm_up(&self) -> Nanos;
 
-    /// How much longer it may take while the rate still moves. The window is shorter by as much.
+    /// Returns how much longer the warm-up may take while the rate still moves. The window is
+    /// shorter by that much.
     fn overtime(&self) -> Nanos {
         Nanos(0)
     }
 
-    /// Reads and records everything under one instant.
+    /// Reads and records everything with one timestamp.
     fn tick(
         &mut self,
         session: &mut Session,
@@ -31,44 +32,44 @@ pub trait Loaded {
         stage: Stage,
     ) -> Result<Progress, Self::Error>;
 
-    /// The window is about to open: its first edge is the next tick.
+    /// Called before the window opens: its first edge is the next tick.
     fn open_window(&mut self) {}
 
-    /// The window has closed: its last edge was the last tick.
+    /// Called after the window has closed: its last edge was the last tick.
     fn close_window(&mut self) {}
 
-    /// Whether it failed, which ends the window.
+    /// Returns whether the load failed, which ends the window.
     fn failed(&self) -> bool {
         false
     }
 
-    /// Whether work has run out, so that the rate falls from now on.
+    /// Returns whether work has run out, so that the rate falls from now on.
     fn finished(&self) -> bool;
 
-    /// Whether a window of this length is long enough after a warm-up that exceeded its limit by
-    /// `overtime`, and why.
+    /// Returns the reason to stop if a window of this length is long enough after a warm-up that
+    /// exceeded its limit by `overtime`.
     fn enough(&self, length: Nanos, overtime: Nanos) -> Option<Stop>;
 }
 
-/// Where in the life of a load a tick lies.
+/// Position of a tick in the life of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     WarmUp,
-    /// The window's first edge.
+    /// First edge of the window.
     Start,
     Inside,
-    /// The window's last edge.
+    /// Last edge of the window.
     End,
     After,
 }
 
 impl Stage {
-    /// Whether the window's counts begin or end here.
+    /// Returns whether the window's counts begin or end here.
     pub fn is_edge(self) -> bool {
         matches!(self, Self::Start | Self::End)
     }
 
-    /// Whether the time since the tick before belongs to the window.
+    /// Returns whether the time since the previous tick belongs to the window.
     pub fn ends_windowed(self) -> bool {
         matches!(self, Self::Inside | Self::End)
     }
@@ -76,16 +77,16 @@ impl Stage {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// The instant of the tick, since the recording began.
+    /// Time of the tick, in nanoseconds since the recording began.
     pub t_ns: u64,
-    /// What its rate is made of, cumulative.
+    /// Cumulative count from which the rate is computed.
     pub count: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Whether the rate was level, before the window or in it; not so where it moved in the window.
-    /// None without a warm-up, or where neither showed enough.
+    /// Whether the rate was level, before the window or in it; false if it moved in the window.
+    /// `None` without a warm-up, or if neither showed enough.
     pub settled: Option<bool>,
     pub start_ns: u64,
     pub end_ns: u64,
@@ -106,7 +107,7 @@ pub fn hold<L: Loaded>(
     let mut ticks = vec![(start.t_ns, start.count)];
     loop {
         session.wait_for_tick();
-        // Decided before the tick, which then is read as the edge that it is.
+        // Decided before the tick, so that the tick is read as an edge if it is one.
         let length = Nanos(session.now_ns() - start_ns);
         let stop = stop(length, warm_up.overtime, observer, loaded);
         let stage = if stop.is_some() { Stage::End } else { Stage::Inside };
@@ -121,12 +122,12 @@ pub fn hold<L: Loaded>(
 }
 
 struct WarmUp {
-    /// Whether the rate was shown to be level; none where no warm-up was asked for.
+    /// Whether the rate was shown to be level; `None` if no warm-up was requested.
     settled: Option<bool>,
     overtime: Nanos,
 }
 
-/// Until the rate is level, or the limit.
+/// Warms up until the rate is level or the limit is reached.
 fn warm_up<L: Loaded>(
     session: &mut Session,
     observer: &mut dyn Observer,

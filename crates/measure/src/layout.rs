@@ -1,10 +1,10 @@
-//! The progress of what is written once before it is measured.
+//! Progress of data that is written once before it is measured.
 
 use blockstone_base::units::Nanos;
 
 use crate::{Live, Observer, Rate, Session};
 
-/// Writing of which all is known but how long it takes.
+/// Writing of a known amount, for an unknown time.
 pub struct Layout<'a> {
     session: &'a Session,
     label: &'static str,
@@ -12,13 +12,13 @@ pub struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    /// It begins now; `label` says what is written.
+    /// Starts now; `label` says what is written.
     pub fn begin(session: &'a Session, observer: &mut dyn Observer, label: &'static str) -> Self {
         observer.phase(label);
         Self { session, label, begin_ns: session.now_ns() }
     }
 
-    /// Shows how far it is; whether it shall go on.
+    /// Shows the progress; returns whether to go on.
     pub fn shown(&self, observer: &mut dyn Observer, written: u64, total: u64) -> bool {
         let elapsed_ns = (self.session.now_ns() - self.begin_ns).max(1) as f64;
         let left_ns = total.saturating_sub(written) as f64 * elapsed_ns / written.max(1) as f64;

@@ -1,9 +1,9 @@
-//! What every measurement has in common: a recording with its clock and ticks, an observer, what it
-//! claims before it writes, how a load is held until it is measured, the names of temporary files,
-//! how files lie on the device, and the capabilities of this user on this machine.
+//! Common parts of every measurement: a recording with its clock and ticks, an observer, the claims
+//! made before anything is written, holding a load until it is measured, the names of temporary
+//! files, how files are laid out on the device, and the capabilities of this user on this machine.
 //!
 //! This crate must not know what is measured: the caller passes its own readings at each tick, and
-//! they are recorded under the same instant as those of all probes. The main types are [`Session`]
+//! they are recorded with the same timestamp as those of all probes. The main types are [`Session`]
 //! and [`hold::Loaded`].
 //!
 //! ```no_run

@@ -1,4 +1,4 @@
-//! What a measurement reports to its observer.
+//! Reports of a measurement to its observer.
 
 use blockstone_base::units::Nanos;
 use serde::Serialize;
@@ -11,29 +11,29 @@ pub trait Observer {
 
     fn note(&mut self, _text: &str) {}
 
-    /// Whether the run should end early, and the name of the signal that asked for it.
+    /// Returns the name of the signal that requested an early end, if there was one.
     fn interrupted(&self) -> Option<&'static str> {
         None
     }
 }
 
-/// The moment, for a progress line: never a result.
+/// Momentary state for a progress line, never a result.
 #[derive(Clone, Copy, Debug)]
 pub struct Live<'a> {
     pub label: &'a str,
-    /// What happens a second, since the last tick; empty before anything did.
+    /// Rates per second since the last tick; empty before anything happened.
     pub rates: &'a [Rate],
     /// Time since the recording began.
     pub elapsed: Nanos,
-    /// The longest that is still to come.
+    /// Longest time that is left.
     pub left: Nanos,
-    /// Whether this is no bound, because it follows from the rate until now.
+    /// Whether `left` is not a bound but an estimate from the rate so far.
     pub is_estimate: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Rate {
     pub value: f64,
-    /// Of what: `IOPS`, `MB/s`, `commits/s`.
+    /// Unit of the rate: `IOPS`, `MB/s`, `commits/s`.
     pub unit: &'static str,
 }

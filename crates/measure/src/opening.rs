@@ -1,4 +1,4 @@
-//! How a manifest begins: what was asked for, on which machine, against which storage.
+//! First part of a manifest: the settings, the machine and the storage.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use blockstone_record::manifest::{End, FORMAT, Manifest, NamedCapability};
 use serde_json::Value;
 
 pub struct Opening<'a> {
-    /// The identity that the recording's directory was given.
+    /// Identity assigned to the recording's directory.
     pub id: &'a str,
     pub verb: &'a str,
     pub argv: &'a [String],
-    /// The settings after defaults: those of its [`Parameters`](blockstone_record::Parameters).
+    /// Settings after defaults: those of its [`Parameters`](blockstone_record::Parameters).
     pub settings: BTreeMap<String, Value>,
     pub seed: u64,
     pub host: &'a Host,

@@ -1,7 +1,8 @@
-//! The files that a measurement makes in a user's directory: names, and those of killed runs.
+//! Files that a measurement creates in a user's directory: their names, and removing those of
+//! killed runs.
 //!
-//! Such a file carries an exclusive lock (flock) for as long as its run lives. A run that was
-//! killed leaves a file whose lock is free: the next run in that directory removes it.
+//! Such a file has an exclusive lock (flock) for as long as its run lives. A killed run leaves a
+//! file whose lock is free: the next run in that directory removes it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,21 +13,23 @@ use blockstone_sys::scratch::remove_orphan;
 
 const PREFIX: &str = "blockstone-test-";
 const SUFFIX: &str = ".tmp";
-/// The kernel keeps the files of a killed process locked until it has taken down its rings.
+/// How long to wait for locks: the kernel keeps the files of a killed process locked until it has
+/// torn down its rings.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The name of a file that lives as long as its run; `purpose` tells the files of a run apart.
+/// Returns the name of a file that lives as long as its run; `purpose` distinguishes the files of a
+/// run.
 pub fn name(id: u64, purpose: &str) -> String {
     format!("{PREFIX}{}{SUFFIX}", short(id, purpose))
 }
 
-/// The name of a file that outlives its run.
+/// Returns the name of a file that outlives its run.
 pub fn kept_name(id: u64, purpose: &str) -> String {
     format!("blockstone-{}.dat", short(id, purpose))
 }
 
-/// Removes and returns what killed runs of this user left in `dir`, where this run has made the
-/// files `own`. Waits a moment for files that are locked.
+/// Removes what killed runs of this user left in `dir`, where this run has created the files `own`,
+/// and returns the paths. Waits a moment for files that are locked.
 pub fn remove_orphans(dir: &Path, own: &[&Path]) -> Vec<PathBuf> {
     let patience = Instant::now() + PATIENCE;
     let Ok(names) = names(dir) else { return Vec::new() };
@@ -41,7 +44,7 @@ pub fn remove_orphans(dir: &Path, own: &[&Path]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Twelve hexadecimal digits are enough to tell the files of two runs apart.
+/// Returns twelve hexadecimal digits, enough to distinguish the files of two runs.
 fn short(id: u64, purpose: &str) -> String {
     let dash = if purpose.is_empty() { "" } else { "-" };
     format!("{:012x}{dash}{purpose}", id & 0xffff_ffff_ffff)

@@ -1,4 +1,4 @@
-//! A running recording: the clock, the probes, the ticks, and what goes to disk between phases.
+//! A running recording: its clock, probes and ticks, and what is written to disk between phases.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -20,9 +20,9 @@ pub struct Session {
     probes: Vec<Box<dyn Probe>>,
     watched: WatchedFiles,
     database: DatabaseFiles,
-    /// The probes that know only when they have looked what they cannot see.
+    /// Probes that only know what they cannot measure after the first look.
     waiting: Range<usize>,
-    /// The series that missed ticks count for.
+    /// Series for which missed ticks are counted.
     ticked: Option<&'static str>,
     rows: Vec<Row>,
     readings: Vec<Reading>,
@@ -33,16 +33,16 @@ pub struct Session {
 }
 
 pub struct SessionSpec<'a> {
-    /// Where it goes: a directory that does not exist or is empty.
+    /// Directory of the recording, which must be empty or not exist.
     pub dir: &'a Path,
-    /// Its manifest, without phases.
+    /// Manifest of the recording, without phases.
     pub manifest: Manifest,
     /// Kernel names of the devices that the probes observe.
     pub devices: Vec<String>,
-    /// What the measured thing says about itself at each tick. Missed ticks count for the first.
+    /// Series of the measured object, read at each tick. Missed ticks count for the first.
     pub series: &'a [&'static Schema],
-    /// Whether a database is measured that reads through the page cache: then what that holds of
-    /// its files, and how short memory is, are observed too.
+    /// Whether the measured database reads through the page cache: then the cached part of its
+    /// files and memory pressure are observed too.
     pub through_page_cache: bool,
     pub tick: Nanos,
 }
@@ -53,7 +53,7 @@ impl Session {
         Self::start_on(Box::new(MonotonicClock), spec)
     }
 
-    /// Starts a recording whose time is that of `clock`.
+    /// Starts a recording that takes its time from `clock`.
     pub fn start_on(clock: Box<dyn Clock>, spec: SessionSpec<'_>) -> Result<Self, RecordError> {
         let SessionSpec { dir, manifest, devices, series, through_page_cache, tick } = spec;
         let context = Context::of_target(Path::new("/"), devices);
@@ -101,25 +101,25 @@ impl Session {
         });
     }
 
-    /// Counts from now on the pages that this process adds to the page cache of this file.
+    /// Counts the pages that this process adds to the page cache for this file, from now on.
     pub fn watch_pages(&mut self, path: &Path) {
         self.watched.watch(path);
         // That probe is the last.
         self.note_unmeasured(self.probes.len() - 1);
     }
 
-    /// From now on looks at what the page cache holds of the files of this database, in these
-    /// directories and beside these files.
+    /// Observes from now on how much of this database's files is in the page cache, in these
+    /// directories and next to these files.
     pub fn watch_database(&self, name: &str, places: &[PathBuf]) {
         self.database.set(name, places);
     }
 
-    /// The file is about to be removed.
+    /// Stops watching a file that is about to be removed.
     pub fn forget_pages(&mut self, path: &Path) {
         self.watched.forget(path);
     }
 
-    /// Writes into the manifest that a column of what is measured beside the probes is empty.
+    /// Records in the manifest that a column that is not filled by a probe is empty.
     pub fn unmeasured(&mut self, probe: &str, column: &str, why: &Unmeasured) {
         let infos = self.recorder.manifest().probes.iter_mut().filter(|info| info.probe == probe);
         for info in infos.flat_map(|info| &mut info.columns).filter(|info| info.name == column) {
@@ -127,7 +127,7 @@ impl Session {
         }
     }
 
-    /// Writes into the manifest which columns of a probe are not measured, and why.
+    /// Records in the manifest which columns of a probe are not measured, and why.
     fn note_unmeasured(&mut self, index: usize) {
         let probe = &self.probes[index];
         let unmeasured = probe.unmeasured();
@@ -139,12 +139,12 @@ impl Session {
         }
     }
 
-    /// The instant all `_ns` of the recording count from, on the monotonic clock.
+    /// Returns the origin of all `_ns` values of the recording, on the monotonic clock.
     pub fn origin_ns(&self) -> u64 {
         self.origin_ns
     }
 
-    /// Nanoseconds since the recording began.
+    /// Returns the nanoseconds since the recording began.
     pub fn now_ns(&self) -> u64 {
         self.clock.now_ns() - self.origin_ns
     }
@@ -157,7 +157,7 @@ impl Session {
         &mut self.recorder
     }
 
-    /// The index of the phase that is being measured.
+    /// Returns the index of the phase that is being measured.
     pub fn phase(&mut self) -> i32 {
         self.recorder.manifest().phases.len() as i32
     }
@@ -166,7 +166,7 @@ impl Session {
         self.ticks = Ticks::start(self.clock.as_ref(), self.tick);
     }
 
-    /// Sleeps until the next tick is due, and counts deadlines that passed as missed.
+    /// Sleeps until the next tick is due, and counts missed deadlines.
     pub fn wait_for_tick(&mut self) {
         let missed = self.ticks.wait(self.clock.as_ref());
         if let Some(probe) = self.ticked {
@@ -174,9 +174,9 @@ impl Session {
         }
     }
 
-    /// Reads the measured thing, whose counts make rates, and then every probe; records all under
-    /// one instant, which is returned with what `read` returns. Fails when the rows cannot be
-    /// written.
+    /// Reads the measured object, whose counts determine the rates, and then every probe. Records
+    /// everything with one timestamp, which is returned with the result of `read`. Fails when the
+    /// rows cannot be written.
     pub fn tick<T>(
         &mut self,
         read: impl FnOnce(&mut Vec<Reading>) -> T,
@@ -198,7 +198,7 @@ impl Session {
         Ok((t_ns, result))
     }
 
-    /// Writes what the last phase produced. Called between phases, so that it is in no window.
+    /// Writes the rows of the last phase. Called between phases, so that it is not in any window.
     /// Fails when the disk refuses.
     pub fn end_phase(&mut self) -> Result<(), RecordError> {
         self.read_clocks();

@@ -1,26 +1,26 @@
 //! Whether a rate has settled. A warm-up ends when the rate is shown to be level; a window shows
-//! whether it stayed so, or moved all the same.
+//! whether it stayed level or moved nevertheless.
 
 use blockstone_base::stats;
 
-/// A rate that changes by less is level; one that changes by more moves, where that is certain.
+/// Largest change of a level rate; a rate that changes by more moves, if that is certain.
 const CHANGE_MAX: f64 = 0.05;
-/// A trend from this deviate on is certain: a steady rate exceeds it once in a hundred times.
+/// Normal deviate from which a trend is certain: a steady rate exceeds it once in a hundred times.
 const CERTAIN: f64 = 2.58;
 
-/// Whether a warm-up may end: there are at least `least` slices between its ticks and, without the
-/// transient at their start, the rate is level.
+/// Returns whether a warm-up may end: there are at least `least` slices between its ticks and,
+/// without the transient at their start, the rate is level.
 pub(crate) fn in_warm_up(ticks: &[(u64, u64)], least: usize) -> bool {
     ticks.len() > least && stats::is_level_at_the_end(ticks, CHANGE_MAX)
 }
 
-/// Whether the ticks of a warm-up show for certain that the rate moves.
+/// Returns whether the ticks of a warm-up show for certain that the rate moves.
 pub(crate) fn still_moves(ticks: &[(u64, u64)]) -> bool {
     stats::trend(ticks).is_some_and(moves)
 }
 
-/// Whether the rate had settled before a window or stayed at its level in it; `warmed_up` says what
-/// the warm-up showed. None where neither showed enough.
+/// Returns whether the rate had settled before a window or stayed at its level in it; `warmed_up`
+/// is the result of the warm-up. `None` if neither showed enough.
 pub(crate) fn in_window(ticks: &[(u64, u64)], warmed_up: bool) -> Option<bool> {
     let Some(trend) = stats::trend(ticks) else { return warmed_up.then_some(true) };
     if moves(trend) {
@@ -42,26 +42,26 @@ mod tests {
 
     const TICK_NS: u64 = 20_000_000;
     const SEEDS: u64 = 200;
-    /// Ticks of the warm-up's limit and of the window.
+    /// Ticks in the longest warm-up and in the window.
     const WARM_UP: usize = 100;
     const WINDOW: usize = 50;
-    /// Where nothing stops a warm-up.
+    /// Limit that no warm-up reaches.
     const LONG: usize = 1000;
 
     #[derive(Debug, Default)]
     struct Seen {
         settled: usize,
         moved: usize,
-        /// Of those that settled in the warm-up.
+        /// Runs that settled in the warm-up.
         warmed_up: usize,
-        /// Mean number of their ticks.
+        /// Mean number of ticks until these settled.
         ticks: usize,
-        /// The least rate at which a window opened that was called settled, as a share of the
-        /// final rate.
+        /// Lowest rate at which a window opened that was called settled, as a share of the final
+        /// rate.
         least: f64,
     }
 
-    /// What becomes of a series, of which `series` gives the count of a tick.
+    /// Runs warm-up and window on a series, in which `series` returns the count of a tick.
     fn settling(limit: usize, series: impl Fn(f64, &mut Rng) -> f64) -> Seen {
         let mut seen = Seen { least: f64::INFINITY, ..Seen::default() };
         for seed in 0..SEEDS {
@@ -94,12 +94,13 @@ mod tests {
         seen
     }
 
-    /// Evenly between 1 − spread and 1 + spread.
+    /// Returns a factor drawn uniformly between 1 − spread and 1 + spread.
     fn noise(rng: &mut Rng, spread: f64) -> f64 {
         1.0 + spread * (2.0 * rng.unit() - 1.0)
     }
 
-    /// A device that approaches its rate from `base` of it, with this time constant in ticks.
+    /// Returns a device whose rate rises from the fraction `base` of its final value, with this
+    /// time constant in ticks.
     fn rising(base: f64, constant: f64) -> impl Fn(f64, &mut Rng) -> f64 {
         move |tick, rng| 1e4 * (1.0 - (1.0 - base) * (-tick / constant).exp()) * noise(rng, 0.02)
     }
@@ -111,8 +112,8 @@ mod tests {
             let seen = settling(LONG, rising(0.0, constant));
             assert!(seen.warmed_up == 200 && seen.least > 0.9, "{constant}: {seen:?}");
             assert!(seen.settled >= 195, "{constant}: {seen:?}");
-            // Half the rate from the beginning: a slow rise hardly shows in 400 ms, but does in the
-            // window.
+            // Half the rate from the beginning: a slow rise is hardly visible in 400 ms, but is in
+            // the window.
             let seen = settling(LONG, rising(0.5, constant));
             assert!(seen.settled == 0 || seen.least > 0.85, "{constant}: {seen:?}");
         }
@@ -176,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_periodic_rate_settles() {
-        // What blk-throttle makes of a cap: the work of five ticks in one of them.
+        // The effect of a blk-throttle cap: the work of five ticks in one of them.
         let bursts = |tick: f64, rng: &mut Rng| {
             if tick as u64 % 5 == 2 { 5e4 * noise(rng, 0.02) } else { 0.0 }
         };

@@ -1,9 +1,9 @@
-//! The instants at which everything is looked at.
+//! The times at which everything is read.
 
 use blockstone_base::clock::Clock;
 use blockstone_base::units::Nanos;
 
-/// Deadlines at equal distances on the monotonic clock: a late tick does not delay the next.
+/// Evenly spaced deadlines on the monotonic clock: a late tick does not delay the next.
 #[derive(Clone, Copy, Debug)]
 pub struct Ticks {
     tick_ns: u64,
@@ -20,13 +20,13 @@ impl Ticks {
         self.deadline_ns
     }
 
-    /// Sleeps until it is due, and sets the next one. Returns how many were missed.
+    /// Sleeps until the deadline, and sets the next one. Returns how many were missed.
     pub fn wait(&mut self, clock: &dyn Clock) -> u64 {
         clock.sleep_until_ns(self.deadline_ns);
         self.pass(clock)
     }
 
-    /// Sets the next deadline after this instant. Returns how many were missed.
+    /// Sets the next deadline after the current time. Returns how many were missed.
     pub fn pass(&mut self, clock: &dyn Clock) -> u64 {
         self.deadline_ns += self.tick_ns;
         let late_ns = clock.now_ns().checked_sub(self.deadline_ns);

@@ -1,4 +1,4 @@
-//! Why noise could not be made, or ended early.
+//! Errors that prevent noise or end it early.
 
 use std::path::PathBuf;
 

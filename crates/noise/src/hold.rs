@@ -1,4 +1,4 @@
-//! One phase: the writers, or none of them, for a while.
+//! One phase, with or without the writers.
 
 use std::cell::Cell as Counter;
 use std::time::Duration;
@@ -18,25 +18,25 @@ use crate::error::NoiseError;
 
 /// How long writers may take to return after the stop request.
 const GRACE: Duration = Duration::from_secs(10);
-/// Rows go to disk this often: a crash costs no more.
+/// How often rows are written to disk: a crash loses no more than this.
 const SEGMENT_NS: u64 = 30_000_000_000;
-/// Progress shows rates over about this long.
+/// Interval over which progress shows rates, approximately.
 const SHOW_NS: u64 = 900_000_000;
 
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     pub areas: &'a Areas,
     pub database: Option<&'a Database>,
-    /// When the last phase ends, since the recording began.
+    /// End of the last phase, in nanoseconds since the recording began.
     pub ends_ns: u64,
 }
 
 pub struct Step {
-    /// With noise, or without.
+    /// Phase with or without noise.
     pub group: Group,
     pub repeat: u32,
     pub warm_up: Nanos,
-    /// Warm-up included.
+    /// Length including the warm-up.
     pub length: Nanos,
 }
 
@@ -46,8 +46,8 @@ impl Step {
     }
 }
 
-/// Holds one phase and records it; says whether nothing may follow it. Fails when the writers
-/// cannot start, fail, or do not come back.
+/// Holds one phase and records it; returns whether it must be the last. Fails when the writers
+/// cannot start, fail, or do not return.
 pub fn hold(
     session: &mut Session,
     observer: &mut dyn Observer,
@@ -73,7 +73,7 @@ pub fn hold(
     let outcome = noise.map(|noise| noise.stop(GRACE));
     let window = window?;
     if outcome.is_some() {
-        // Dirty pages would be the noise of the quiet phase.
+        // Otherwise writing back dirty pages would disturb the quiet phase.
         context.areas.flush()?;
     }
     let goes_on = window.stop == Stop::TimeLimit;
@@ -136,19 +136,19 @@ struct Held<'a> {
     step: &'a Step,
     context: Context<'a>,
     noise: Option<&'a Noise>,
-    /// Names the last question to the database.
+    /// Number of the last query to the database.
     asked: Counter<u64>,
     start_ns: u64,
-    /// When the window opened.
+    /// Time at which the window opened.
     opened_ns: u64,
     segment_ns: u64,
-    /// Instant, writes and bytes that the displayed rates are relative to.
+    /// Time, writes and bytes to which the displayed rates are relative.
     shown: (u64, u64, u64),
     rates: Vec<Rate>,
 }
 
 impl Held<'_> {
-    /// What the database counted, if it answers in time: a late answer belongs to no tick.
+    /// Returns the database's counters if it answers in time: a late answer belongs to no tick.
     fn of_database(&self) -> Option<Answer> {
         let database = self.context.database?;
         self.asked.set(self.asked.get() + 1);
@@ -235,7 +235,7 @@ impl Loaded for Held<'_> {
         false
     }
 
-    /// The window has what the warm-up left of the phase.
+    /// Ends the window with the phase: it gets what the warm-up left.
     fn enough(&self, length: Nanos, _: Nanos) -> Option<Stop> {
         let passed_ns = self.opened_ns - self.start_ns + length.get();
         (passed_ns >= self.step.length.get()).then_some(Stop::TimeLimit)

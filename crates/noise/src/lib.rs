@@ -1,9 +1,9 @@
-//! Noise by itself: sequential writes beside whatever else uses the storage, recorded; where a
-//! database is watched too, phases without and with noise in turn.
+//! Noise alone: sequential writes alongside whatever else uses the storage, and their recording; if
+//! a database is watched too, phases without and with noise alternate.
 //!
-//! It does not know the command line, judge or render: it takes [`Settings`] and makes a recording.
-//! [`prepare`] checks everything that can be checked before anything is written; [`Prepared::run`]
-//! writes.
+//! This crate is independent of the command line, judging and rendering: it takes [`Settings`] and
+//! creates a recording. [`prepare`] checks everything that can be checked before anything is
+//! written; [`Prepared::run`] writes.
 //!
 //! ```no_run
 //! use blockstone_measure::Observer;

@@ -1,4 +1,4 @@
-//! The devices that noise overwrites: left empty, as they were found.
+//! Devices that noise overwrites, which are left empty, as they were found.
 
 use std::path::PathBuf;
 

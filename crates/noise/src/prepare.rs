@@ -1,5 +1,5 @@
-//! Everything before the first write: survey the paths, claim them, reject what cannot work. If
-//! this fails, nothing has been written.
+//! Everything before the first write: surveys the paths, claims them, and rejects settings that
+//! cannot work. If this fails, nothing has been written.
 
 use std::path::{Path, PathBuf};
 
@@ -18,9 +18,9 @@ use blockstone_workload::noise::{
 use crate::error::NoiseError;
 use crate::settings::Settings;
 
-/// The shortest phase of those that take turns: a quarter of it is warm-up.
+/// Shortest of the alternating phases: a quarter of it is warm-up.
 const PHASE_MIN: Nanos = Nanos::millis(2_000);
-/// The alternative for a device that may not be overwritten.
+/// Hint for a device that may not be overwritten.
 const INSTEAD: &str = "a directory on it takes noise without destroying anything";
 
 #[derive(Debug)]
@@ -28,12 +28,12 @@ pub struct Prepared<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) spec: NoiseSpec,
     pub(crate) host: Host,
-    /// The first path, with the devices of all.
+    /// The first path, with the devices of all paths.
     pub(crate) target: StorageTarget,
     pub(crate) capabilities: Vec<NamedCapability>,
 }
 
-/// Surveys the paths and prepares noise on them. Fails when the settings do not fit each other or
+/// Surveys the paths and prepares noise on them. Fails when the settings contradict each other or
 /// the storage. Nothing is written or removed.
 pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, NoiseError> {
     check(settings)?;
@@ -102,7 +102,7 @@ fn check(settings: &Settings) -> Result<(), NoiseError> {
     }
 }
 
-/// Noise that is meant for the device must not end in the page cache.
+/// Fails if noise intended for the device would end up in the page cache.
 fn check_direct(
     settings: &Settings,
     path: &Path,
@@ -140,7 +140,7 @@ fn check_space(
     Ok(())
 }
 
-/// The first path, with the devices of all.
+/// Returns the first path, with the devices of all paths.
 fn united(surveys: Vec<StorageTarget>) -> Option<StorageTarget> {
     let mut surveys = surveys.into_iter();
     let mut all = surveys.next()?;

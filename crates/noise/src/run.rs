@@ -1,4 +1,4 @@
-//! The noise: areas laid out, phases, and what is recorded of them.
+//! The run: laying out the areas, the phases, and their recording.
 
 use std::path::PathBuf;
 
@@ -19,21 +19,22 @@ use crate::places::Devices;
 use crate::prepare::Prepared;
 use crate::settings::Settings;
 
-/// Time between two ticks: a database is asked less often.
+/// Interval between two ticks; longer with a database, so that it is queried less often.
 const TICK: Nanos = Nanos::millis(100);
 const TICK_OF_DATABASE: Nanos = Nanos::millis(250);
-/// Its sessions are not sampled.
+/// Sampling interval of the database's sessions, long enough that they are not sampled.
 const SAMPLES: Nanos = Nanos::millis(3_600_000);
-/// Without an end, as long as anyone would wait.
+/// Duration of a run without an end, longer than anyone would wait.
 const ENDLESS: Nanos = Nanos::millis(365 * 24 * 3_600_000);
-/// The longest warm-up where the noise never pauses, and the longest as a part of a phase.
+/// Longest warm-up if the noise never pauses; otherwise it is one part in `WARM_UP_SHARE` of a
+/// phase.
 const WARM_UP: Nanos = Nanos::millis(2_000);
 const WARM_UP_SHARE: u64 = 4;
 
 impl Prepared<'_> {
     /// Makes noise and returns the directory of the recording. An interruption or an error after
-    /// the recording was created is written into it and returns `Ok`, so that what was measured so
-    /// far is kept.
+    /// the recording was created is written into it and returns `Ok`, so that everything measured
+    /// so far is kept.
     pub fn run(self, observer: &mut dyn Observer) -> Result<PathBuf, NoiseError> {
         let dir = self.settings.recording.path.clone();
         let origin_ns = clock::now_ns();
@@ -113,12 +114,13 @@ impl Prepared<'_> {
             }
         }
         drop(areas);
-        // Only now does nothing hold them.
+        // Only now does nothing hold the devices.
         drop(devices);
         Ok(())
     }
 
-    /// The phase after `done` others: without noise and with it as often, as many as fit.
+    /// Returns the phase after `done` others: as many pairs as fit, each without and then with
+    /// noise.
     fn step(&self, done: u32) -> Option<Step> {
         let Settings { phase, duration, .. } = *self.settings;
         let duration = duration.unwrap_or(ENDLESS);

@@ -1,4 +1,4 @@
-//! What the user asked for, with every default filled in.
+//! The user's settings, with every default filled in.
 
 use std::path::PathBuf;
 
@@ -8,23 +8,23 @@ use blockstone_workload::noise::NoiseMode;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Directories, in each of which a file is made, and devices.
+    /// Devices, and directories in which a file is created.
     pub places: Vec<PathBuf>,
-    /// Devices among them, named a second time: their content may be destroyed.
+    /// Those of the devices that were named a second time: their content may be destroyed.
     pub destroy: Vec<PathBuf>,
     pub mode: NoiseMode,
     pub writers: u32,
-    /// What each writer goes through.
+    /// Size of the area that each writer cycles through.
     pub area: Bytes,
     pub write: Bytes,
-    /// How long it takes in all, without laying the areas out; none until a signal.
+    /// Total length, not counting the layout of the areas; `None` to run until a signal.
     pub duration: Option<Nanos>,
-    /// The length of a phase, where those without and with noise take turns.
+    /// Length of a phase, if phases without and with noise alternate.
     pub phase: Option<Nanos>,
-    /// The address of a database that is watched too.
+    /// Address of a database that is watched too.
     pub database: Option<String>,
     pub seed: u64,
     pub argv: Vec<String>,
-    /// Where the recording goes: a directory that does not exist or is empty.
+    /// Directory of the recording, which must be empty or not exist.
     pub recording: RunDir,
 }

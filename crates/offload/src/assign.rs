@@ -1,49 +1,50 @@
-//! Instances that are listed in another order after a run than before it.
+//! Matches the instances of two snapshots that list them in different orders.
 //!
-//! Counters never fall: that leaves few ways to say which row after the run continues which row
-//! before it. Among them the one is right in which all instances filtered alike, since they scanned
-//! parts of the same table with the same predicate. Sums over the instances are the same for all.
+//! Counters never decrease, so a row after the run can continue only some of the rows before it. Of
+//! the assignments that remain, the right one is that in which all instances had a similar
+//! selectivity, because they scanned parts of the same table with the same predicate. The sums over
+//! all instances do not depend on the assignment.
 
 use crate::snapshot::{CountersOf, Snapshot};
 use crate::statistics::{ELIGIBLE, READ, WIRE, normal};
 
-/// The second best assignment must spread this many times as much as the best.
+/// The spread of the second best assignment must exceed that of the best by this factor.
 const DECIDES: f64 = 2.0;
-/// Assignments that are looked at.
+/// Maximum number of assignments to examine.
 const ASSIGNMENTS_MAX: usize = 5_040;
-/// Steps of the search for them.
+/// Maximum number of steps of the search for assignments.
 const STEPS_MAX: usize = 100_000;
-/// Instances of which the least and the greatest selectivity are further apart did not filter
-/// alike.
+/// If the greatest selectivity of the instances exceeds the least by more than this factor, they
+/// did not run the same filter.
 const ALIKE: f64 = 1.25;
-/// Assignments that are kept to be shown.
+/// Number of assignments kept for display.
 const KEPT: usize = 4;
 const INSTANCES_MAX: usize = 16;
 
-/// How the instances of two snapshots were matched.
+/// Result of matching the instances of two snapshots.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assigned {
     pub run: String,
-    /// Whether selectivity prefers the chosen assignment clearly.
+    /// Whether the selectivities clearly favour the chosen assignment.
     pub is_decided: bool,
-    /// By the labels of the rows, with a counter that falls.
+    /// The assignment by row labels, in which a counter decreases.
     pub listed: Vec<Share>,
-    /// In which no counter falls, the chosen one first; the best of them.
+    /// The best assignments in which no counter decreases, starting with the chosen one.
     pub candidates: Vec<Candidate>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     pub shares: Vec<Share>,
-    /// Greatest ÷ least selectivity of its instances; infinite where one returned nothing.
+    /// Greatest ÷ least selectivity of its instances; infinite if an instance returned nothing.
     pub spread: f64,
 }
 
-/// What one instance did.
+/// Bytes and selectivity of one instance during the run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Share {
     pub instance: String,
-    /// As the row is labelled that continues it.
+    /// The label of the row that continues this instance.
     pub listed_as: String,
     pub read_bytes: f64,
     pub wire_bytes: f64,
@@ -52,7 +53,7 @@ pub struct Share {
 
 type Rows<'a> = Vec<(&'a str, [f64; 3], Vec<f64>)>;
 
-/// The counters that decide first, then all others.
+/// Splits the counters of each row into those that decide the assignment and all counters.
 fn rows<'a>(snapshot: &'a Snapshot) -> Option<Rows<'a>> {
     let deciding = [READ, ELIGIBLE, WIRE].map(normal);
     let row = |(instance, counters): (&'a String, &'a CountersOf)| {
@@ -65,7 +66,7 @@ fn rows<'a>(snapshot: &'a Snapshot) -> Option<Rows<'a>> {
     snapshot.instances.iter().map(row).collect()
 }
 
-/// A way to continue the rows: indices into the instances after the run, and what it means.
+/// An assignment: for each row before the run, the index of the row after it that continues it.
 pub struct Way {
     pub chosen: Vec<usize>,
     pub is_decided: bool,
@@ -73,9 +74,9 @@ pub struct Way {
     pub candidates: Vec<Candidate>,
 }
 
-/// Which row of `after` continues each row of `before`, of all ways in which no counter falls; none
-/// where there is no way in which the instances filtered alike. Both have the same instances with
-/// the same counters.
+/// Finds the row of `after` that continues each row of `before`, among all assignments in which no
+/// counter decreases. Returns `None` if none of them has similar selectivities. Both snapshots must
+/// have the same instances with the same counters.
 pub fn assign(before: &Snapshot, after: &Snapshot) -> Option<Way> {
     let (before, after) = (rows(before)?, rows(after)?);
     if before.len() < 2 || before.len() > INSTANCES_MAX {
@@ -107,7 +108,7 @@ pub fn assign(before: &Snapshot, after: &Snapshot) -> Option<Way> {
     })
 }
 
-/// All ways to take one of the possible rows each.
+/// Search for all assignments in which each row gets one of its possible continuations.
 struct Search<'a> {
     possible: &'a [Vec<usize>],
     found: Vec<Vec<usize>>,

@@ -1,5 +1,5 @@
-//! Tables of counters as CSV: `time,instance,statistic,value`, and `run` and `unit` if there are
-//! any. Counters are cumulative; a run has the values before it and after it.
+//! Tables of counters as CSV with the columns `time,instance,statistic,value` and optionally `run`
+//! and `unit`. Counters are cumulative; a run has values from before and after it.
 
 use std::collections::BTreeMap;
 
@@ -12,28 +12,28 @@ use crate::snapshot::{Counter, CountersOf, Snapshot, Time};
 use crate::statistics::{ELIGIBLE, READ, WIRE, is_bytes, normal, of_statistics};
 use crate::unit::Unit;
 
-/// Beyond this a whole number of bytes is not exact any more.
+/// Above this value, `f64` no longer represents every whole number of bytes.
 const BYTES_MAX: f64 = 9e15;
-/// A part may be more than the whole by rounding.
+/// Rounding may make a part this much larger than the whole.
 const ROUNDING: f64 = 1.001;
-/// An instance that carried less than this share of the busiest one only did its own business.
+/// An instance that carried less than this share of the busiest one did not take part in the run.
 const TOOK_PART: f64 = 0.01;
 const SHOWN: usize = 60;
 
-/// What a table of counters says of its runs.
+/// Contents of a table of counters.
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
-    /// One for each run, in the order of the file.
+    /// One ledger per run, in the order of the file.
     pub ledgers: Vec<Ledger>,
     /// Runs whose instances were permuted.
     pub assigned: Vec<Assigned>,
     /// Whether the file has a column of units.
     pub has_units: bool,
-    /// What looks as if it were not meant.
+    /// Warnings about values that look like mistakes.
     pub notes: Vec<String>,
 }
 
-/// Where the columns are.
+/// Indices of the columns.
 struct Columns {
     run: Option<usize>,
     time: usize,
@@ -66,7 +66,8 @@ impl Columns {
             let names = NAMES.iter().find(|(name, _)| *name == wanted).map(|(_, names)| *names);
             let names = names.unwrap_or_default();
             let exactly = head.iter().position(|name| names.contains(&name.as_str()));
-            // A column of numbers, where there are no names.
+            // A column of numbers, such as `statistic#`, is used only if there is no column of
+            // names.
             let numbers = |name: &String| names.contains(&name.trim_end_matches('#'));
             exactly.or_else(|| head.iter().position(numbers))
         };
@@ -83,7 +84,7 @@ impl Columns {
     }
 }
 
-/// A row as it was read.
+/// A parsed row.
 struct Row {
     run: String,
     time: Time,
@@ -97,9 +98,9 @@ struct Reader {
     unit: Unit,
     /// The unit of the first counter of bytes, and its line.
     first_unit: Option<(Unit, usize)>,
-    /// In the order of the file.
+    /// Snapshots of each run, in the order of the file.
     runs: Vec<(String, Snapshots)>,
-    /// Their places by their names.
+    /// Indices into `runs` by the name of the run.
     places: BTreeMap<String, usize>,
 }
 
@@ -155,7 +156,7 @@ impl Reader {
         Ok(Row { run, time, instance, statistic, counter: Counter { value, given, line } })
     }
 
-    /// All counters of bytes have the same unit.
+    /// Returns the unit of a counter of bytes; all of them must have the same unit.
     fn unit_of(&mut self, named: Option<&str>, line: usize) -> Result<Option<Unit>, CountersError> {
         let unit = match named {
             Some(text) => {
@@ -217,7 +218,7 @@ fn time(text: &str, line: usize) -> Result<Time, CountersError> {
         "before" => (f64::NEG_INFINITY, false),
         "after" => (f64::INFINITY, false),
         _ => match number.or_else(|| seconds_iso(text)) {
-            // Zero has no sign.
+            // Adding 0.0 turns -0.0 into 0.0.
             Some(seconds) => (seconds + 0.0, true),
             None => return Err(CountersError::Time { line, text: short(text) }),
         },
@@ -225,7 +226,7 @@ fn time(text: &str, line: usize) -> Result<Time, CountersError> {
     Ok(Time { seconds, is_timed, text: short(text) })
 }
 
-/// Each snapshot has the counters of the first.
+/// Checks that each snapshot has the counters of the first.
 fn complete(run: &str, snapshots: &[(Time, Snapshot)]) -> Result<(), CountersError> {
     let [first, others @ ..] = snapshots else {
         return Err(CountersError::OneSnapshot { run: short(run) });
@@ -252,7 +253,8 @@ fn complete(run: &str, snapshots: &[(Time, Snapshot)]) -> Result<(), CountersErr
     Ok(())
 }
 
-/// No counter falls; where instances are listed in another order, they are assigned first.
+/// Checks that no counter decreases. If instances are listed in another order, they are reassigned
+/// first.
 fn continuous(
     run: &str,
     snapshots: &mut [(Time, Snapshot)],
@@ -322,8 +324,8 @@ fn ledger(run: &str, snapshots: &[(Time, Snapshot)]) -> Result<Ledger, CountersE
     Ok(ledger)
 }
 
-/// Nearly all bytes of a scan are eligible: a share that is that of a decimal unit in a binary one
-/// is suspicious.
+/// Nearly all bytes of a scan are eligible, so an eligible share that equals the ratio of a decimal
+/// to a binary unit suggests mixed units.
 fn in_two_units(ledger: &Ledger) -> Option<String> {
     const NEAR: f64 = 5e-4;
     let share = ledger.eligible_of_all()?;
@@ -341,7 +343,7 @@ fn in_two_units(ledger: &Ledger) -> Option<String> {
     ))
 }
 
-/// What cannot be, because a part is more than the whole.
+/// Rejects a ledger in which a part is larger than the whole.
 fn check(ledger: &Ledger) -> Result<(), CountersError> {
     let parts = [
         ("eligible", ledger.eligible_bytes, "read", Some(ledger.read_bytes)),

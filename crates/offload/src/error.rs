@@ -1,8 +1,6 @@
-//! Errors of tables of counters.
-
 use crate::unit::Unit;
 
-/// Why a table of counters is refused. Lines are counted from 1.
+/// Reason why a table of counters was rejected. Lines are counted from 1.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
 pub enum CountersError {
     #[error(
@@ -75,7 +73,7 @@ pub enum CountersError {
         instance: String,
         from: f64,
         to: f64,
-        /// Whether the file has no column of runs.
+        /// Whether several runs may be mixed, because the file has no `run` column.
         several: bool,
     },
     #[error("run {run:?}: it has no {}\nhint: a ledger takes bytes read, eligible and of the \
@@ -93,7 +91,7 @@ pub enum CountersError {
     TooLarge { run: String, what: &'static str },
 }
 
-/// What a ratio of decimal to binary units looks like.
+/// Names the units that were probably mixed if the ratio is that of a binary to a decimal unit.
 fn suspected(ratio: f64) -> String {
     const UNITS: [(f64, &str); 4] = [
         (1.024, "KiB and KB"),

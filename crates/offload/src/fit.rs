@@ -1,17 +1,17 @@
-//! Rates of the parts of a machine, from runs that were measured on it.
+//! Estimates the rates of a machine's parts from runs measured on it.
 //!
-//! Each rate is the greatest that a run reached. A part that no run was bound by may be able to do
-//! more: then the model is a lower bound.
+//! Each rate is the greatest that any run reached. A part that limited no run may be able to do
+//! more; the model is then a lower bound.
 
 use serde::Deserialize;
 
 use crate::ledger::Ledger;
 use crate::model::{Consumed, Machine, Shared};
 
-/// Hosts held back a run in which a cell read less than this share of what it can.
+/// If a cell read less than this share of its scan rate in a run, the hosts limited that run.
 const SLOWED: f64 = 0.8;
 
-/// What the model needs of a run: keys of `runs[]` of the documents of `offload`.
+/// Input of the model for one run: keys of `runs[]` in the documents of `offload`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default)]
 pub struct Measured {
@@ -25,11 +25,11 @@ pub struct Measured {
     pub returned_of_read: Option<f64>,
     pub host_cpu_s: Option<f64>,
     pub cell_cpu_s: Option<f64>,
-    /// Processors that cells and hosts shared.
+    /// Processors shared by cells and hosts.
     pub processors: Option<u32>,
 }
 
-/// A run as the model sees it.
+/// A run as seen by the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fitted {
     pub name: String,
@@ -37,7 +37,7 @@ pub struct Fitted {
     pub cells: u32,
     pub read_bytes_per_s: f64,
     pub returned: f64,
-    /// Of all parts, for each byte read.
+    /// Processor time of all parts per byte read, in seconds.
     pub cpu_s_per_byte: Option<f64>,
 }
 
@@ -71,7 +71,7 @@ impl From<&Ledger> for Measured {
 }
 
 impl Measured {
-    /// None of a run that was not timed or counted.
+    /// `None` if the run was not timed or its bytes were not counted.
     fn fitted(&self, cells: u32) -> Result<Option<Fitted>, FitError> {
         let (Some(seconds), Some(read)) = (self.seconds, self.disk_bytes) else { return Ok(None) };
         let returned =
@@ -98,8 +98,8 @@ impl Measured {
     }
 }
 
-/// A machine of `cells` cells of which these runs are known, and the runs as it sees them. Where a
-/// run does not say how many cells it had, it had all of them.
+/// Returns a machine of `cells` cells fitted to these runs, and the runs it was fitted to. A run
+/// without a number of cells is assumed to have used all of them.
 pub fn fit(
     runs: &[Measured],
     cells: u32,
@@ -115,7 +115,7 @@ pub fn fit(
     let per_cell = |run: &Fitted| run.read_bytes_per_s / f64::from(run.cells);
     let scan_rate = fitted.iter().map(per_cell).fold(0.0, f64::max);
     let mut consume: Vec<Consumed> = Vec::new();
-    // A run in which cells read as fast as in any other says nothing of what hosts can take.
+    // A run in which cells read at nearly their best rate says nothing about what hosts can take.
     for run in fitted.iter().filter(|run| per_cell(run) < SLOWED * scan_rate) {
         let bytes_per_s = run.read_bytes_per_s * run.returned / f64::from(run.hosts);
         match consume.iter_mut().find(|it| it.hosts == run.hosts) {
@@ -134,12 +134,12 @@ pub fn fit(
     Ok((machine, fitted))
 }
 
-/// The greatest fraction of what was read that a run took over the wire.
+/// Returns the greatest fraction of the bytes read that any run sent over the wire.
 pub fn most_returned(runs: &[Fitted]) -> f64 {
     runs.iter().map(|run| run.returned).fold(0.0, f64::max)
 }
 
-/// Processor time a byte of the run whose fraction is the nearest.
+/// Processor time per byte of the run with the nearest returned fraction.
 fn cost(runs: &[Fitted], returned: f64) -> Option<f64> {
     let distance = |run: &Fitted| (run.returned / returned).ln().abs();
     let known = runs.iter().filter(|run| run.cpu_s_per_byte.is_some());

@@ -1,55 +1,55 @@
-//! What became of the bytes of one run.
+//! Accounts for the bytes of one run.
 
-/// Copies are named only within this share of a whole number.
+/// A ratio within this share of a whole number counts as a number of copies.
 const COPIES_NEAR: f64 = 0.01;
-/// Writes must be more than this share of the wire for copies to be inferred of it.
+/// Copies are inferred only if writes are more than this share of the wire.
 const WRITES_MIN: f64 = 0.05;
 
-/// Bytes of one run, as they pass from the plan to the client. What a source does not count is
-/// `None`, never zero.
+/// Bytes of one run, on their way from the plan to the client. A quantity that the source does not
+/// count is `None`, never zero.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ledger {
-    /// Of the run.
+    /// Name of the run.
     pub name: String,
-    /// Between its first and last snapshot.
+    /// Seconds between the first and the last snapshot of the run.
     pub seconds: Option<f64>,
-    /// Hosts that took rows.
+    /// Number of hosts that received rows.
     pub hosts: Option<u32>,
-    /// Storage servers that read.
+    /// Number of storage servers that read.
     pub cells: Option<u32>,
-    /// What the plan asked of the storage, with what an index skipped.
+    /// Bytes that the plan requested from the storage, including those that an index skipped.
     pub read_bytes: u64,
-    /// Not read because an index or the format said so, by how.
+    /// Bytes not read because of an index or the format, by the means that skipped them.
     pub skipped: Vec<(String, u64)>,
-    /// Of [`Ledger::read_bytes`]: from flash, or skipped by an index.
+    /// The part of [`Ledger::read_bytes`] that was read from flash or skipped by an index.
     pub optimized_bytes: Option<u64>,
-    /// Of [`Ledger::read_bytes`]: what the storage was allowed to filter.
+    /// The part of [`Ledger::read_bytes`] that the storage was allowed to filter.
     pub eligible_bytes: Option<u64>,
-    /// Rows and columns that the storage returned after it filtered.
+    /// Bytes of rows and columns that the storage returned after filtering.
     pub returned_bytes: Option<u64>,
-    /// The source counts only all bytes of the wire, which take the place of those returned.
+    /// True if the source counts only all bytes on the wire, which then replace the bytes returned.
     pub is_returned_all_wire: bool,
-    /// Eligible, but sent unfiltered because the storage was short of processor time.
+    /// Eligible bytes sent unfiltered because the storage was short of processor time.
     pub balanced_bytes: Option<u64>,
-    /// Eligible, but sent unfiltered for other reasons.
+    /// Eligible bytes sent unfiltered for other reasons.
     pub passthru_bytes: Option<u64>,
-    /// Between storage and hosts, both ways.
+    /// Bytes between storage and hosts, in both directions.
     pub wire_bytes: Option<u64>,
-    /// What the hosts wrote, without copies.
+    /// Bytes that the hosts wrote, without copies.
     pub written_bytes: Option<u64>,
-    /// Sent on to clients.
+    /// Bytes sent on to clients.
     pub client_bytes: Option<u64>,
-    /// Processor time of the hosts.
+    /// Processor time of the hosts, in seconds.
     pub host_cpu_s: Option<f64>,
-    /// Processors that the hosts could use at once.
+    /// Number of processors available to the hosts.
     pub host_processors: Option<u32>,
-    /// Processor time of the storage.
+    /// Processor time of the storage, in seconds.
     pub cell_cpu_s: Option<f64>,
-    /// Processors that the storage could use at once.
+    /// Number of processors available to the storage.
     pub cell_processors: Option<u32>,
-    /// Processors that hosts and storage share.
+    /// Number of processors shared by hosts and storage.
     pub shared_processors: Option<u32>,
-    /// Why bytes were not filtered.
+    /// Reasons why bytes were not filtered.
     pub refusals: Vec<Refusal>,
 }
 
@@ -57,18 +57,18 @@ pub struct Ledger {
 pub struct Refusal {
     pub reason: String,
     pub bytes: Option<u64>,
-    /// Where events are counted and not bytes.
+    /// Number of refusals, for counters of events rather than bytes.
     pub count: Option<u64>,
 }
 
-/// Copies of each write on the wire.
+/// Number of copies of each write on the wire.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Copies {
-    /// Within 1 % of a whole number.
+    /// The result is within 1 % of a whole number.
     Whole { copies: u32, measured: f64 },
-    /// What the arithmetic gives is no number of copies.
+    /// The result of the arithmetic is not a number of copies.
     Odd { measured: f64 },
-    /// The arithmetic does not allow it.
+    /// The counters do not allow the calculation, for this reason.
     Unknown(&'static str),
 }
 
@@ -83,18 +83,18 @@ impl Ledger {
         self.skipped.iter().map(|(_, bytes)| bytes).sum()
     }
 
-    /// What the storage was not allowed to filter: sent as blocks.
+    /// Bytes that the storage was not allowed to filter and sent as blocks.
     pub fn not_eligible_bytes(&self) -> Option<u64> {
         self.read_bytes.checked_sub(self.eligible_bytes?)
     }
 
-    /// What the storage did filter: eligible, neither skipped nor sent as it was.
+    /// Bytes that the storage did filter: eligible, neither skipped nor sent unfiltered.
     pub fn examined_bytes(&self) -> Option<u64> {
         let unfiltered = self.unfiltered_bytes().unwrap_or(0);
         Some(self.eligible_bytes?.saturating_sub(self.skipped_bytes()).saturating_sub(unfiltered))
     }
 
-    /// Eligible, but sent as it was.
+    /// Eligible bytes that were sent unfiltered.
     pub fn unfiltered_bytes(&self) -> Option<u64> {
         match (self.balanced_bytes, self.passthru_bytes) {
             (None, None) => None,
@@ -106,7 +106,7 @@ impl Ledger {
         share(self.unfiltered_bytes()?, self.eligible_bytes?)
     }
 
-    /// The ratio that is usually printed.
+    /// Returns the ratio that is usually reported.
     pub fn returned_of_eligible(&self) -> Option<f64> {
         share(self.returned_bytes?, self.eligible_bytes?)
     }
@@ -115,14 +115,14 @@ impl Ledger {
         share(self.eligible_bytes?, self.read_bytes)
     }
 
-    /// What did not cross the wire because the storage filtered, of all bytes that were read;
-    /// negative where rows left the storage larger than they lie there.
+    /// Share of all bytes read that filtering kept off the wire; negative if rows were larger on
+    /// the wire than on disk.
     pub fn saved_of_all(&self) -> Option<f64> {
         let saved = self.eligible_bytes? as f64 - self.returned_bytes? as f64;
         (self.read_bytes > 0).then(|| saved / self.read_bytes as f64)
     }
 
-    /// Of what was read, the bytes that reads left on the wire: (not eligible + returned) ÷ read.
+    /// Bytes that reads put on the wire ÷ bytes read: (not eligible + returned) ÷ read.
     pub fn returned_of_read(&self) -> Option<f64> {
         let returned = if self.is_returned_all_wire {
             self.wire_bytes?
@@ -132,7 +132,7 @@ impl Ledger {
         share(returned, self.read_bytes)
     }
 
-    /// What the wire carried beside reads.
+    /// Bytes on the wire other than reads.
     pub fn beside_reads_bytes(&self) -> Option<u64> {
         if self.is_returned_all_wire {
             return None;
@@ -141,7 +141,7 @@ impl Ledger {
         self.wire_bytes?.checked_sub(reads)
     }
 
-    /// (wire − (read − eligible + returned)) ÷ written.
+    /// Infers the copies of each write: (wire − (read − eligible + returned)) ÷ written.
     pub fn copies(&self) -> Copies {
         let Some(wire) = self.wire_bytes else {
             return Copies::Unknown("bytes of the wire are not counted");
@@ -167,7 +167,8 @@ impl Ledger {
         }
     }
 
-    /// Writes with their copies, and what the wire carried beside them.
+    /// Bytes of writes with their copies, and the bytes of the wire that are neither reads nor
+    /// writes.
     pub fn writes_and_rest(&self) -> Option<(u64, u64)> {
         let beside = self.beside_reads_bytes()?;
         let written = match self.copies() {
@@ -199,7 +200,7 @@ impl Copies {
     }
 }
 
-/// None of nothing.
+/// `None` if the whole is zero.
 fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }

@@ -1,10 +1,9 @@
-//! What a storage that filters rows really saves: the ledger of bytes, and the balance of cells,
+//! The real savings of a storage that filters rows: a ledger of bytes, and the balance of cells,
 //! links and hosts.
 //!
-//! [`counters`] reads tables of counters, [`Ledger`] says what became of the bytes of one run.
-//! A [`model`] gives throughput against hosts and the part that binds; [`fit`] takes its rates from
-//! runs that were measured.
-//! Nothing here does I/O or asks a clock.
+//! [`counters`] reads tables of counters; a [`Ledger`] accounts for the bytes of one run. A
+//! [`model`] predicts throughput by number of hosts, and the part that limits it; [`fit`] estimates
+//! its rates from measured runs. The crate does no I/O and reads no clock.
 //!
 //! ```
 //! use blockstone_offload::{Unit, counters};

@@ -1,7 +1,7 @@
-//! The balance of a machine whose storage filters: which part binds, at how many hosts.
+//! The balance of a machine whose storage filters: which part limits it, by number of hosts.
 //!
-//! Throughput is what the storage reads, in bytes a second. Of each byte that it reads, a fraction
-//! crosses the wire and is consumed by hosts:
+//! Throughput is the rate at which the storage reads, in bytes per second. A fraction of the bytes
+//! it reads crosses the wire and is consumed by hosts:
 //!
 //! ```text
 //! cells   n_c × min(scan rate, CPU rate)
@@ -12,7 +12,7 @@
 use blockstone_base::named;
 
 named! {
-    /// A part of the machine that may bind.
+    /// A part of the machine that may limit throughput.
     Part {
         Cells = "cells",
         CellCpu = "cell-cpu",
@@ -24,73 +24,74 @@ named! {
     }
 }
 
-/// Hosts that a crossing is looked for up to.
+/// The largest number of hosts for which a crossing is reported.
 const HOSTS_MAX: f64 = 1e6;
 
-/// Rates in bytes a second. What is `None` never binds.
+/// Rates in bytes per second. A rate that is `None` never limits.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Machine {
     pub cells: u32,
-    /// What one cell reads.
+    /// Read rate of one cell.
     pub scan_rate: Option<f64>,
-    /// What the processors of one cell can filter, in bytes read.
+    /// Filter rate of one cell's processors, in bytes read.
     pub cell_cpu_rate: Option<f64>,
-    /// What the link of one cell carries.
+    /// Capacity of the link of one cell.
     pub cell_link: Option<f64>,
-    /// What the link of one host carries.
+    /// Capacity of the link of one host.
     pub host_link: Option<f64>,
-    /// What the network between them carries.
+    /// Capacity of the network between cells and hosts.
     pub fabric: Option<f64>,
-    /// What one host consumes, by how many work at once, in the order of these numbers.
+    /// Consume rate of one host by the number of hosts working at the same time, in ascending
+    /// order.
     pub consume: Vec<Consumed>,
-    /// Processors that cells and hosts share.
+    /// Processors shared by cells and hosts.
     pub shared: Option<Shared>,
 }
 
-/// What each of some hosts consumes of what crosses the wire.
+/// Consume rate of each host when this many hosts work, in bytes that cross the wire.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Consumed {
     pub hosts: u32,
     pub bytes_per_s: f64,
 }
 
-/// Processors of a machine on which everything runs.
+/// Processors of a machine that runs all parts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shared {
     pub processors: u32,
-    /// Processor time of all parts for each byte that is read.
+    /// Processor time of all parts per byte read, in seconds.
     pub s_per_byte: f64,
 }
 
-/// Where one part hands over to another as hosts are added.
+/// The number of hosts at which another part becomes the limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Crossing {
-    /// With the rate that one of this many hosts has.
+    /// The number of hosts at which the consume rate was measured.
     pub measured_with: u32,
-    /// At which the hosts could take as much as the part gives.
+    /// The number of hosts that together take as much as the part delivers.
     pub hosts: f64,
     pub binds: Part,
 }
 
-/// What the machine does.
+/// Throughput of the machine, and the part that limits it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
     pub bytes_per_s: f64,
     pub binding: Part,
 }
 
-/// One more of a part.
+/// Effect of enlarging one part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gain {
     pub what: &'static str,
     pub then: Bound,
-    /// Of the throughput before.
+    /// Relative to the throughput before.
     pub gained: f64,
 }
 
 impl Machine {
-    /// What one of `hosts` hosts consumes: between two numbers that are known, linear; beyond them,
-    /// the nearest.
+    /// Consume rate of one of `hosts` hosts: interpolated linearly between known numbers of hosts,
+    /// and that of the nearest known number outside them.
     pub fn consume_rate(&self, hosts: f64) -> Option<f64> {
         let first = self.consume.first()?;
         let at = self.consume.iter().rposition(|it| f64::from(it.hosts) <= hosts);
@@ -103,8 +104,8 @@ impl Machine {
         Some(below.bytes_per_s + part * (above.bytes_per_s - below.bytes_per_s))
     }
 
-    /// What each part allows with `hosts` hosts, if the fraction `returned` of what is read crosses
-    /// the wire.
+    /// Returns the throughput that each part allows with `hosts` hosts, if the fraction `returned`
+    /// of the bytes read crosses the wire.
     pub fn limits(&self, hosts: f64, returned: f64) -> Vec<Bound> {
         let cells = f64::from(self.cells);
         let each = |rate: Option<f64>| rate.map(|rate| cells * rate);
@@ -126,21 +127,21 @@ impl Machine {
             .collect()
     }
 
-    /// The least of them; none where nothing is known.
+    /// Returns the lowest of the limits; `None` if no rate is known.
     pub fn bound(&self, hosts: f64, returned: f64) -> Option<Bound> {
         let limits = self.limits(hosts, returned).into_iter();
         limits.min_by(|a, b| a.bytes_per_s.total_cmp(&b.bytes_per_s))
     }
 
-    /// The least of what does not grow with the number of hosts.
+    /// Returns the lowest limit that does not grow with the number of hosts.
     pub fn storage(&self, returned: f64) -> Option<Bound> {
         let limits = self.limits(1.0, returned).into_iter();
         let fixed = limits.filter(|it| !matches!(it.binding, Part::Hosts | Part::HostLinks));
         fixed.min_by(|a, b| a.bytes_per_s.total_cmp(&b.bytes_per_s))
     }
 
-    /// From which number of hosts on something else than hosts and their links binds: one for each
-    /// rate of a host that is known.
+    /// Returns the number of hosts above which the limit is not the hosts or their links: one
+    /// crossing for each known consume rate.
     pub fn crossings(&self, returned: f64) -> Vec<Crossing> {
         let Some(storage) = self.storage(returned) else { return Vec::new() };
         let at = |measured_with: u32, rate: f64| {
@@ -158,8 +159,8 @@ impl Machine {
         self.consume.iter().filter_map(|it| at(it.hosts, it.bytes_per_s)).collect()
     }
 
-    /// The fraction at which hosts or links take over from the cells: below it filtering better
-    /// gains nothing.
+    /// Returns the fraction above which hosts or links limit instead of the cells. Below it, better
+    /// filtering gains nothing.
     pub fn crossing_returned(&self, hosts: f64) -> Option<f64> {
         let all = self.limits(hosts, 1.0).into_iter();
         let is_storage = |part| matches!(part, Part::Cells | Part::CellCpu | Part::Processors);
@@ -169,7 +170,8 @@ impl Machine {
         Some(least(&wire)? / least(&storage)?)
     }
 
-    /// What one more of each part brings.
+    /// Returns the gain from enlarging each part: one more cell, host or processor, or links and
+    /// fabric of twice the rate.
     pub fn gains(&self, hosts: u32, returned: f64) -> Vec<Gain> {
         let Some(now) = self.bound(f64::from(hosts), returned) else { return Vec::new() };
         let mut gains = Vec::new();

@@ -5,26 +5,26 @@ use std::collections::BTreeMap;
 
 #[derive(Clone, Debug)]
 pub struct Counter {
-    /// Bytes where it counts bytes.
+    /// In bytes if the counter counts bytes.
     pub value: f64,
-    /// As it stands in the file.
+    /// The value as written in the file.
     pub given: f64,
     pub line: usize,
 }
 
-/// By the normal name of the statistic.
+/// Counters by the normalised name of the statistic.
 pub type CountersOf = BTreeMap<String, Counter>;
 
-/// All values of one time.
+/// All counters at one time.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     pub instances: BTreeMap<String, CountersOf>,
 }
 
-/// When a snapshot was taken; in the order of time.
+/// Time of a snapshot, ordered by time.
 #[derive(Clone, Debug)]
 pub struct Time {
-    /// Infinite where it was not timed.
+    /// Infinite for a snapshot labelled `before` or `after` instead of a time.
     pub seconds: f64,
     pub is_timed: bool,
     pub text: String,

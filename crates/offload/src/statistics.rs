@@ -1,4 +1,4 @@
-//! Statistics by their names, and their place in the ledger.
+//! Names of statistics, and where each belongs in the ledger.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,12 @@ const BALANCED: &str = "cell physical IO bytes sent directly to DB node to balan
 const PASSTHRU: &str = "cell num bytes in passthru during predicate offload";
 const BLOCK_IO: &str = "cell num bytes in block IO during predicate offload";
 const CLIENT: &str = "bytes sent via SQL*Net to client";
-/// In hundredths of a second.
+/// Counted in hundredths of a second.
 const HOST_CPU: &str = "CPU used by this session";
 const HOST_CPU_S: &str = "host CPU seconds";
 const CELL_CPU_S: &str = "cell CPU seconds";
 
-/// Beginnings of names that count refusals, in bytes or in events.
+/// Prefixes of the names of statistics that count refusals, in bytes or in events.
 const REFUSALS: [&str; 6] = [
     "cell num bytes in passthru",
     "cell num bytes in block IO",
@@ -32,20 +32,20 @@ const REFUSALS: [&str; 6] = [
 ];
 
 const CENTISECONDS: f64 = 100.0;
-/// Beyond this a whole number of bytes is not exact any more.
+/// Above this value, `f64` no longer represents every whole number of bytes.
 const BYTES_MAX: f64 = 9e15;
 
-/// As names are compared: in lower case, white space made one blank.
+/// Normalises a name for comparison: lower case, runs of white space as one blank.
 pub fn normal(name: &str) -> String {
     name.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// Whether it counts bytes.
+/// Whether the statistic counts bytes.
 pub fn is_bytes(name: &str) -> bool {
     normal(name).split(' ').any(|word| word == "bytes")
 }
 
-/// A ledger of what was counted, by the names of the statistics; none without a counter of reads.
+/// Builds a ledger from counted values by statistic name; `None` without a counter of reads.
 pub fn of_statistics(name: &str, counted: &BTreeMap<String, f64>) -> Option<Ledger> {
     let counted: BTreeMap<String, f64> =
         counted.iter().map(|(name, value)| (normal(name), *value)).collect();

@@ -1,9 +1,9 @@
-//! Units in which counters of bytes are given.
+//! Units of counters of bytes.
 
 use blockstone_base::named;
 
 named! {
-    /// In which counters of bytes are given.
+    /// Unit of the counters of bytes in a table.
     Unit {
         Bytes = "B",
         Kb = "KB",

@@ -20,7 +20,7 @@ fn ledger(wire: u64, written: u64) -> Ledger {
 
 #[test]
 fn copies_are_named_only_where_the_arithmetic_allows() {
-    // 400 not eligible and 100 returned; the rest of the wire are writes.
+    // 400 bytes are not eligible and 100 are returned; the rest of the wire is writes.
     assert!(matches!(ledger(1100, 200).copies(), Copies::Whole { copies: 3, .. }));
     assert!(matches!(ledger(1105, 200).copies(), Copies::Whole { copies: 3, .. }));
     assert!(matches!(ledger(1112, 200).copies(), Copies::Odd { .. }));
@@ -66,7 +66,7 @@ fn hosts_bind_until_the_cells_do() {
         (Part::Hosts, Part::Hosts, Part::Cells)
     );
     assert!((at(19).bytes_per_s - 6000.0).abs() < 1e-9);
-    // Between the numbers of hosts that are known the rate is linear.
+    // Between the known numbers of hosts the rate is linear.
     assert!((machine.consume_rate(2.0).unwrap() - 320.0).abs() < 1e-9);
     assert_eq!(machine.consume_rate(100.0), Some(300.0));
     let crossings = machine.crossings(0.94);
@@ -118,7 +118,7 @@ fn measured(name: &str, hosts: u32, cells: u32, seconds: f64, wire: f64) -> Meas
 
 #[test]
 fn runs_bound_by_cells_say_nothing_of_hosts() {
-    // Twice the cells are twice as fast: four will be four times as fast.
+    // Twice the cells are twice as fast, so four are predicted to be four times as fast.
     let runs = [measured("1", 1, 1, 100.0, 1e3), measured("2", 1, 2, 50.0, 1e3)];
     let (machine, fitted) = fit(&runs, 4, None, None).unwrap();
     assert_eq!((fitted.len(), machine.consume.len()), (2, 0));
@@ -179,7 +179,7 @@ proptest! {
         }
     }
 
-    /// A machine that is fitted to runs of a machine is that machine.
+    /// Fitting the runs of a machine recovers that machine.
     #[test]
     fn fitting_finds_the_rates_of_a_machine(
         scan in 1e3_f64..1e9,

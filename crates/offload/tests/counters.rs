@@ -1,4 +1,4 @@
-//! Tables of counters: what is read, and what is refused and why.
+//! Tables of counters: which are read, and why others are refused.
 
 #![allow(clippy::unwrap_used, reason = "this crate is tests: a panic is how they fail")]
 
@@ -70,7 +70,7 @@ fn units_that_are_mixed_are_found() {
     // Eligible bytes in GB, the rest in GiB.
     let error = refused(&table([0.0; 3], [613.7, 613.6 * 1.073_741_824, 1.7]));
     assert!(error.to_string().contains("GiB and GB"), "{error}");
-    // The other way round it may be meant, and is only remarked.
+    // The other way round it may be intended, so it only causes a note.
     let text = table([0.0; 3], [613.7 * 1.073_741_824, 613.6, 1.7]);
     let notes = counters::read(&text, Unit::Gib).unwrap().notes;
     assert!(notes[0].contains("as 1 GB is of 1 GiB"), "{notes:?}");
@@ -85,7 +85,7 @@ fn units_that_are_mixed_are_found() {
     assert!(matches!(error, CountersError::MixedUnits { line: 7, first: 2, .. }), "{error:?}");
 }
 
-/// Instances by place, each with bytes read, eligible and of the wire.
+/// Instances in listed order, each with bytes read, eligible and on the wire.
 fn listed(before: &[[f64; 3]], after: &[[f64; 3]]) -> String {
     let mut text = "time,instance,statistic,value\n".to_owned();
     for (time, rows) in [(0, before), (10, after)] {
@@ -101,7 +101,8 @@ fn listed(before: &[[f64; 3]], after: &[[f64; 3]]) -> String {
 #[test]
 fn instances_that_changed_places_are_assigned_by_selectivity() {
     let before = [[0.0, 0.0, 100.0], [5.0, 5.0, 103.0]];
-    // In their places they would be 2 % and 4 % selective, in each other's 5.3 and 0.95 %.
+    // By position, a counter of the second would decrease; exchanged, they are 2 % and 2.2 %
+    // selective.
     let after = [[110.0, 105.0, 105.2], [100.0, 100.0, 102.0]];
     let read = counters::read(&listed(&before, &after), Unit::Bytes).unwrap();
     let assigned = &read.assigned[0];
@@ -123,12 +124,12 @@ fn instances_that_only_did_their_own_business_are_no_hosts() {
 
 #[test]
 fn a_restart_is_not_taken_for_another_order() {
-    // Whatever row continues it, a counter falls.
+    // A counter decreases in every assignment.
     let before = [[100.0, 100.0, 50.0], [100.0, 100.0, 50.0]];
     let after = [[1.0, 1.0, 0.5], [300.0, 300.0, 52.0]];
     let error = refused(&listed(&before, &after));
     assert!(matches!(error, CountersError::Decreasing { .. }), "{error:?}");
-    // One row could continue the other, but they would not have filtered alike.
+    // One row could continue the other, but their selectivities would differ.
     let before = [[100.0, 100.0, 50.0], [0.0, 0.0, 0.0]];
     let error = refused(&listed(&before, &after));
     assert!(matches!(error, CountersError::Decreasing { .. }), "{error:?}");
@@ -144,7 +145,7 @@ fn what_selectivity_does_not_decide_is_said() {
 }
 
 proptest! {
-    /// Totals and the chosen way are those of instances that stayed in their places.
+    /// Totals and the chosen assignment equal those of instances that kept their positions.
     #[test]
     fn totals_do_not_depend_on_the_order(
         starts in proptest::collection::vec(0_u32..1000, 2..6),
@@ -161,7 +162,7 @@ proptest! {
         prop_assert_eq!(&read.ledgers, &straight.ledgers);
     }
 
-    /// Any file is read or refused.
+    /// Any file is either read or refused, without a panic.
     #[test]
     fn any_text_is_read_or_refused(text in "\\PC{0,300}") {
         let _ = counters::read(&text, Unit::Bytes);

@@ -1,7 +1,7 @@
-//! What counting I/O in the kernel costs: fio without anything, beside the probe `io`, and beside
-//! one histogram of latencies by bpftrace, in turns, and the processor time of the whole machine
-//! for each I/O. `cargo bench -p blockstone-probe --bench io`, as root, with fio, bpftrace and
-//! tracefs on `/sys/kernel/tracing`, on an idle machine.
+//! Cost of counting I/O in the kernel: fio alone, with the probe `io`, and with one histogram of
+//! latencies by bpftrace, in turns, measured as the processor time of the whole machine per I/O.
+//! `cargo bench -p blockstone-probe --bench io`, as root, with fio, bpftrace and tracefs on
+//! `/sys/kernel/tracing`, on an idle machine.
 
 #![allow(clippy::print_stdout, reason = "the figures are what it is run for")]
 
@@ -21,8 +21,8 @@ const ROUNDS: usize = 9;
 const SECONDS: u32 = 2;
 const FILE: Bytes = Bytes(256 << 20);
 
-/// The peer: latencies of all requests in one histogram, as its tool biolatency has them, at the
-/// tracepoints that the probe uses too.
+/// The peer: latencies of all requests in one histogram, like its tool biolatency, at the same
+/// tracepoints as the probe.
 const BIOLATENCY: &str = "\
 tracepoint:block:block_io_start { @start[args->dev, args->sector] = nsecs; }
 tracepoint:block:block_io_done /@start[args->dev, args->sector]/ {
@@ -30,10 +30,10 @@ tracepoint:block:block_io_done /@start[args->dev, args->sector]/ {
     delete(@start[args->dev, args->sector]);
 }
 END { clear(@start); }";
-/// bpftrace compiles for about a second.
+/// bpftrace takes about a second to compile.
 const ATTACHED: Duration = Duration::from_secs(2);
 
-/// What looks on during a run.
+/// Tracing that is active during a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tracing {
     Off,
@@ -73,7 +73,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Processor time of the machine for each I/O in nanoseconds, and I/Os a second.
+/// Returns the processor time of the machine per I/O in nanoseconds, and I/Os per second.
 fn run(path: &Path, engine: &[&str], tracing: Tracing) -> Result<(f64, f64)> {
     let system_calls = tracing == Tracing::RequestsAndCalls;
     let ours = system_calls || tracing == Tracing::Requests;
@@ -87,7 +87,7 @@ fn run(path: &Path, engine: &[&str], tracing: Tracing) -> Result<(f64, f64)> {
     let output = fio.args(engine).output()?;
     let spent_ns = busy_ns()? - before;
     let text = String::from_utf8_lossy(&output.stdout);
-    // Field 8 of fio's terse format, version 3, is the reads a second.
+    // Field 8 of fio's terse format, version 3, is reads per second.
     let iops = text.split(';').nth(7).and_then(|field| field.parse::<f64>().ok());
     let iops = iops.ok_or_else(|| Error::other(format!("fio said {text}")))?;
     if let Some(peer) = peer {
@@ -101,14 +101,14 @@ fn run(path: &Path, engine: &[&str], tracing: Tracing) -> Result<(f64, f64)> {
 
 fn bpftrace() -> Result<Child> {
     let mut command = Command::new("bpftrace");
-    // What fits into the limit of locked memory is enough.
+    // As much as fits into the limit of locked memory is enough.
     command.env("BPFTRACE_NO_RLIMIT", "1").args(["-e", BIOLATENCY]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     sleep(ATTACHED);
     Ok(child)
 }
 
-/// Ends the peer, which must have seen about as many I/Os as there were.
+/// Stops the peer, which must have seen about as many I/Os as there were.
 fn seen_by(peer: Child, ios: f64) -> Result<()> {
     Command::new("kill").args(["-INT", &peer.id().to_string()]).status()?;
     let text = String::from_utf8(peer.wait_with_output()?.stdout).map_err(Error::other)?;
@@ -120,7 +120,7 @@ fn seen_by(peer: Child, ios: f64) -> Result<()> {
     Ok(())
 }
 
-/// What the probe says of its own cost.
+/// Prints the cost that the probe reports for itself.
 fn report(probe: &mut dyn Probe, ios: f64) {
     let mut rows: Vec<Row> = Vec::new();
     probe.sample(&mut rows);
@@ -131,7 +131,7 @@ fn report(probe: &mut dyn Probe, ios: f64) {
     }
 }
 
-/// Time that processors were not idle, from `/proc/stat`.
+/// Returns the time that processors were not idle, from `/proc/stat`.
 fn busy_ns() -> Result<f64> {
     let stat = fs::read_to_string("/proc/stat")?;
     let fields = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);

@@ -1,6 +1,6 @@
-//! What sampling the processors costs: the processor time of a fixed piece of work with and without
-//! it, in turns, and that of the thread that adds the samples up.
-//! `cargo bench -p blockstone-probe --bench profile`, as root, on an idle machine.
+//! Cost of sampling the processors: the processor time of a fixed piece of work with and without
+//! it, in turns, and that of the thread that adds up the samples. `cargo bench -p blockstone-probe
+//! --bench profile`, as root, on an idle machine.
 
 #![allow(clippy::print_stdout, reason = "the figures are what it is run for")]
 
@@ -13,7 +13,7 @@ use blockstone_probe::profile::{self, ProfileSpec};
 use blockstone_sys::account;
 
 const ROUNDS: usize = 41;
-/// A rate at which the cost of samples stands out, and the one at which they are taken.
+/// No sampling, the rate normally used, and a rate at which the cost of samples stands out.
 const RATES: [Option<u32>; 3] = [None, Some(ProfileSpec::PER_SECOND), Some(5000)];
 const STEPS: u64 = 60_000_000;
 const REST: Duration = Duration::from_secs(10);
@@ -50,7 +50,7 @@ fn main() {
     println!("adding up and looking: {:.2} % of a processor, {} rows", 100.0 * share, rows.len());
 }
 
-/// Processor time of this thread for a fixed piece of work.
+/// Returns the processor time of this thread for a fixed piece of work.
 fn work_ns() -> f64 {
     let thread = account::current_thread();
     let before_ns = thread_ns(thread);

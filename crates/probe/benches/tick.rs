@@ -1,4 +1,4 @@
-//! What a tick costs: every probe sampled in a process of 64 threads. `cargo bench -p
+//! Cost of a tick: every probe sampled in a process of 64 threads. `cargo bench -p
 //! blockstone-probe`.
 
 use std::io::Write;
@@ -47,8 +47,8 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-/// The probe that counts in the kernel: its start, its sample, and what its program takes for each
-/// page or folio that is added to the page cache of some other file.
+/// Measures the probe that counts in the kernel: its start, its sample, and the time its program
+/// takes for each page or folio of any other file added to the page cache.
 fn page_cache(rows: &mut Vec<Row>) -> std::io::Result<u128> {
     let scratch = ScratchDir::on_disk().map_err(std::io::Error::other)?;
     let [watched, other] = ["watched", "other"].map(|name| scratch.path().join(name));

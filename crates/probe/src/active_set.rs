@@ -1,7 +1,7 @@
 //! The active data set: which parts of devices and files are read and written from one sample to
-//! the next, and which of them again. What exactly is counted stands in docs/active-set.md.
+//! the next, and which of them repeatedly. docs/active-set.md says what exactly is counted.
 //!
-//! It is not among the probes that always run: it needs privileges and costs a little for each
+//! It is not among the probes that always run: it needs privileges and adds a small cost to each
 //! request to a device.
 
 mod columns;
@@ -26,17 +26,17 @@ use crate::io::{Label, Names, Shelf, absent, reason};
 use crate::source::all_unmeasured;
 use crate::{Cell, Probe, Row, Schema, Unmeasured};
 
-/// Names of files in rows, at most; what exceeds them counts as `other files` of its type.
+/// Maximum number of file names in rows; files beyond it count as `other files` of their type.
 const FILES_MAX: usize = 1000;
-/// While units are sampled, those that were not accessed for this many windows are forgotten, so
-/// that their room goes to others.
+/// While units are sampled, those that were not accessed for this many windows are forgotten to
+/// make room for others.
 const WINDOWS_KEPT: u64 = 16;
-/// The row on the counting itself.
+/// Object and kind of the row on the counting itself.
 const TRACING: &str = "tracing";
 const SECTOR_BYTES: u64 = 512;
 
-/// Starts to count on the machine at `root`, on these devices or on all. Where that is not
-/// possible, everything is unmeasured.
+/// Starts counting on the machine at `root`, on these devices or on all. If that is not possible,
+/// everything is unmeasured.
 pub fn open(root: &Path, devices: &[Device]) -> Box<dyn Probe> {
     let started = match bpf::capability(root) {
         Capability::Full => ActiveTracer::start(devices).map_err(|error| reason(&error)),
@@ -63,10 +63,10 @@ pub fn open(root: &Path, devices: &[Device]) -> Box<dyn Probe> {
 struct ActiveSet {
     root: PathBuf,
     tracer: Option<ActiveTracer>,
-    /// Why there is no tracer.
+    /// Reason why there is no tracer.
     why: Option<Unmeasured>,
     seen: Seen,
-    /// Windows that ended; none before the first began.
+    /// Number of windows that have ended; `None` before the first began.
     windows: Option<u64>,
     names: Names,
     shelf: Shelf,
@@ -74,18 +74,17 @@ struct ActiveSet {
     sums: BTreeMap<Object, Sums>,
 }
 
-/// What a row is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Object {
     Device(Device),
     File(Label),
 }
 
-/// A file under the name by which it is counted, and its size when last looked at.
+/// A file under the name by which it is counted, and its size when last checked.
 #[derive(Clone, Debug)]
 struct Named {
     label: Label,
-    /// Where it was found; none where it has no name or is no file.
+    /// Path at which it was found; `None` if it has no name or is not a file.
     path: Option<PathBuf>,
     inode: u64,
     size_bytes: Option<u64>,
@@ -131,7 +130,7 @@ impl Probe for ActiveSet {
 }
 
 impl ActiveSet {
-    /// Ends a window and begins the next.
+    /// Ends a window and begins the next one.
     fn read(&mut self, tracer: &mut ActiveTracer, rows: &mut Vec<Row>) -> Result<(), BpfError> {
         let mut units = Vec::new();
         tracer.each(|key, unit| units.push((*key, *unit)))?;
@@ -139,7 +138,7 @@ impl ActiveSet {
         self.begin(tracer, &window)?;
         let alive: HashSet<Owner> = units.iter().map(|(_, unit)| unit.owner()).collect();
         self.owners.retain(|owner, _| alive.contains(owner));
-        // What was accessed before the first look belongs to no window.
+        // Accesses before the first look belong to no window.
         self.windows = Some(self.windows.map_or(0, |windows| windows + 1));
         if self.windows != Some(0) {
             self.add(tracer, window)?;
@@ -170,7 +169,7 @@ impl ActiveSet {
         Ok(())
     }
 
-    /// Removes units that are sampled no more, and samples more where there is room.
+    /// Removes units that are no longer sampled, and samples more if there is room.
     fn begin(&mut self, tracer: &ActiveTracer, window: &Window) -> Result<(), BpfError> {
         for key in &window.unsampled {
             tracer.forget(key)?;
@@ -236,7 +235,7 @@ impl ActiveSet {
         cells.push(size_bytes.into());
         cells.extend(sums.0.map(Cell::from));
         if let Some(device) = device {
-            // The kernel counts every one of them.
+            // The kernel counts every access of a device.
             cells.pop();
             cells.extend([device.accesses.into(), device.first.into()]);
             cells.resize(LEADING, Cell::Unmeasured);
@@ -248,7 +247,7 @@ impl ActiveSet {
 }
 
 impl Named {
-    /// Looks how large the file is, if what has its name now is the same file.
+    /// Updates the size of the file if the file now at its path is still the same one.
     fn measure(&mut self) {
         let found = self.path.as_ref().and_then(|path| path::look(path).ok());
         if let Some(found) = found.filter(|found| found.ino() == self.inode) {
@@ -258,8 +257,8 @@ impl Named {
 }
 
 impl Sums {
-    /// Adds what was seen of units of which one of 2^`level` is sampled, and of those that could be
-    /// compared one of 2^`compared_level`.
+    /// Adds the units of `part`, of which one in 2^`level` is sampled and, among those that could
+    /// be compared, one in 2^`compared_level`.
     fn add(&mut self, part: &Part, level: u32, compared_level: u32) {
         let bytes = |units: u64, level: u32| (units << level).saturating_mul(UNIT_BYTES);
         let [half, nine_tenths, all_but_one_percent] = part.hottest([50, 90, 99]);

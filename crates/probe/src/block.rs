@@ -1,4 +1,5 @@
-//! The block layer: what reached each device of the target's chain, and how long it took there.
+//! The block layer: the requests that reached each device of the target's chain, and how long they
+//! took there.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,7 @@ use crate::rising::Rising;
 use crate::source::Source;
 use crate::{Cell, Context, Probe, Row, Schema, Scope, Unmeasured};
 
-/// What the probe records, one row a device.
+/// The schema: one row per device.
 ///
 /// The kernel keeps times in milliseconds in 32 bits whatever the machine (they wrap after 49.7
 /// days of summed time: nine hours at 128 requests in flight), and on a 32-bit kernel numbers of
@@ -61,7 +62,8 @@ pub const SCHEMA: Schema = Schema {
     ],
 };
 
-/// What other monitors have of all disks of a host together, and not of each. No probe records it.
+/// Totals that other monitors record for all disks of a host together instead of for each. No probe
+/// records them.
 pub const TOGETHER: Schema = Schema {
     probe: "disks",
     doc: "All disks of the host together, of an imported recording.",
@@ -81,8 +83,8 @@ const STAT_TIME: Origin = Origin("/sys/class/block/*/stat (resolution 1 ms)");
 const SECTOR_BYTES: u64 = 512;
 const MILLISECOND_NS: u64 = 1_000_000;
 
-/// Where `stat` has each column, and what its unit there is in ours (kernel documentation,
-/// block/stat).
+/// Index of each column in `stat`, and the factor that converts it to our unit (kernel
+/// documentation, block/stat).
 const FIELDS: [(usize, u64); 15] = [
     (0, 1),
     (1, 1),
@@ -100,9 +102,9 @@ const FIELDS: [(usize, u64); 15] = [
     (15, 1),
     (16, MILLISECOND_NS),
 ];
-/// Columns before those.
+/// Columns before those counters.
 const STATES: usize = 2;
-/// Fields of the newest layout, and of those without flushes.
+/// Number of fields in the newest layout, and in the one without flushes.
 const NEWEST: usize = 17;
 const WITHOUT_FLUSHES: usize = 15;
 
@@ -119,13 +121,13 @@ pub fn open(context: &Context) -> Box<dyn Probe> {
     Box::new(block)
 }
 
-/// What a device is by its name, as the kernel gives names. None of a name that people chose. A
-/// path to an `NVMe` disk is a disk: requests are counted there.
+/// Returns the kind of a device, derived from the name the kernel gave it; `None` for names chosen
+/// by people. A path to an `NVMe` disk counts as a disk: requests are counted there.
 pub fn kind_by_name(name: &str) -> Option<DeviceKind> {
     let after = |prefix: &str| name.strip_prefix(prefix).filter(|rest| !rest.is_empty());
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let numbered = |prefix: &str| after(prefix).filter(|rest| is_number(rest));
-    // Letters that count disks, then the number of a partition.
+    // Letters that number disks, then the number of a partition.
     let lettered = |prefix: &str| {
         let rest = after(prefix)?;
         let letters = rest.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -166,8 +168,8 @@ pub fn kind_by_name(name: &str) -> Option<DeviceKind> {
     named.or_else(|| parts.into_iter().find_map(|prefix| after(prefix).and_then(parted)))
 }
 
-/// What lies beneath a disk so far as these names tell, separated by blanks: its paths, where an
-/// `NVMe` disk has them.
+/// Returns what is beneath a disk as far as these names tell, separated by blanks: its paths, if it
+/// is an `NVMe` disk that has them.
 pub fn paths_by_name(name: &str, among: Vec<String>) -> Option<String> {
     let paths = survey::nvme_paths(name, among);
     (!paths.is_empty()).then(|| paths.join(" "))
@@ -179,19 +181,19 @@ struct Block {
     devices: Vec<Device>,
 }
 
-/// Where devices are looked for at each tick.
+/// Where to look for devices at each tick.
 #[derive(Debug)]
 enum Place {
-    /// Nowhere: they are given.
+    /// Nowhere: the devices are given.
     Chain,
-    /// Below this root.
+    /// Below this root directory.
     Machine(PathBuf),
-    /// In what was written down.
+    /// In saved files.
     Pages(Pages),
 }
 
 impl Block {
-    /// Opens the devices that came and forgets those that went.
+    /// Opens devices that appeared and forgets those that disappeared.
     fn list(&mut self) {
         let names = match &self.place {
             Place::Chain => return,
@@ -218,14 +220,14 @@ impl Block {
 #[derive(Debug)]
 struct Device {
     name: String,
-    /// What it is and what it lies on.
+    /// Kind of the device, and the devices beneath it.
     states: [Cell; STATES],
     stat: Source,
-    /// Whether its driver takes requests from hardware queues. Others (partitions, dm, md, zram)
-    /// share the layout, but their flushes are never counted and stay zero.
+    /// Whether its driver takes requests from hardware queues. Other devices (partitions, dm, md,
+    /// zram) share the layout, but their flushes are never counted and stay zero.
     request_based: bool,
     counters: [Rising; FIELDS.len()],
-    /// Fields the kernel had at the last look.
+    /// Number of fields the kernel had at the last look.
     fields: usize,
 }
 
@@ -242,7 +244,7 @@ impl Probe for Block {
     fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)> {
         let missing = |(index, column): (usize, &Column)| {
             let reasons = self.devices.iter().map(|device| device.unmeasured(index));
-            // A column counts as unmeasured when no device has it.
+            // A column counts as unmeasured if no device has it.
             Some((column.name, reasons.collect::<Option<Vec<_>>>()?.into_iter().next()?))
         };
         SCHEMA.columns.iter().enumerate().filter_map(missing).collect()
@@ -254,8 +256,8 @@ impl Device {
         let directory = under(root, format!("/sys/class/block/{name}"));
         let path = format!("/sys/class/block/{name}/stat");
         let request_based = directory.join("mq").exists();
-        // Counters that are switched off stand still, which looks like no I/O. Only devices with
-        // hardware queues heed the switch.
+        // Counters that are switched off do not move, which looks like no I/O. Only devices with
+        // hardware queues honour the switch.
         let off = request_based && number(&directory.join("queue/iostats")) == Some(0);
         let stat = if off {
             let switch = format!("/sys/class/block/{name}/queue/iostats");
@@ -268,7 +270,7 @@ impl Device {
         Self { name: name.to_owned(), states, stat, request_based, counters, fields: NEWEST }
     }
 
-    /// A device of which only its counters were written down.
+    /// Creates a device of which only the counters were saved.
     fn saved(pages: &Pages, name: &str) -> Self {
         let kind = kind_by_name(name);
         let word = kind.map(|kind| kind.name().to_owned());

@@ -1,5 +1,5 @@
-//! How much of the page cache belongs to the files that watched processes hold open: by server and
-//! by file. What exactly is counted stands in docs/cached-files.md.
+//! How much of the page cache belongs to the files that watched processes hold open, by server and
+//! by file. docs/cached-files.md says what exactly is counted.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ffi::OsStr;
@@ -20,7 +20,7 @@ use crate::roles::Role;
 use crate::source::all_unmeasured;
 use crate::{Cell, Context, Probe, Roles, Row, Schema, Scope, Unmeasured};
 
-/// What the probe records, one row for each server and for each of its files with most cached.
+/// The schema: one row for each server and for each of its files with the most cached pages.
 pub const SCHEMA: Schema = Schema {
     probe: "cached_files",
     doc: "Page cache of the files that watched processes hold open, by server and by file. A look \
@@ -59,39 +59,40 @@ pub const SCHEMA: Schema = Schema {
 const FILES: Origin = Origin("/proc/PID/fd");
 const CACHE: Origin = Origin("cachestat(2)");
 
-/// How often all files are looked at, and for how long at a tick.
+/// How often to scan all files, and for how long at each tick.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
-    /// Time from the start of one look at all files to that of the next.
+    /// Time from the start of one scan of all files to the start of the next.
     period: Duration,
     tick: Duration,
 }
 
 const OF_HOST: Pace = Pace { period: Duration::from_secs(10), tick: Duration::from_millis(10) };
-/// Beside a load, with ten ticks a second: windows are shorter, and time is taken from the load.
+/// Pace during a load, with ten ticks per second: windows are shorter, and the time is taken from
+/// the load.
 const BESIDE_LOAD: Pace = Pace { period: Duration::from_secs(2), tick: Duration::from_millis(2) };
-/// The longest time that one file may take.
+/// Maximum time that one file may take.
 const FILE: Duration = Duration::from_millis(10);
-/// Files that are told apart; what exceeds them counts as unseen.
+/// Maximum number of distinct files; files beyond it count as unseen.
 const FILES_MAX: usize = 20_000;
-/// Files of a server that have a row.
+/// Maximum number of files per server that have a row.
 const ROWS_MAX: usize = 40;
 const ENOSYS: i32 = 38;
 
-/// The files of one database: a handle that stays with the opener of the probe.
+/// Files of one database: a handle that stays with whoever opened the probe.
 #[derive(Clone, Debug, Default)]
 pub struct DatabaseFiles(Arc<OnceLock<Database>>);
 
 #[derive(Debug)]
 struct Database {
     name: String,
-    /// How the paths of its files begin.
+    /// Prefixes of the paths of its files.
     beginnings: Vec<String>,
 }
 
 impl DatabaseFiles {
-    /// From now on the files in these directories, and those whose paths begin with one of these
-    /// files, are looked at, as files of the server `name`.
+    /// From now on, scans the files in these directories, and those whose paths begin with one of
+    /// these files, as files of the server `name`.
     pub fn set(&self, name: &str, paths: &[PathBuf]) {
         let beginning = |path: &PathBuf| {
             let path = path.canonicalize().unwrap_or_else(|_| path.clone());
@@ -108,8 +109,8 @@ pub fn open(context: &Context) -> Box<dyn Probe> {
     Box::new(CachedFiles::new(context, OF_HOST, None))
 }
 
-/// The same of the files of one database of this machine, in its server or in this process, beside
-/// a load on it.
+/// Opens the probe for the files of one database on this machine only, in its server or in this
+/// process, during a load on it.
 pub fn open_beside(files: &DatabaseFiles) -> Box<dyn Probe> {
     let scope = Scope::Host(Roles::with(vec![std::process::id()], Vec::new()));
     let context = Context { root: PathBuf::from("/"), scope };
@@ -121,19 +122,19 @@ struct CachedFiles {
     root: PathBuf,
     roles: Roles,
     pace: Pace,
-    /// The files that are looked at; all where there is none.
+    /// Files to scan; `None` means all.
     only: Option<DatabaseFiles>,
-    /// When the present look at all files began, or the last one.
+    /// When the current scan of all files began, or the last one.
     started: Option<Instant>,
-    /// Processes that are still to be looked at, with the server that each belongs to.
+    /// Processes still to be scanned, with the server that each belongs to.
     queue: VecDeque<(u32, String)>,
     found: HashMap<Identity, Found>,
     unseen: BTreeMap<String, HashSet<Identity>>,
-    /// Of the last complete look.
+    /// Rows of the last complete scan.
     rows: Vec<Row>,
-    /// Why files were not looked at.
+    /// Reason why some files were not scanned.
     denied: Option<Unmeasured>,
-    /// Why nothing can be measured.
+    /// Reason why nothing can be measured.
     why: Option<Unmeasured>,
 }
 
@@ -167,7 +168,7 @@ impl Probe for CachedFiles {
             self.look_at(pid, &server);
             if self.queue.is_empty() {
                 self.rows = self.finished();
-                // Where anything was seen, the rest counts as unseen.
+                // If anything was seen, the rest counts as unseen.
                 self.why = self.denied.clone().filter(|_| self.rows.is_empty());
             }
         }
@@ -200,7 +201,7 @@ impl CachedFiles {
         }
     }
 
-    /// The only database that is looked at, once it is open.
+    /// The only database to scan, once it is open.
     fn database(&self) -> Option<&Database> {
         self.only.as_ref()?.0.get()
     }
@@ -209,7 +210,7 @@ impl CachedFiles {
         self.only.is_some() && self.database().is_none_or(|it| it.beginnings.is_empty())
     }
 
-    /// Whether a file of this path is looked at.
+    /// Whether the file at this path should be scanned.
     fn is_meant(&self, path: &Path) -> bool {
         let path = path.to_string_lossy();
         self.database()
@@ -228,7 +229,8 @@ impl CachedFiles {
             Some((pid, self.database().map_or(server, |only| &only.name).to_owned()))
         };
         self.queue = account::all(&self.root).into_iter().filter_map(of).collect();
-        // What this process has open is looked at there, and not opened by way of another.
+        // Files that this process has open are scanned here, and not opened through another
+        // process.
         let own = std::process::id();
         self.queue.make_contiguous().sort_by_key(|(pid, _)| *pid != own);
         if self.queue.is_empty() {
@@ -236,8 +238,8 @@ impl CachedFiles {
         }
     }
 
-    /// Looks at the files of a process that no other process had open. Once it is reached, all
-    /// its files are looked at; a single file may take no longer than a tick.
+    /// Scans those files of a process that no process before had open. Once a process is reached,
+    /// all its files are scanned; a single file may take no longer than [`FILE`].
     fn look_at(&mut self, pid: u32, server: &str) {
         let descriptors = match descriptors::of(&self.root, pid) {
             Ok(descriptors) => descriptors,
@@ -246,7 +248,7 @@ impl CachedFiles {
                 self.denied = Some(Unmeasured::NotPermitted(why));
                 return;
             }
-            // It has ended.
+            // The process has ended.
             Err(_) => return,
         };
         let mounts = descriptors::local_mounts(&self.root, pid);
@@ -321,8 +323,8 @@ impl CachedFiles {
     }
 }
 
-/// Looks what the page cache holds of a file that a process has open at this path. One of this
-/// process is not opened: to close it would drop the locks of a database in this process.
+/// Determines how much of a file is in the page cache; a process has it open at this path. A file
+/// of this process is not opened: closing it would drop the locks of a database in this process.
 fn look(pid: u32, path: &Path, found: &Metadata) -> io::Result<Look> {
     let until = Instant::now() + FILE;
     let name = path.file_name().and_then(OsStr::to_str);
@@ -374,7 +376,7 @@ mod tests {
 
     use super::*;
 
-    /// Rows of the first complete look.
+    /// Returns the rows of the first complete scan.
     fn looked(probe: &mut dyn Probe) -> Vec<Row> {
         let mut rows = Vec::new();
         for _ in 0..1000 {

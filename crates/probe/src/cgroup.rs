@@ -1,4 +1,4 @@
-//! The control groups of the watched processes and of this one: processor time, throttling, memory,
+//! Control groups of the watched processes and of this one: processor time, throttling, memory,
 //! I/O.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use blockstone_sys::cgroup::{GroupUsage, Groups};
 use crate::rising::Rising;
 use crate::{Cell, Context, Probe, Roles, Row, Schema, Unmeasured};
 
-/// What the probe records, one row a group.
+/// The schema: one row per group.
 pub const SCHEMA: Schema = Schema {
     probe: "cgroup",
     doc: "The control groups of the watched processes and of this one.",
@@ -39,9 +39,9 @@ pub const SCHEMA: Schema = Schema {
 const CPU: Origin = Origin("cpu.stat, or cpu.stat and cpuacct.usage of version 1");
 const IO: Origin = Origin("io.stat, or blkio.throttle.* of version 1");
 const OFF: &str = "the controller is off here";
-/// Counters among the columns, by place.
+/// Indexes of the columns that are counters.
 const COUNTERS: [usize; 7] = [0, 1, 2, 5, 6, 7, 8];
-/// Ticks after which membership is looked up again: processes seldom move.
+/// Number of ticks after which membership is looked up again: processes seldom move.
 const LOOK_EVERY: u32 = 10;
 
 pub fn open(context: &Context) -> Box<dyn Probe> {

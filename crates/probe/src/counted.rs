@@ -1,5 +1,5 @@
-//! What probes that count in the kernel have in common: buckets, four to a power of two, and the
-//! columns on what the counting costs.
+//! Common parts of the probes that count in the kernel: buckets, four per power of two, and the
+//! columns on the cost of counting.
 
 use blockstone_base::column::{Column, Origin};
 
@@ -7,8 +7,8 @@ const COST: Origin = Origin("bpf(2) BPF_ENABLE_STATS");
 pub const RUNS: Column = COST.count("runs", "Times that a program of this probe ran.");
 pub const OWN_NS: Column = COST.time("own_ns", "Time that the programs of this probe took.");
 
-/// Calls a macro with the lower ends of buckets from 1,024 to 8,589,934,592, and with those before
-/// and behind them.
+/// Calls a macro with the lower bounds of buckets from 1,024 to 8,589,934,592, and with those
+/// before and after them.
 macro_rules! buckets {
     ($make:ident, [$($before:literal),*], [$($after:literal),*]) => {
         $make! {
@@ -43,7 +43,7 @@ macro_rules! buckets {
 }
 pub(crate) use buckets;
 
-/// The leading columns of a probe with those of its buckets behind them.
+/// Returns the leading columns of a probe followed by those of its buckets.
 pub const fn joined<const ALL: usize>(leading: &[Column], buckets: &[Column]) -> [Column; ALL] {
     assert!(leading.len() + buckets.len() == ALL);
     let mut columns = [leading[0]; ALL];
@@ -56,7 +56,7 @@ pub const fn joined<const ALL: usize>(leading: &[Column], buckets: &[Column]) ->
     columns
 }
 
-/// The lower end of the bucket with this column; none for other columns.
+/// Returns the lower bound of the bucket with this column; `None` for other columns.
 pub fn start_of(column: &str, buckets: &[Column], starts: &[u64]) -> Option<u64> {
     let index = buckets.iter().position(|known| known.name == column)?;
     starts.get(index).copied()

@@ -1,4 +1,4 @@
-//! Each processor: where its time went.
+//! Each processor: time by use.
 
 use blockstone_base::column::Origin;
 use blockstone_sys::proc::numbers;
@@ -7,7 +7,7 @@ use crate::rising::Rising;
 use crate::source::{Source, all_unmeasured};
 use crate::{Cell, Context, Probe, Row, Schema, Unmeasured};
 
-/// What the probe records, one row a processor.
+/// The schema: one row per processor.
 pub const SCHEMA: Schema = Schema {
     probe: "cpu",
     doc: "Each processor: time by use.",
@@ -26,11 +26,11 @@ pub const SCHEMA: Schema = Schema {
 const STAT: Origin = Origin("/proc/stat cpuN (resolution 10 ms; sampled at the kernel's tick)");
 /// `/proc/stat` counts in `USER_HZ` ticks, which is 100 on x86-64 and aarch64 whatever HZ is.
 pub const TICK_NS: u64 = 10_000_000;
-/// Where a `cpu` line of `/proc/stat` has each column: user nice system idle iowait irq softirq
+/// Index of each column in a `cpu` line of `/proc/stat`: user nice system idle iowait irq softirq
 /// steal.
 pub const FIELDS: [usize; 8] = [0, 1, 2, 5, 6, 4, 3, 7];
 
-/// More are no machine's: a number that high would only take memory.
+/// No machine has more processors; a higher number would only take memory.
 const CPUS_MAX: usize = blockstone_sys::proc::CPUS_MAX;
 
 pub fn open(context: &Context) -> Box<dyn Probe> {
@@ -41,7 +41,7 @@ pub fn open(context: &Context) -> Box<dyn Probe> {
 #[derive(Debug)]
 struct Cpu {
     stat: Source,
-    /// By the processor's number; idle time may fall back a little.
+    /// Indexed by processor number; idle time may fall back a little.
     counters: Vec<[Rising; FIELDS.len()]>,
 }
 
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use crate::{Pages, registry};
 
-    /// The rows of every probe on these files, two looks after each other.
+    /// Returns the rows of every probe on these files at the second of two looks.
     fn rows_of(files: &[(&str, &str)]) -> Vec<Row> {
         let pages = Pages::default();
         let texts = files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec()));

@@ -1,5 +1,5 @@
-//! The host: where the processors' time went, how many tasks run, wait or are created, what waits
-//! in memory to be written, and how long tasks stalled for lack of a processor or of I/O.
+//! The host: how the processors' time was used, how many tasks run, wait or are created, how much
+//! memory waits to be written back, and how long tasks stalled for lack of a processor or of I/O.
 
 use blockstone_base::column::{Origin, Unit};
 use blockstone_sys::proc::numbers_after;
@@ -66,7 +66,8 @@ const CPU: Origin = Origin("/proc/stat cpu (resolution 10 ms; sampled at the ker
 const LOAD: Origin = Origin("/proc/loadavg (resolution 0.01)");
 const LOAD_DOC: &str = "Tasks that run, are ready to run or sleep uninterruptibly, mostly for I/O: \
                         the exponentially damped mean of one minute, in millionths of a task.";
-/// Numbers of `/proc/stat` beside the times of the processors, in the order of their columns.
+/// Keys of single numbers in `/proc/stat`, apart from the processor times, in the order of their
+/// columns.
 const SINGLE: [&str; 5] = ["ctxt", "procs_running", "procs_blocked", "intr", "processes"];
 const LOADS: usize = 3;
 
@@ -140,7 +141,7 @@ impl Host {
     }
 }
 
-/// The three numbers at the start of `3.90 2.46 1.26 4/312 99`, in millionths.
+/// Parses the three numbers at the start of `3.90 2.46 1.26 4/312 99`, in millionths.
 fn loads_ppm(text: Option<&[u8]>) -> [Option<u64>; LOADS] {
     let text = String::from_utf8_lossy(text.unwrap_or_default());
     let mut words = text.split_ascii_whitespace();

@@ -1,4 +1,4 @@
-//! Interrupts of each processor: all interrupts of a disk or a network card may go to one.
+//! Interrupts by processor: all interrupts of a disk or a network card may go to a single one.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use blockstone_sys::proc::CPUS_MAX;
 use crate::source::{Source, unread};
 use crate::{Cell, Context, Probe, Row, Schema, Unmeasured};
 
-/// What the probe records, one row a processor.
+/// The schema: one row per processor.
 pub const SCHEMA: Schema = Schema {
     probe: "interrupts",
     doc: "Each processor: interrupts and softirqs that it handled.",
@@ -24,10 +24,10 @@ pub const SCHEMA: Schema = Schema {
 
 const INTERRUPTS: Origin = Origin("/proc/interrupts");
 const SOFTIRQS: Origin = Origin("/proc/softirqs");
-/// What the kernel calls them in `/proc/softirqs`.
+/// Names in `/proc/softirqs`.
 const NETWORK: [&[u8]; 2] = [b"NET_RX", b"NET_TX"];
 const BLOCK: [&[u8]; 2] = [b"BLOCK", b"IRQ_POLL"];
-/// Lines of a table that are looked at: more interrupts than machines have.
+/// Maximum number of table lines to read: more interrupts than any machine has.
 const LINES_MAX: usize = 4096;
 
 pub fn open(context: &Context) -> Box<dyn Probe> {
@@ -44,16 +44,16 @@ pub fn open(context: &Context) -> Box<dyn Probe> {
 struct Interrupts {
     hard: Table,
     soft: Table,
-    /// By the processor's number.
+    /// Indexed by processor number.
     counted: Vec<Counted>,
 }
 
-/// What a processor counted; none of what no table has for it.
+/// Counts of a processor; `None` if no table has them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
-    /// All, and those of devices.
+    /// All interrupts, and those of devices.
     interrupts: Option<[u64; 2]>,
-    /// All, those of the network, and those of the block layer.
+    /// All softirqs, those of the network, and those of the block layer.
     softirqs: Option<[u64; 3]>,
 }
 
@@ -104,17 +104,17 @@ fn at(counted: &mut Vec<Counted>, cpu: usize) -> &mut Counted {
     &mut counted[cpu]
 }
 
-/// A table with a line for each kind of event and a column for each processor that is online.
+/// A table with a line for each kind of event and a column for each online processor.
 #[derive(Debug)]
 struct Table {
     source: Source,
-    /// By the name of a line, what it said last of each processor.
+    /// Last counts of each line, by its name and then by processor.
     before: HashMap<Vec<u8>, Vec<u32>>,
 }
 
 impl Table {
-    /// Calls `add` with the name of each line, the processor, and by how much that grew since the
-    /// last look; at the first by all.
+    /// Calls `add` with the name of each line, the processor, and the growth since the last look;
+    /// at the first look, the whole count.
     fn look(&mut self, mut add: impl FnMut(&[u8], usize, u64)) {
         let Self { source, before } = self;
         let Some(text) = source.read() else { return };
@@ -134,13 +134,14 @@ impl Table {
     }
 }
 
-/// The kernel keeps these counts in 32 bits, and begins again where a device is set up again.
+/// Returns the growth of a count. The kernel keeps these counts in 32 bits, and starts over from
+/// zero when a device is set up again.
 fn grown(before: u32, now: u32) -> u32 {
     let grown = now.wrapping_sub(before);
     if grown > u32::MAX / 2 { now } else { grown }
 }
 
-/// The processors of the columns: `CPU0 CPU2`.
+/// Parses the processors of the columns: `CPU0 CPU2`.
 fn processors(header: &[u8]) -> Vec<usize> {
     let number = |word: &[u8]| -> Option<usize> {
         let number = std::str::from_utf8(word.strip_prefix(b"CPU")?).ok()?.parse().ok()?;
@@ -149,11 +150,12 @@ fn processors(header: &[u8]) -> Vec<usize> {
     words(header).map_while(number).collect()
 }
 
-/// The name of a line and its counts; none where it does not count by processor, as `ERR`.
+/// Returns the name of a line and its counts; `None` for a line such as `ERR` that does not count
+/// by processor.
 fn counts(line: &[u8], processors: usize) -> Option<(&[u8], Vec<u32>)> {
     let colon = line.iter().position(|&byte| byte == b':')?;
     let name = line[..colon].trim_ascii();
-    // Whatever the kernel's width: only how far it grew counts.
+    // Truncation is fine, whatever the kernel's width: only the growth matters.
     let count = |word: &[u8]| -> Option<u32> {
         let number: u64 = std::str::from_utf8(word).ok()?.parse().ok()?;
         Some(number as u32)
@@ -174,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    /// The cells of each processor after each of these looks.
+    /// Returns the cells of each processor after each of these looks.
     fn looks(texts: &[(&str, &str)]) -> Vec<Vec<(String, Vec<Option<i64>>)>> {
         let root = ScratchDir::on_disk().unwrap();
         fs::create_dir(root.path().join("proc")).unwrap();

@@ -1,9 +1,9 @@
-//! Storage I/O as the kernel sees it: where it is asked for (system calls) and where it reaches a
+//! Storage I/O as the kernel sees it: where it is requested (system calls) and where it reaches a
 //! device (block requests), by role, file, operation and mode, with times and their distribution.
-//! What exactly is counted stands in docs/bpf.md.
+//! docs/bpf.md says what exactly is counted.
 //!
-//! It is not among the probes that always run: it needs privileges, costs a little for each I/O,
-//! and is given the processes to watch and the roles of threads.
+//! It is not among the probes that always run: it needs privileges, adds a small cost to each I/O,
+//! and must be given the processes to watch and the roles of threads.
 
 mod columns;
 mod file_type;
@@ -29,24 +29,24 @@ pub(crate) use self::names::{Label, Names, Shelf};
 use crate::source::all_unmeasured;
 use crate::{Cell, Probe, Row, Schema, Unmeasured};
 
-/// Says what a thread does, from its process, its id and its name when it was first seen. It is
-/// asked once for each name a thread has, possibly after the thread has ended.
+/// Returns the role of a thread, from its process, its id and its name when it was first seen.
+/// Called once for each name a thread has, possibly after the thread has ended.
 pub type Resolve = Box<dyn FnMut(u32, u32, &str) -> String + Send>;
 
 pub struct IoSpec {
-    /// Root of `/proc` and `/sys` for the names of files, devices and threads.
+    /// Root of `/proc` and `/sys`, for the names of files, devices and threads.
     pub root: PathBuf,
     /// Whether system calls are counted too. That costs every process on the machine a little;
-    /// block requests need it where nothing else tells the file: flushes, and raw devices.
+    /// block requests need it where nothing else identifies the file: flushes and raw devices.
     pub system_calls: bool,
-    /// Names of files in rows, at most; what exceeds them counts as `other files` of its type.
+    /// Maximum number of file names in rows; files beyond it count as `other files` of their type.
     pub files_max: usize,
     pub wanted: Wanted,
     pub resolve: Resolve,
 }
 
 impl IoSpec {
-    /// All processes of this machine, by the names of threads.
+    /// Watches all processes of this machine, with the names of threads as roles.
     pub fn everybody() -> Self {
         Self {
             root: "/".into(),
@@ -67,14 +67,14 @@ impl fmt::Debug for IoSpec {
     }
 }
 
-/// The processes to watch: a handle that stays with the opener of the probe. Children that a
-/// watched process begins are watched from their first moment, also without being named here.
+/// The processes to watch: a handle that stays with whoever opened the probe. Children that a
+/// watched process starts are watched from their first moment, even if they are not listed here.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted(Arc<Mutex<BTreeSet<u32>>>);
 
 impl Wanted {
-    /// From the next sample on watches these processes, by their ids; none of them means all there
-    /// are. Threads of the kernel are watched at the block layer in either case.
+    /// Watches these processes, by id, from the next sample on; an empty set means all processes.
+    /// Kernel threads are watched at the block layer in either case.
     pub fn set(&self, tgids: impl IntoIterator<Item = u32>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = tgids.into_iter().collect();
     }
@@ -84,13 +84,13 @@ impl Wanted {
     }
 }
 
-/// Whether the probe can watch here, and what would enable it, as far as that can be known without
-/// starting it. What only a start reveals is among the reasons of [`Probe::unmeasured`].
+/// Whether the probe can run here, and what would enable it, as far as that can be known without
+/// starting it. Anything that only a start reveals is among the reasons of [`Probe::unmeasured`].
 pub fn capability() -> Capability {
     bpf::capability(Path::new("/"))
 }
 
-/// Starts to count. Where that is not possible, everything is unmeasured.
+/// Starts counting. If that is not possible, everything is unmeasured.
 pub fn open(spec: IoSpec) -> Box<dyn Probe> {
     let applied = spec.wanted.get();
     let started = match bpf::capability(&spec.root) {
@@ -107,22 +107,22 @@ pub fn open(spec: IoSpec) -> Box<dyn Probe> {
     Box::new(Io { spec, tracer, why, applied, book, ledger: Ledger::new(), ended: HashSet::new() })
 }
 
-/// Threads that one sample looks after, to see whether they have ended.
+/// Number of threads that each sample checks for having ended.
 const THREADS_PER_SAMPLE: usize = 64;
-/// The row on the tracing itself.
+/// Object and layer of the row on the tracing itself.
 const TRACING: &str = "tracing";
 
 #[derive(Debug)]
 struct Io {
     spec: IoSpec,
     tracer: Option<IoTracer>,
-    /// Why there is no tracer.
+    /// Reason why there is no tracer.
     why: Option<Unmeasured>,
-    /// The processes that the tracer watches now.
+    /// Processes that the tracer currently watches.
     applied: BTreeSet<u32>,
     ledger: Ledger<IoKey, Object>,
     book: Book,
-    /// Threads that had ended when they were last looked after.
+    /// Threads that had ended when they were last checked.
     ended: HashSet<Thread>,
 }
 
@@ -185,7 +185,7 @@ impl Probe for Io {
 }
 
 impl Io {
-    /// Brings the ledger to what the kernel has counted by now.
+    /// Updates the ledger with what the kernel has counted so far.
     fn read(&mut self, tracer: &mut IoTracer) -> Result<(), BpfError> {
         let wanted = self.spec.wanted.get();
         if wanted != self.applied {
@@ -210,8 +210,8 @@ impl Io {
         self.settle_ended(tracer, &busy)
     }
 
-    /// Takes the sums of threads that have ended out of the kernel's table. A thread that had ended
-    /// before this reading and has nothing in flight will never count again.
+    /// Removes the sums of ended threads from the kernel's table. A thread that had ended before
+    /// this reading and has nothing in flight will never count again.
     fn settle_ended(&mut self, tracer: &IoTracer, busy: &HashSet<IoKey>) -> Result<(), BpfError> {
         for _ in 0..THREADS_PER_SAMPLE.min(self.ledger.threads()) {
             let Some((thread, keys)) = self.ledger.next_thread() else { break };
@@ -260,7 +260,8 @@ impl Book {
         Ok(Object { layer, role, label, operation, mode })
     }
 
-    /// A thread has another name, and most likely another role, after exec(2) or prctl(2).
+    /// Returns the role of a thread. After exec(2) or prctl(2) a thread has another name, and most
+    /// likely another role.
     fn role(&mut self, resolve: &mut Resolve, thread: Thread, comm: String) -> Arc<str> {
         let known = self.roles.entry(thread).or_default();
         if let Some((_, role)) = known.iter().find(|(name, _)| *name == comm) {

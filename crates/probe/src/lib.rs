@@ -1,12 +1,13 @@
-//! What is observed beside the load: this process, the host, the processes of databases and the
-//! block layer.
+//! Observation of a machine during a load: this process, the host, the processes of databases and
+//! the block layer.
 //!
-//! A [`Probe`] keeps its files open and gives, at each tick, one [`Row`] an object: raw counters as
-//! the kernel keeps them, made monotonic where the kernel lets them wrap. It knows neither the load
-//! that runs nor what becomes of its rows, and it never derives a rate. What the kernel does not
-//! tell is [`Cell::Unmeasured`], with the reason in [`Probe::unmeasured`]; it is never zero.
+//! A [`Probe`] keeps its files open and returns one [`Row`] per object at each tick: raw counters
+//! as the kernel keeps them, made monotonic where the kernel lets them wrap. It knows neither the
+//! load that runs nor what its rows are used for, and it never derives a rate. A value that the
+//! kernel does not report is [`Cell::Unmeasured`], with the reason in [`Probe::unmeasured`]; it is
+//! never zero.
 //!
-//! To add a probe: one file with its `SCHEMA`, one line in `registry.rs`.
+//! To add a probe, write one file with its `SCHEMA` and add one line in `registry.rs`.
 //!
 //! ```
 //! use blockstone_probe::{Context, registry};
@@ -65,32 +66,34 @@ pub struct Context {
 
 #[derive(Clone, Debug)]
 pub enum Scope {
-    /// What lies beneath one target: the devices of its chain by their kernel names, top first.
+    /// One target: the devices of its chain by their kernel names, top first.
     Target(Vec<String>),
-    /// All of the host: every device, interface and mount, those included that come later, and the
-    /// processes that these rules name.
+    /// The whole host: every device, interface and mount, including those that appear later, and
+    /// the processes that these rules name.
     Host(Roles),
-    /// What these files tell of some machine, at some time; nothing of this one.
+    /// Saved files of some machine at some time; nothing of this machine.
     Pages(Pages),
 }
 
 impl Context {
-    /// The devices of one target's chain on the machine at `root`.
+    /// Creates a context of the devices of one target's chain on the machine at `root`.
     pub fn of_target(root: &Path, devices: Vec<String>) -> Self {
         Self { root: root.to_owned(), scope: Scope::Target(devices) }
     }
 
-    /// What was written down of a machine's files.
+    /// Creates a context of the saved files of a machine.
     pub fn of_pages(pages: Pages) -> Self {
         Self { root: PathBuf::new(), scope: Scope::Pages(pages) }
     }
 
-    /// All of the machine at `root`, with the processes of every database that is recognised.
+    /// Creates a context of the whole machine at `root`, with the processes of every database that
+    /// is recognised.
     pub fn of_host(root: &Path) -> Self {
         Self { root: root.to_owned(), scope: Scope::Host(Roles::default()) }
     }
 
-    /// The rules by which processes are watched; those of recognised databases beside a target.
+    /// Returns the rules by which processes are watched; for a target, those of recognised
+    /// databases.
     fn roles(&self) -> Roles {
         match &self.scope {
             Scope::Host(roles) => roles.clone(),
@@ -99,23 +102,24 @@ impl Context {
     }
 }
 
-/// What a probe saw of one object at one tick.
+/// State of one object at one tick, as seen by a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// What it is about, as a device name; empty when there is only one.
+    /// Name of the object, such as a device; empty if there is only one.
     pub object: String,
     /// One cell for each column of the schema, in its order.
     pub cells: Vec<Cell>,
 }
 
 pub trait Probe: Send {
-    /// Its name and columns; always the same.
+    /// Returns its name and columns; always the same.
     fn schema(&self) -> &'static Schema;
 
-    /// Reads everything now and appends one row an object. Counters never decrease from one call
-    /// to the next. What fails to be read is unmeasured from then on; this never fails as a whole.
+    /// Reads everything now and appends one row per object. Counters never decrease from one call
+    /// to the next. Values that cannot be read are unmeasured from then on; the call never fails as
+    /// a whole.
     fn sample(&mut self, rows: &mut Vec<Row>);
 
-    /// The columns that are not measured (for all objects) and why, as of the last sample.
+    /// Returns the columns that are not measured (for all objects) and why, as of the last sample.
     fn unmeasured(&self) -> Vec<(&'static str, Unmeasured)>;
 }

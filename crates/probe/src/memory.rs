@@ -100,7 +100,7 @@ const fn level(name: &'static str, source: &'static str, doc: &'static str) -> C
     Origin(source).level(name, Unit::Bytes, doc)
 }
 
-/// Settings of the kernel, and what their unit is in ours.
+/// Kernel settings, each with the factor that converts it to our unit.
 const SETTINGS: [(&str, u64); 6] = [
     ("/proc/sys/vm/dirty_ratio", PERCENT_PPM),
     ("/proc/sys/vm/dirty_background_ratio", PERCENT_PPM),
@@ -119,7 +119,7 @@ pub fn open(context: &Context) -> Box<dyn Probe> {
         vmstat: source("/proc/vmstat", "procfs is not mounted"),
         settings: SETTINGS.map(|(path, _)| source(path, "procfs is not mounted")),
         pressure: source("/proc/pressure/memory", NO_PSI),
-        // Another machine's pages may be of another size.
+        // Pages of another machine may have another size.
         page_bytes: (!matches!(context.scope, Scope::Pages(_))).then(memory::page_bytes),
         lacking: Vec::new(),
     })
@@ -131,7 +131,7 @@ struct Memory {
     vmstat: Source,
     settings: [Source; SETTINGS.len()],
     pressure: Source,
-    /// The size of a page, where it is known.
+    /// Size of a memory page in bytes, if known.
     page_bytes: Option<u64>,
     /// Columns that this kernel's files do not have.
     lacking: Vec<&'static Column>,
@@ -147,7 +147,7 @@ impl Memory {
             }
             "/proc/vmstat" => {
                 let value = numbers_after(self.vmstat.content()?, key)?.next()?;
-                // pgpgin and pgpgout are in KiB, levels in pages, the rest counts pages or events.
+                // pgpgin and pgpgout are in KiB, levels in pages; the rest count pages or events.
                 let unit = match (column.unit, column.kind) {
                     (Unit::Bytes, Kind::Gauge) => self.page_bytes?,
                     (Unit::Bytes, _) => 1024,

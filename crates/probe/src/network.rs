@@ -1,4 +1,4 @@
-//! The network: what each interface carried, and how often TCP had to retransmit.
+//! The network: traffic of each interface, and how often TCP had to retransmit.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::rising::{self, Rising};
 use crate::source::{Source, unread};
 use crate::{Context, Probe, Row, Schema, Unmeasured};
 
-/// What the probe records, one row an interface.
+/// The schema: one row per interface.
 pub const SCHEMA: Schema = Schema {
     probe: "network",
     doc: "Each network interface of this network namespace; the object `tcp` has what TCP sent and \
@@ -29,9 +29,9 @@ pub const SCHEMA: Schema = Schema {
 
 const DEV: Origin = Origin("/proc/net/dev");
 const COLUMNS: usize = 9;
-/// Where a line of `/proc/net/dev` has each column but the last.
+/// Index of each column but the last in a line of `/proc/net/dev`.
 const FIELDS: [usize; COLUMNS - 1] = [0, 1, 2, 3, 8, 9, 10, 11];
-/// The object that has what TCP did.
+/// Object of the row on TCP.
 const TCP: &str = "tcp";
 
 pub fn open(context: &Context) -> Box<dyn Probe> {
@@ -59,7 +59,7 @@ impl Probe for Network {
         let mut seen = BTreeMap::new();
         let text = self.interfaces.read().unwrap_or_default();
         for line in String::from_utf8_lossy(text).lines() {
-            // The name of an alias has a colon of its own, as `eth0:1`.
+            // The name of an alias contains a colon itself, as in `eth0:1`.
             let Some((name, values)) = line.rsplit_once(':') else { continue };
             let values: Vec<u64> = numbers(values.as_bytes()).collect();
             let raw = FIELDS.map(|field| values.get(field).copied());
@@ -77,7 +77,7 @@ impl Probe for Network {
     }
 }
 
-/// The `Tcp` lines of `/proc/net/snmp`: names, then values in the same order.
+/// Reads the `Tcp` lines of `/proc/net/snmp`: names, then values in the same order.
 fn tcp(text: &[u8]) -> Option<[Option<u64>; COLUMNS]> {
     let text = String::from_utf8_lossy(text);
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp: "));

@@ -1,4 +1,5 @@
-//! NFS as its client sees it: each mount's reads, writes and commits, and where their time went.
+//! NFS as its client sees it: the reads, writes and commits of each mount, and how their time was
+//! spent.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use crate::rising::{self, Rising};
 use crate::source::{Source, all_unmeasured};
 use crate::{Context, Probe, Row, Schema, Unmeasured};
 
-/// What the probe records, one row a mount point.
+/// The schema: one row per mount point.
 pub const SCHEMA: Schema = Schema {
     probe: "nfs",
     doc: "Each NFS mount: requests, bytes, time waiting to be sent and time at the server.",
@@ -51,7 +52,7 @@ pub fn open(context: &Context) -> Box<dyn Probe> {
 struct Nfs {
     stats: Source,
     counters: BTreeMap<String, [Rising; COLUMNS]>,
-    /// Columns that no mount has, where there are mounts.
+    /// Columns that no mount has, if there are any mounts.
     lacking: Vec<usize>,
 }
 
@@ -78,11 +79,11 @@ impl Probe for Nfs {
     }
 }
 
-/// The columns of each NFS mount, by mount point, of the text of mountstats: a line
+/// Returns the columns of each NFS mount, by mount point, from the text of mountstats: a line
 /// `device SERVER:/PATH mounted on /MOUNT with fstype nfs4 statvers=1.1` begins a mount; `bytes:`
-/// has six totals before the pages, of which the fifth and sixth are what the server read and
-/// wrote; an operation has requests, transmissions, timeouts, bytes sent, bytes received, and ms in
-/// the queue, at the server and in all.
+/// has six totals before the pages, of which the fifth and sixth are the bytes that the server read
+/// and wrote; an operation has requests, transmissions, timeouts, bytes sent, bytes received, and
+/// ms in the queue, at the server and in total.
 fn mounts(text: &str) -> BTreeMap<String, [Option<u64>; COLUMNS]> {
     let mut found = BTreeMap::new();
     let mut current: Option<(String, [Option<u64>; COLUMNS])> = None;
@@ -116,7 +117,7 @@ fn mounts(text: &str) -> BTreeMap<String, [Option<u64>; COLUMNS]> {
     found
 }
 
-/// Requests and times of one operation, around its bytes, which stand elsewhere.
+/// Fills in requests and times of one operation, around its bytes, which come from another line.
 fn row_of(row: &mut [Option<u64>], requests: Option<u64>, times: [Option<u64>; 3]) {
     row[0] = requests;
     row[2..5].copy_from_slice(&times);

@@ -1,7 +1,7 @@
-//! `NVMe` controllers: what the device itself counts, of the host's requests and of its media, how
-//! worn it is and how well. What is asked, how often and what it means stands in docs/nvme.md.
+//! `NVMe` controllers: what the device itself counts, for the host's requests and for its media,
+//! and its wear and health. docs/nvme.md says what is requested, how often, and what it means.
 //!
-//! A device that hangs would hold up all other probes, so a thread of its own asks.
+//! A device that hangs would hold up all other probes, so a separate thread sends the requests.
 
 pub mod log;
 
@@ -59,22 +59,22 @@ pub const SCHEMA: Schema = Schema {
 const SYS: Origin = Origin("/sys/class/nvme/*");
 const HEALTH: Origin = Origin("NVMe log page 02h (SMART)");
 const OCP: Origin = Origin("NVMe log page C0h (OCP)");
-/// Columns of [`SYS`].
+/// Number of columns of [`SYS`].
 const STATES: usize = 3;
 
-/// How often devices are asked. Some stop other commands for a moment while they answer.
+/// Interval at which devices are read. Some stop other commands for a moment while they answer.
 pub const READ_EVERY: Duration = Duration::from_secs(10);
-/// How long the first reading is waited for.
+/// Maximum time to wait for the first reading.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const PERCENT_PPM: u64 = 10_000;
 const MINUTE_NS: u64 = 60_000_000_000;
 
-/// Where log pages come from.
+/// The source of log pages.
 pub trait Logs: Send {
     fn read(&mut self, controller: &str, log: Log) -> Result<Page, NvmeError>;
 }
 
-/// The devices below a root.
+/// The devices below this root.
 struct Devices(PathBuf);
 
 impl Logs for Devices {
@@ -90,7 +90,8 @@ pub fn open(context: &Context) -> Box<dyn Probe> {
     }
 }
 
-/// With log pages of another source; controllers are those of /sys below `root`.
+/// Opens the probe with another source of log pages; the controllers are those of /sys below
+/// `root`.
 pub fn open_with(root: &Path, logs: Box<dyn Logs>) -> Box<dyn Probe> {
     let controllers = nvme::controllers(root);
     if controllers.is_empty() {
@@ -109,7 +110,8 @@ pub fn open_with(root: &Path, logs: Box<dyn Logs>) -> Box<dyn Probe> {
             }
         }
     };
-    // A thread that cannot be started leaves all unknown, as a device that does not answer does.
+    // If the thread cannot be started, everything stays unknown, as with a device that does not
+    // answer.
     let _ = thread::Builder::new().name("nvme".to_owned()).spawn(work);
     let first = readings.recv_timeout(FIRST_WAIT).unwrap_or_default();
     Box::new(Nvme { controllers, last: first, readings: Some(readings), _stop: Some(stop) })
@@ -118,14 +120,14 @@ pub fn open_with(root: &Path, logs: Box<dyn Logs>) -> Box<dyn Probe> {
 #[derive(Default)]
 struct Nvme {
     controllers: Vec<Controller>,
-    /// Of each controller, in their order; empty before the first.
+    /// Readings of each controller, in the same order; empty before the first.
     last: Vec<Reading>,
     readings: Option<Receiver<Vec<Reading>>>,
-    /// Dropped to end the thread, which is not waited for: its device may hang.
+    /// Dropped to end the thread, which is not joined: its device may hang.
     _stop: Option<Sender<()>>,
 }
 
-/// What a controller said, and why not.
+/// The answer of a controller, or the reason why there is none.
 #[derive(Debug)]
 struct Reading {
     at_ns: u64,
@@ -161,7 +163,7 @@ impl Probe for Nvme {
         }
         let why = |(index, column): (usize, &Column)| {
             let of = |at: usize| why(&self.controllers[at], self.last.get(at), index, column);
-            // A column counts as unmeasured when no controller has it.
+            // A column counts as unmeasured if no controller has it.
             let reasons = (0..self.controllers.len()).map(of);
             Some((column.name, reasons.collect::<Option<Vec<_>>>()?.into_iter().next()?))
         };
@@ -205,7 +207,7 @@ fn row(controller: &Controller, reading: Option<&Reading>) -> Row {
     Row { object: name, cells }
 }
 
-/// Why a column of a controller is empty; none where it is not.
+/// Returns why a column of a controller is empty; `None` if it is not.
 fn why(
     controller: &Controller,
     reading: Option<&Reading>,
@@ -238,7 +240,7 @@ fn why(
 
 struct Reader {
     logs: Box<dyn Logs>,
-    /// Controllers that have no log of OCP, and why: asked again, each would note an error.
+    /// Controllers that have no OCP log, and why: each further request would be logged as an error.
     refused: BTreeMap<String, Unmeasured>,
 }
 
@@ -249,7 +251,7 @@ impl Reader {
         let short = || Unmeasured::NoEvidence(format!("{name}: its SMART log is too short"));
         let health = page.map_err(|error| reason(&error));
         let health = health.and_then(|page| log::health(&page).ok_or_else(short));
-        // A device that does not answer this is not asked more.
+        // A device that does not answer this request gets no others.
         let ocp = match (&health, self.refused.get(name)) {
             (Err(why), _) | (Ok(_), Some(why)) => Err(why.clone()),
             (Ok(_), None) => self.read_ocp(name),
@@ -288,7 +290,8 @@ fn reason(error: &NvmeError) -> Unmeasured {
 mod tests {
     use super::*;
 
-    /// Controllers `nvme0` of OCP, `nvme1` without that log, `nvme2` that may not be opened.
+    /// Controllers `nvme0` with the OCP log, `nvme1` without that log, `nvme2` that may not be
+    /// opened.
     struct Three;
 
     const OCP_GUID: [u8; 16] = [
@@ -322,7 +325,7 @@ mod tests {
         }
     }
 
-    /// The rows and the reasons of these controllers.
+    /// Returns the rows and the reasons of these controllers.
     fn look(controllers: &[&str]) -> (Vec<Row>, BTreeMap<&'static str, Unmeasured>) {
         let root = tempfile::tempdir().unwrap();
         for name in controllers {

@@ -1,4 +1,4 @@
-//! docs/probes.md, generated from the schemas of the registry, of the load itself and of databases.
+//! Generates docs/probes.md from the schemas of the registry, of the load itself and of databases.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use blockstone_base::{Column, Schema, database, load};
 
 use crate::registry;
 
-/// The page, ending in one newline. `cargo xtask` writes it and checks that it is current.
+/// Returns the page, ending in one newline. `cargo xtask` writes it and checks that it is current.
 pub fn columns_page() -> String {
     let mut page = String::from(INTRODUCTION);
     for schema in schemas() {
@@ -19,8 +19,8 @@ pub fn columns_page() -> String {
     page
 }
 
-/// The load, its flushes, the probes, what a database says that is driven, and what one that is
-/// watched.
+/// The schemas of the load, its flushes, the probes, databases that are driven, and databases that
+/// are watched.
 fn schemas() -> impl Iterator<Item = &'static Schema> {
     let probes = registry::ALL.iter().map(|entry| entry.schema);
     let watched = database::MONITORED.iter().filter(|schema| !database::ALL.contains(schema));
@@ -61,7 +61,7 @@ fn section(page: &mut String, schema: &Schema) {
     }
 }
 
-/// Whether the column is one of a histogram, and neither its first nor its last.
+/// Whether the column belongs to a histogram and is neither its first nor its last.
 fn is_inner_bucket(columns: &[Column], index: usize) -> bool {
     let is_bucket =
         |index: usize| columns.get(index).is_some_and(|column| registry::is_bucket(column.name));

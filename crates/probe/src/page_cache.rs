@@ -1,5 +1,5 @@
 //! Pages of a load's files that this process adds to the page cache. Direct I/O adds none, unless
-//! the file system buffers it without saying so. What exactly is counted stands in docs/bpf.md.
+//! the file system silently buffers it. docs/bpf.md says what exactly is counted.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,23 +29,23 @@ pub const SCHEMA: Schema = Schema {
 
 const COST: Origin = Origin("bpf(2) BPF_ENABLE_STATS");
 
-/// The files to watch: a handle that stays with the opener of the probe.
+/// The files to watch: a handle that stays with whoever opened the probe.
 #[derive(Clone, Debug, Default)]
 pub struct WatchedFiles(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 enum State {
-    /// Nothing was asked for, so nothing runs in the kernel.
+    /// No file is watched, so nothing runs in the kernel.
     #[default]
     NoFile,
     Counting(Box<PageTracer>),
-    /// One file that is not counted makes the sum unknown.
+    /// A single file that cannot be counted makes the sum unknown.
     Unmeasured(Unmeasured),
 }
 
 impl WatchedFiles {
-    /// Counts the pages of this file or device too. Where that is not possible, none are counted
-    /// from now on.
+    /// Also counts the pages of this file or device. If that is not possible, none are counted from
+    /// now on.
     pub fn watch(&self, path: &Path) {
         let mut state = self.state();
         if matches!(*state, State::NoFile) {
@@ -55,7 +55,7 @@ impl WatchedFiles {
         state.change(|tracer| tracer.watch(path));
     }
 
-    /// Stops to count those of a file, before it is removed.
+    /// Stops counting the pages of a file, before it is removed.
     pub fn forget(&self, path: &Path) {
         self.state().change(|tracer| tracer.forget(path));
     }

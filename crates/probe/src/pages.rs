@@ -1,21 +1,21 @@
-//! Saved files of `/proc` and `/sys`, in the place of this machine's.
+//! Saved files of `/proc` and `/sys`, read in place of this machine's.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Texts of files by their path on the machine they came from, as of one instant. Clones share
-/// them: one holder turns the page, and a probe opened on another clone reads it.
+/// Contents of files by their path on the machine they were saved on, as of one moment. Clones
+/// share them: one holder turns the page, and a probe opened on another clone reads it.
 #[derive(Clone, Debug, Default)]
 pub struct Pages(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
 
 impl Pages {
-    /// Puts these texts in the place of all that were there, and returns those.
+    /// Replaces all contents, and returns the previous ones.
     pub fn turn(&self, texts: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
         let mut page = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut page, texts)
     }
 
-    /// Copies the text at a path; whether it was written down.
+    /// Copies the content at a path; returns whether it was saved.
     pub(crate) fn read(&self, path: &str, into: &mut Vec<u8>) -> bool {
         let texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let text = texts.get(path);
@@ -25,7 +25,8 @@ impl Pages {
         text.is_some()
     }
 
-    /// What stands between `before` and `after` in the paths that begin and end so, in order.
+    /// Returns, in order, the part between `before` and `after` of the paths that begin and end
+    /// with these.
     pub(crate) fn between(&self, before: &str, after: &str) -> Vec<String> {
         let texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let names = texts.keys().filter_map(|path| path.strip_prefix(before)?.strip_suffix(after));

@@ -1,4 +1,4 @@
-//! This process: what the load generator costs, and what the kernel charged to it as storage I/O.
+//! This process: the cost of the load generator, and the storage I/O that the kernel charged to it.
 
 use blockstone_base::column::{Origin, Unit};
 use blockstone_sys::proc::numbers_after;
@@ -73,7 +73,7 @@ pub fn open(context: &Context) -> Box<dyn Probe> {
 struct Process {
     io: Source,
     run_queue: Result<RunQueue, Unmeasured>,
-    /// Of getrusage, whose split into user and system time the kernel may correct.
+    /// From getrusage, whose split into user and system time the kernel may correct.
     counters: [Rising; 4],
 }
 

@@ -1,5 +1,5 @@
-//! The processes of databases and whatever else is asked for, by role: processor, run queue,
-//! system calls, storage. One that ended keeps counting, with what it had at the last look.
+//! The processes of databases and others that are requested, by role: processor, run queue, system
+//! calls, storage. A process that ended keeps counting with its values at the last look.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::roles::Role;
 use crate::servers::Servers;
 use crate::{Cell, Context, Probe, Roles, Row, Schema, Unmeasured};
 
-/// What the probe records, one row a role.
+/// The schema: one row per role.
 pub const SCHEMA: Schema = Schema {
     probe: "processes",
     doc: "Processes and threads by role, as `postgres/checkpointer`: processor time, run queue, \
@@ -40,9 +40,10 @@ pub const SCHEMA: Schema = Schema {
 
 const SCHEDSTAT: Origin = Origin("/proc/PID/task/*/schedstat");
 const IO: Origin = Origin("/proc/PID/task/*/io");
-/// Counters: all columns but the first.
+/// Number of counters: all columns but the first.
 const COUNTERS: usize = 8;
-/// A new process may still carry its parent's title, or be about to become another program.
+/// Number of looks at a new process, which may still carry its parent's title, or be about to
+/// execute another program.
 const LOOKS: u32 = 3;
 
 pub fn open(context: &Context) -> Box<dyn Probe> {
@@ -69,18 +70,18 @@ struct Processes {
     /// Every process of the machine: its role, if it has one, and how often it was looked at.
     seen: BTreeMap<u32, (Option<Role>, u32)>,
     known: BTreeMap<Member, Known>,
-    /// What each role had of members that ended or changed their role.
+    /// Sums, by role, of members that ended or changed their role.
     left: BTreeMap<String, Sum>,
     /// A process whose `io` this user may not read.
     not_permitted: Option<u32>,
 }
 
-/// A member as it was at the last look.
+/// State of a member at the last look.
 #[derive(Clone, Debug)]
 struct Known {
     role: String,
     sum: Sum,
-    /// What it had when it took this role: that counts for the role before.
+    /// Its sum when it took this role, which counts for the previous role.
     before: Sum,
 }
 
@@ -94,7 +95,7 @@ impl Known {
     }
 }
 
-/// What members consumed; none where one of them may not be looked at.
+/// Consumption of members; `None` if one of them may not be inspected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sum([Option<u64>; COUNTERS]);
 
@@ -107,8 +108,8 @@ impl Sum {
         }
     }
 
-    /// The greater of what was and what is, for a number that cannot fall: a member that ends in
-    /// the middle of a look has what it had before.
+    /// Returns the greater of the previous and the current value, for a number that cannot fall: a
+    /// member that ends in the middle of a look keeps its previous values.
     fn since(self, Self(before): &Self) -> Self {
         let mut sums = self;
         for (sum, before) in sums.0.iter_mut().zip(before) {
@@ -133,7 +134,7 @@ impl Processes {
             self.servers.look_at(&self.root, process);
         }
         if self.roles.tell_apart(self.servers.names()) {
-            // A server beside another: the roles of both begin with other names now.
+            // A second server has appeared: the roles of both now begin with other names.
             self.seen.values_mut().for_each(|(_, looks)| *looks = 0);
         }
         for pid in pids {
@@ -165,8 +166,8 @@ impl Processes {
         self.known = now;
     }
 
-    /// A process is looked at thread by thread: what the kernel keeps of it as a whole contains
-    /// what its children did, once it knows that they ended, and not the time of its threads.
+    /// Looks at a process thread by thread: the kernel's totals of a process include those of its
+    /// children, once they are known to have ended, and exclude the time of its threads.
     fn look_at(&mut self, pid: u32, role: &Role, now: &mut BTreeMap<Member, Known>) {
         for thread in account::thread_ids(&self.root, pid) {
             let role = match role {

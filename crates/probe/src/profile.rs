@@ -1,9 +1,8 @@
-//! What processors execute: processor time by role, mode, module and function of the kernel, from
-//! samples that each processor takes by its own clock. What exactly is counted stands in
-//! docs/profile.md.
+//! What processors execute: processor time by role, mode, module and kernel function, from samples
+//! that each processor takes by its own clock. docs/profile.md says what exactly is counted.
 //!
 //! It is not among the probes that always run: it needs privileges, interrupts every processor at
-//! its rate, and is given the roles of threads.
+//! its rate, and must be given the roles of threads.
 
 mod code;
 mod columns;
@@ -31,20 +30,20 @@ use crate::source::all_unmeasured;
 use crate::{Probe, Row, Schema, Unmeasured};
 
 pub struct ProfileSpec {
-    /// Root of `/proc` and `/sys` for the names of threads, programs and functions.
+    /// Root of `/proc` and `/sys`, for the names of threads, programs and functions.
     pub root: PathBuf,
-    /// Samples a second of each processor. A number that shares no divisor with the kernel's tick
-    /// (100, 250, 1000) does not see the same moment of a tick again and again.
+    /// Samples per second on each processor. A rate that has no common divisor with the kernel's
+    /// tick (100, 250, 1000) does not keep hitting the same moment of a tick.
     pub per_second: u32,
     pub resolve: Resolve,
 }
 
 impl ProfileSpec {
-    /// The rate of other profilers: it disturbs little, and gives a minute of two processors 12,000
-    /// samples.
+    /// The rate of other profilers: it disturbs little, and yields 12,000 samples per minute on two
+    /// processors.
     pub const PER_SECOND: u32 = 99;
 
-    /// All processes of this machine, by the names of threads.
+    /// Profiles all processes of this machine, with the names of threads as roles.
     pub fn everybody() -> Self {
         let resolve = Box::new(|_: u32, _: u32, name: &str| name.to_owned());
         Self { root: "/".into(), per_second: Self::PER_SECOND, resolve }
@@ -59,10 +58,11 @@ impl fmt::Debug for ProfileSpec {
     }
 }
 
-/// Starts to sample. Where that is not possible, everything is unmeasured.
+/// Starts sampling. If that is not possible, everything is unmeasured.
 pub fn open(spec: ProfileSpec) -> Box<dyn Probe> {
     let ProfileSpec { root, per_second, resolve } = spec;
-    // Before it starts: reading the names takes some tenths of a second of a processor.
+    // Before the start of sampling: reading the names takes some tenths of a second of processor
+    // time.
     let code = Code::new(&root);
     let sampler = match Sampler::start(&root, per_second) {
         Ok(sampler) => sampler,
@@ -87,14 +87,14 @@ pub fn open(spec: ProfileSpec) -> Box<dyn Probe> {
     })
 }
 
-/// How often samples are taken out of the kernel's buffers: before these are full, and while a
-/// thread that ended can still be asked what it was.
+/// Interval at which samples are drained from the kernel's buffers: before these are full, and
+/// while the role of an ended thread can still be found out.
 const DRAIN_EVERY: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 struct Profile {
     running: Option<Running>,
-    /// Why it does not run.
+    /// Reason why it does not run.
     why: Option<Unmeasured>,
 }
 
@@ -116,7 +116,7 @@ struct Profiler {
     threads: Threads,
     code: Code,
     tally: Tally,
-    /// Kept to be filled again.
+    /// Kept to be reused.
     samples: Vec<Sample>,
 }
 
@@ -150,7 +150,7 @@ impl Drop for Profile {
         if let Some(Running { shared, drainer }) = self.running.take() {
             shared.stop.store(true, Ordering::Relaxed);
             drainer.thread().unpark();
-            // It fails only when it panicked, which was reported when it happened.
+            // It fails only if the thread panicked, which was reported when it happened.
             let _ = drainer.join();
         }
     }
@@ -178,8 +178,8 @@ impl Profiler {
         let (now_ns, spent_ns) = (clock::now_ns(), || CpuUsage::of_thread().cpu_ns());
         let before_ns = spent_ns();
         let Self { sampler, threads, code, tally, samples } = self;
-        // Processors have buffers of their own: who began on one may have been sampled on another,
-        // so names come first.
+        // Each processor has its own buffer: a thread that started on one may have been sampled on
+        // another, so names come first.
         sampler.drain(|record| match record {
             Record::Sample(sample) => samples.push(sample),
             Record::Name { process, thread, name, is_new_program } => {
@@ -221,7 +221,7 @@ impl Profiler {
 
 fn add(tally: &mut Tally, threads: &mut Threads, code: &mut Code, sample: &Sample, now_ns: u64) {
     let Place { module, symbol, is_idle } = code.at(sample, now_ns);
-    // Outside of the first PID namespace, processes of others have no number either.
+    // Outside of the first PID namespace, processes of other namespaces have number 0 as well.
     if sample.process == 0 && sample.is_kernel && is_idle {
         tally.idle += 1;
         return;

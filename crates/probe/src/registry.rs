@@ -1,4 +1,4 @@
-//! All probes. Adding one is a file and a line here.
+//! All probes. To add one, write its file and add a line here.
 
 use crate::{Context, Probe, Schema, Scope};
 use crate::{active_set, block, cached_files, cgroup, cpu, host, interrupts, io, memory, network};
@@ -7,9 +7,9 @@ use crate::{nfs, nvme, page_cache, process, processes, profile, resources};
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     pub schema: &'static Schema,
-    /// Whether it has something to tell beside a load on one target, or of whole hosts only.
+    /// Whether it is useful during a load on one target, or only for whole hosts.
     pub beside_load: bool,
-    /// Starts it. What cannot be opened becomes unmeasured, so this cannot fail.
+    /// Starts the probe. Anything that cannot be opened becomes unmeasured, so this cannot fail.
     pub open: fn(&Context) -> Box<dyn Probe>,
 }
 
@@ -30,11 +30,11 @@ pub const ALL: &[Entry] = &[
     Entry { schema: &host::SCHEMA, beside_load: true, open: host::open },
 ];
 
-/// Those that read nothing but texts, so that what was written down does as well as a machine.
+/// Probes that read only text files, so that saved files serve as well as a machine.
 const OF_PAGES: &[&Schema] =
     &[&block::SCHEMA, &network::SCHEMA, &memory::SCHEMA, &cpu::SCHEMA, &host::SCHEMA];
 
-/// The probes that have something to tell in `context`.
+/// Returns the probes that are useful in `context`.
 pub fn of(context: &Context) -> impl Iterator<Item = &'static Entry> {
     ALL.iter().filter(|entry| match context.scope {
         Scope::Host(_) => true,
@@ -43,12 +43,12 @@ pub fn of(context: &Context) -> impl Iterator<Item = &'static Entry> {
     })
 }
 
-/// The columns of probes that run only when asked for: what they watch takes more than a context to
-/// say, and each has an `open` of its own.
+/// Schemas of probes that run only on request: a context does not say what they should watch, so
+/// each has its own `open`.
 pub const ON_REQUEST: &[&Schema] =
     &[&page_cache::SCHEMA, &io::SCHEMA, &active_set::SCHEMA, &profile::SCHEMA];
 
-/// Whether a column is one of a histogram's.
+/// Whether a column belongs to a histogram.
 pub fn is_bucket(column: &str) -> bool {
     io::bucket_start_ns(column).is_some() || active_set::bucket_start(column).is_some()
 }

@@ -1,4 +1,4 @@
-//! What the kernel hands out and may run out of: inodes, file handles, sockets.
+//! Kernel resources that may run out: inodes, file handles, sockets.
 
 use blockstone_base::column::{Column, Origin, Unit};
 use blockstone_sys::proc::numbers;
@@ -36,7 +36,7 @@ pub const SCHEMA: Schema = Schema {
 const INODES: Origin = Origin("/proc/sys/fs/inode-nr");
 const FILES: Origin = Origin("/proc/sys/fs/file-nr");
 const SOCKETS: Origin = Origin("/proc/net/sockstat");
-/// Sockets of IPv6, where the kernel has it.
+/// IPv6 sockets, if the kernel supports it.
 const SOCKETS_V6: &str = "/proc/net/sockstat6";
 
 pub fn open(context: &Context) -> Box<dyn Probe> {
@@ -67,7 +67,7 @@ impl Probe for Resources {
 
     fn sample(&mut self, rows: &mut Vec<Row>) {
         let [inodes, unused] = first(self.inodes.read());
-        // The middle number was of free handles; it is always zero since Linux 2.6.
+        // The middle number is that of free handles; it has always been zero since Linux 2.6.
         let [files, free, files_max] = first(self.files.read());
         let used = files.zip(free).map(|(files, free)| files.saturating_sub(free));
         let v6 = self.sockets_v6.read().and_then(|text| named(text, "TCP6:", "inuse"));
@@ -104,13 +104,14 @@ impl Probe for Resources {
     }
 }
 
-/// The first numbers of a text.
+/// Returns the first numbers of a text.
 fn first<const N: usize>(text: Option<&[u8]>) -> [Option<u64>; N] {
     let mut numbers = numbers(text.unwrap_or_default());
     [(); N].map(|()| numbers.next())
 }
 
-/// The number after `name` in the line that begins with `key`, as `TCP: inuse 5 orphan 0`.
+/// Returns the number after `name` in the line that begins with `key`, as in `TCP: inuse 5 orphan
+/// 0`.
 fn named(text: &[u8], key: &str, name: &str) -> Option<u64> {
     let line = text.split(|&b| b == b'\n').find_map(|line| line.strip_prefix(key.as_bytes()))?;
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());

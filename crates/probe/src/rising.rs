@@ -1,4 +1,4 @@
-//! Counters that never go back, over kernel counters that sometimes do.
+//! Counters that never decrease, on top of kernel counters that sometimes do.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,12 @@ pub struct Rising {
 }
 
 impl Rising {
-    /// The total at a raw value, which may have wrapped at 32 bits since the last one.
+    /// Returns the total at a raw value, which may have wrapped at 32 bits since the last one.
     ///
-    /// A fall of more than half the range is a wrap, seen at least once each half range. A smaller
-    /// fall is the kernel setting the counter back, by a little (idle time of a processor that
-    /// wakes) or to zero (a device attached again): nothing is added then, rather than guessed.
+    /// A drop of more than half the range is a wrap, provided the counter is read at least once per
+    /// half range. A smaller drop means that the kernel set the counter back, by a little (idle
+    /// time of a processor that wakes) or to zero (a device attached again): nothing is added then,
+    /// rather than a guess.
     pub fn at(&mut self, raw: u64) -> u64 {
         const RANGE: u64 = 1 << 32;
         if raw >= self.last {
@@ -29,7 +30,7 @@ impl Rising {
     }
 }
 
-/// The rows of objects whose counters are all rising: those that are gone are forgotten.
+/// Appends the rows of objects whose counters are all rising; objects that are gone are forgotten.
 pub fn rows<const N: usize>(
     counters: &mut BTreeMap<String, [Rising; N]>,
     seen: BTreeMap<String, [Option<u64>; N]>,

@@ -1,6 +1,6 @@
-//! Which processes are watched, and as what: the role that a database gives each of its processes,
-//! read from how they call themselves; processes that the user names; and what a database itself
-//! says of its processes and threads, which counts most.
+//! Which processes are watched, and under which role: the role that a database gives each of its
+//! processes, read from their titles; processes that the user names; and what a database itself
+//! reports about its processes and threads, which takes precedence.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -12,7 +12,7 @@ use regex::Regex;
 
 use crate::servers::Names;
 
-/// The rules by which processes have roles. Clones share what databases reported.
+/// The rules by which processes are assigned roles. Clones share what databases reported.
 #[derive(Clone, Debug, Default)]
 pub struct Roles {
     pids: Vec<u32>,
@@ -27,26 +27,27 @@ pub type Member = (u32, Option<u32>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// All of it has one role.
+    /// The whole process has one role.
     Process(String),
-    /// Its threads have roles of their own, below this one.
+    /// The threads of the process have their own roles, below this one.
     Threads(String),
 }
 
 impl Roles {
-    /// Also watches the processes `pids`, and those whose command line matches a pattern, under
-    /// the name that stands before it.
+    /// Creates rules that also watch the processes `pids`, and those whose command line matches a
+    /// pattern, under the name given with it.
     pub fn with(pids: Vec<u32>, groups: Vec<(String, Regex)>) -> Self {
         Self { pids, groups, ..Self::default() }
     }
 
-    /// A database will report its processes: until then no server has a name beside its product's.
+    /// Announces that a database will report its processes: until then, servers are named only by
+    /// their product.
     pub fn await_report(&self) {
         self.awaits.store(true, Ordering::Relaxed);
     }
 
-    /// Takes the names of servers. The one that reports its processes has that of its product.
-    /// Returns whether names are others than before.
+    /// Sets the names of servers. The server that reports its processes has the name of its
+    /// product. Returns whether the names have changed.
     pub(crate) fn tell_apart(&self, names: Names) -> bool {
         let names = if self.awaits.load(Ordering::Relaxed) {
             Names::default()
@@ -61,7 +62,7 @@ impl Roles {
         is_new
     }
 
-    /// Takes what a database says of its processes and threads, in place of what it said before.
+    /// Sets what a database reports about its processes and threads, replacing its previous report.
     pub fn report(&self, members: impl IntoIterator<Item = (Member, String)>) {
         self.awaits.store(false, Ordering::Relaxed);
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
@@ -69,7 +70,7 @@ impl Roles {
         reported.extend(members);
     }
 
-    /// The role that a database gave process `pid`, or its thread.
+    /// Returns the role that a database gave process `pid`, or its thread.
     pub fn reported(&self, pid: u32, thread: Option<u32>) -> Option<String> {
         let reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         let role = reported.get(&(pid, thread)).cloned();
@@ -81,13 +82,13 @@ impl Roles {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The role of a thread wherever it comes from: as its database says or its process calls
-    /// itself; of all others the name of the thread, and of the kernel's own threads `kernel`.
+    /// Returns the role of any thread: as its database reports or its process title says; otherwise
+    /// the name of the thread, and `kernel` for the kernel's own threads.
     pub fn of_any(&self, root: &Path, pid: u32, thread: u32, name: &str) -> String {
         self.of_member(root, pid, thread, name, |_| name.to_owned())
     }
 
-    /// The same, but of all others the name of the program: `name` only where it has ended.
+    /// The same, but otherwise the name of the program: `name` only if it has ended.
     pub fn of_program(&self, root: &Path, pid: u32, thread: u32, name: &str) -> String {
         self.of_member(root, pid, thread, name, |process| {
             process.map_or(name, |process| program(&process.title)).to_owned()
@@ -118,7 +119,7 @@ impl Roles {
         }
     }
 
-    /// What a process is; none when it is not watched.
+    /// Returns the role of a process; `None` if it is not watched.
     pub fn of(&self, process: &Process) -> Option<Role> {
         let named = |role| self.names().named(process, role);
         Some(match self.without_name(process)? {
@@ -143,7 +144,8 @@ impl Roles {
         known.or_else(asked)
     }
 
-    /// The role of a thread, by its name, of a process whose threads have roles below `above`.
+    /// Returns the role of a thread, by its name, in a process whose threads have roles below
+    /// `above`.
     pub fn of_thread(&self, above: &str, pid: u32, thread: u32, name: &str) -> String {
         self.reported(pid, Some(thread)).unwrap_or_else(|| {
             // Sessions are numbered; their role is not.
@@ -156,7 +158,7 @@ impl Roles {
 /// The parent of the kernel's threads.
 const KTHREADD: u32 = 2;
 
-/// Titles of PostgreSQL's processes by how they begin, and the roles they mean.
+/// Prefixes of the titles of PostgreSQL processes, with their roles.
 const POSTGRES: [(&str, &str); 15] = [
     ("checkpointer", "checkpointer"),
     ("background writer", "background writer"),
@@ -175,7 +177,7 @@ const POSTGRES: [(&str, &str); 15] = [
     ("stats collector", "stats collector"),
 ];
 
-/// Oracle's background processes by how their names begin after `ora_`.
+/// Prefixes of Oracle's background process names after `ora_`, with their roles.
 const ORACLE: [(&str, &str); 9] = [
     ("dbw", "DBWR"),
     ("bw", "DBWR"),
@@ -188,10 +190,11 @@ const ORACLE: [(&str, &str); 9] = [
     ("mmon", "MMON"),
 ];
 
-/// What a process of a database that is known here calls itself.
+/// Returns the role of a process of a known database, by its title.
 fn known(title: &str) -> Option<Role> {
     if let Some(rest) = title.strip_prefix("postgres: ") {
-        // A cluster's name may stand before the rest, and a role of its own ends with a blank.
+        // A cluster name may precede the rest, and a process with a role of its own has a title
+        // that ends with a space.
         let starts = |text: &str| POSTGRES.iter().find(|(start, _)| text.starts_with(start));
         let named = rest.split_once(": ").and_then(|(_, rest)| starts(rest));
         let role = starts(rest).or(named).map_or("session", |(_, role)| role);

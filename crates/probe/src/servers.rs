@@ -1,8 +1,8 @@
-//! Names that keep several database servers of one product on one host apart: `postgres@5433`,
+//! Names that distinguish several database servers of one product on one host: `postgres@5433`,
 //! `oracle ORCL1`.
 //!
-//! A server is found by its main process, its port by the sockets that this process listens on.
-//! Only `/proc` is read: files of another user may be anything.
+//! A server is identified by its main process, its port by the sockets that this process listens
+//! on. Only `/proc` is read: files of another user may be anything.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -12,12 +12,12 @@ use blockstone_sys::proc::{self, entries, under};
 
 const ORACLE: &str = "oracle";
 
-/// The names of servers that have another of their product beside them.
+/// The names of servers that share the host with another of their product.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    /// By the main process: the product, and its name.
+    /// By main process: the product, and the name of the server.
     of_main: HashMap<u32, (&'static str, String)>,
-    /// Whether there are several instances of Oracle; their processes have the instance's name.
+    /// Whether there are several Oracle instances; their processes carry the instance's name.
     has_oracles: bool,
 }
 
@@ -33,7 +33,7 @@ struct Main {
 }
 
 impl Servers {
-    /// Takes what a process is now.
+    /// Records the current state of a process.
     pub fn look_at(&mut self, root: &Path, process: &Process) {
         let product = product(process);
         // A new process of a server still has the title of its parent.
@@ -68,7 +68,7 @@ impl Servers {
             self.0.iter().filter(|(_, main)| main.product != ORACLE && several(main.product));
         let of_main = named.map(|(&pid, main)| {
             let product = main.product;
-            // Two may listen on one port of different addresses.
+            // Two servers may listen on the same port of different addresses.
             let name = match &main.name {
                 Some(port) if same(main) => format!("{product}@{port} pid {pid}"),
                 Some(port) => format!("{product}@{port}"),
@@ -81,14 +81,14 @@ impl Servers {
 }
 
 impl Names {
-    /// Without those of servers whose main process is among `pids`.
+    /// Removes the names of servers whose main process is among `pids`.
     pub fn without(mut self, pids: &HashSet<u32>) -> Self {
         self.of_main.retain(|pid, _| !pids.contains(pid));
         self
     }
 
-    /// The role of a process, or of a thread of it, with the name of its server in place of the
-    /// product.
+    /// Returns the role of a process, or of one of its threads, with the name of its server in
+    /// place of the product.
     pub fn named(&self, process: &Process, role: String) -> String {
         let named = |product: &str, name: &str| {
             let rest = role.strip_prefix(product)?;
@@ -103,13 +103,13 @@ impl Names {
         found.unwrap_or(role)
     }
 
-    /// The same of a thread that a database reported.
+    /// The same for a process id that a database reported.
     pub fn of_pid(&self, pid: u32, role: String) -> String {
         self.named(&Process { pid, parent: 0, title: String::new() }, role)
     }
 }
 
-/// What a process is the main process of.
+/// Returns the product that a process is the main process of.
 fn product(process: &Process) -> Option<&'static str> {
     let title = &process.title;
     if title.starts_with("postgres: ") {
@@ -126,7 +126,7 @@ fn product(process: &Process) -> Option<&'static str> {
     }
 }
 
-/// The instance of a process of Oracle: `ora_dbw0_ORCL1`, `oracleORCL1 (LOCAL=NO)`.
+/// Returns the instance of an Oracle process: `ora_dbw0_ORCL1`, `oracleORCL1 (LOCAL=NO)`.
 fn instance(title: &str) -> Option<&str> {
     let name = match title.strip_prefix("ora_") {
         Some(rest) => rest.split_once('_')?.1,
@@ -137,7 +137,8 @@ fn instance(title: &str) -> Option<&str> {
     (!name.is_empty() && name.chars().all(is_plain)).then_some(name)
 }
 
-/// The least port that a process listens on; that in the name of its socket if it listens on none.
+/// Returns the lowest port that a process listens on, or the one in the name of its socket if it
+/// listens on none.
 fn port(root: &Path, pid: u32) -> Option<u16> {
     let dir = under(root, format!("/proc/{pid}"));
     let sockets: BTreeSet<String> =
@@ -161,7 +162,7 @@ fn port(root: &Path, pid: u32) -> Option<u16> {
     })
 }
 
-/// The inode of an open socket.
+/// Returns the inode of an open socket.
 fn inode(entry: &Path) -> Option<String> {
     let target = proc::link_target(entry).ok()?;
     Some(target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())

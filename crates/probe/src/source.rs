@@ -9,25 +9,25 @@ use blockstone_sys::proc::{PseudoFile, numbers};
 use crate::pages::Pages;
 use crate::{Context, Schema, Scope, Unmeasured};
 
-/// A file below `/proc` or `/sys`, open, or the reason why not.
+/// An open file below `/proc` or `/sys`, or the reason why it could not be opened.
 #[derive(Debug)]
 pub struct Source {
     path: String,
-    /// What it means when the file is not there.
+    /// Meaning of a missing file.
     absent: &'static str,
     state: Result<File, Unmeasured>,
 }
 
 #[derive(Debug)]
 enum File {
-    /// Of this machine.
+    /// A file of this machine.
     Open(PseudoFile),
-    /// Of those that were written down, and its text as of the last look.
+    /// A saved file, and its text as of the last look.
     Saved { pages: Pages, text: Vec<u8>, is_there: bool },
 }
 
 impl Source {
-    /// Opens `path` where the context says. `absent` says why it may be missing.
+    /// Opens `path` where the context says. `absent` explains why it may be missing.
     pub fn of(context: &Context, path: &str, absent: &'static str) -> Self {
         match &context.scope {
             Scope::Pages(pages) => Self::saved(pages, path),
@@ -35,13 +35,13 @@ impl Source {
         }
     }
 
-    /// A file of those that were written down. It may be missing from one page and be on the next.
+    /// Opens a saved file. It may be missing from one page and be on the next.
     pub fn saved(pages: &Pages, path: &str) -> Self {
         let file = File::Saved { pages: pages.clone(), text: Vec::new(), is_there: false };
         Self { path: path.to_owned(), absent: "", state: Ok(file) }
     }
 
-    /// Opens `path` below `root` and reads it once. `absent` says why it may be missing.
+    /// Opens `path` below `root` and reads it once. `absent` explains why it may be missing.
     pub fn open(root: &Path, path: &str, absent: &'static str) -> Self {
         let opened =
             PseudoFile::open(root, path).and_then(|mut file| file.read().map(drop).and(Ok(file)));
@@ -53,7 +53,7 @@ impl Source {
         Self { path: path.to_owned(), absent: "", state: Err(Unmeasured::Off(why)) }
     }
 
-    /// The present content; none from the first failure on.
+    /// Returns the current content; `None` from the first failure on.
     pub fn read(&mut self) -> Option<&[u8]> {
         match &mut self.state {
             Ok(File::Open(file)) => {
@@ -67,7 +67,7 @@ impl Source {
         self.content()
     }
 
-    /// What the last [`Self::read`] gave.
+    /// Returns the result of the last [`Self::read`].
     pub fn content(&self) -> Option<&[u8]> {
         match self.state.as_ref().ok()? {
             File::Open(file) => Some(file.content()),
@@ -84,17 +84,17 @@ impl Source {
     }
 }
 
-/// What it means when `/proc/pressure` is not there.
+/// Meaning of a missing `/proc/pressure`.
 pub const NO_PSI: &str = "the kernel is built without CONFIG_PSI, or was booted without psi=1";
 
-/// Stalled nanoseconds: the total, in µs, of the line `some avg10=0.00 avg60=0.00 avg300=0.00
-/// total=14093239` or `full …` of a file below `/proc/pressure`.
+/// Returns the stalled time in nanoseconds: the total, in µs, of the line `some avg10=0.00
+/// avg60=0.00 avg300=0.00 total=14093239` or `full …` of a file below `/proc/pressure`.
 pub fn stalled_ns(pressure: Option<&[u8]>, kind: &str) -> Option<u64> {
     let line = pressure?.split(|&b| b == b'\n').find(|line| line.starts_with(kind.as_bytes()))?;
     Some(numbers(line).last()?.saturating_mul(1000))
 }
 
-/// The columns from files that could not be read, and why.
+/// Returns the columns from files that could not be read, and why.
 pub fn unread(schema: &Schema, sources: &[&Source]) -> Vec<(&'static str, Unmeasured)> {
     let why = |column: &Column| {
         let source = sources.iter().find(|source| column.source.starts_with(source.path()))?;
@@ -103,7 +103,7 @@ pub fn unread(schema: &Schema, sources: &[&Source]) -> Vec<(&'static str, Unmeas
     schema.columns.iter().filter_map(why).collect()
 }
 
-/// Every column of a probe, unmeasured for one reason.
+/// Returns every column of a probe as unmeasured for one reason.
 pub fn all_unmeasured(schema: &Schema, why: &Unmeasured) -> Vec<(&'static str, Unmeasured)> {
     schema.columns.iter().map(|column| (column.name, why.clone())).collect()
 }

@@ -1,4 +1,4 @@
-//! The probe `active_set` against a load on a range of known size, on a disk of its own.
+//! The probe `active_set` against a load on a range of known size, on a separate disk.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
@@ -16,7 +16,7 @@ use blockstone_testkit::{DeviceSpec, FileKind, FileSystem, LoopDevice, require};
 
 const O_DIRECT: i32 = rustix::fs::OFlags::DIRECT.bits() as i32;
 const FILE_BYTES: u64 = 64 << 20;
-/// More units than are kept.
+/// More units than the probe can keep.
 const LARGE_BYTES: u64 = 320 << 20;
 const UNIT_BYTES: u64 = 4096;
 const BLOCK_BYTES: u64 = 8192;
@@ -24,7 +24,7 @@ const BLOCK_BYTES: u64 = 8192;
 const HOT: std::ops::Range<u64> = 1001..4073;
 const HOT_BYTES: f64 = ((HOT.end - HOT.start) * BLOCK_BYTES) as f64;
 
-/// An XFS of its own with a file that was written in full.
+/// Creates a separate XFS with a file that was written in full.
 fn disk(bytes: u64) -> (LoopDevice, PathBuf) {
     let (size, file_system) = (Bytes::mib(512), Some(FileSystem::Xfs));
     let device =
@@ -73,14 +73,14 @@ fn value(rows: &[Row], object: &str, column: &str) -> u64 {
 }
 
 struct Watched {
-    // Unmounted and removed at its end.
+    // Unmounted and removed when dropped.
     device: LoopDevice,
     file: PathBuf,
     probe: Box<dyn Probe>,
 }
 
 impl Watched {
-    /// After the first look, which begins the first window.
+    /// Opens the probe and takes the first look, which begins the first window.
     fn new(file_bytes: u64) -> Self {
         let (device, file) = disk(file_bytes);
         let of_file = Device::at(&file).unwrap().unwrap();
@@ -124,7 +124,7 @@ fn a_hot_range_of_known_size_is_found_within_two_percent() {
     within_two_percent(of("touched_bytes"), HOT_BYTES);
     let disk = |column| value(&rows, watched.disk(), column);
     assert!(disk("accesses") >= of("accesses") && disk("touched_bytes") >= of("touched_bytes"));
-    // Uniform reads: half of them go to somewhat less than half of the range.
+    // Uniform reads: half of them go to slightly less than half of the range.
     assert!(of("hot_half_bytes") < of("touched_bytes") / 2);
     assert!(of("hot_half_bytes") > of("touched_bytes") / 4);
 }
@@ -135,7 +135,7 @@ fn what_moves_on_is_no_longer_the_same() {
     let mut watched = Watched::new(FILE_BYTES);
     read_hot(&watched.file, HOT, 6);
     let first = watched.look();
-    // A quarter of the range is new, a quarter is left.
+    // A quarter of the range is new, a quarter is no longer read.
     let quarter = (HOT.end - HOT.start) / 4;
     read_hot(&watched.file, HOT.start + quarter..HOT.end + quarter, 6);
     let second = watched.look();
@@ -145,7 +145,7 @@ fn what_moves_on_is_no_longer_the_same() {
     let touched = of(&second, "touched_bytes") - of(&first, "touched_bytes");
     assert_eq!(of(&second, "compared_bytes"), touched);
     within_two_percent(of(&second, "again_bytes"), HOT_BYTES * 0.75);
-    // Nobody read, so the third window is empty.
+    // Nothing was read, so the third window is empty.
     assert_eq!(of(&third, "touched_bytes"), of(&second, "touched_bytes"));
     assert_eq!(value(&third, "tracing", "windows"), 3);
 }
@@ -154,7 +154,7 @@ fn what_moves_on_is_no_longer_the_same() {
 fn a_sample_stands_for_what_does_not_fit() {
     require!(Root, Bpf, Loop, Xfs);
     let mut watched = Watched::new(LARGE_BYTES);
-    // Every unit of the file, more than are kept: large requests through the page cache.
+    // Every unit of the file, more than the probe can keep: large requests through the page cache.
     let read = std::fs::read(&watched.file).unwrap();
     assert_eq!(read.len() as u64, LARGE_BYTES);
     let rows = watched.look();

@@ -1,4 +1,4 @@
-//! What holds for every probe of the registry, on this machine under load.
+//! The contract of every probe of the registry, on this machine under load.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
@@ -14,7 +14,7 @@ use blockstone_probe::{Cell, Context, Roles, Row, Scope, registry};
 use blockstone_sys::survey;
 use blockstone_testkit::ScratchDir;
 
-/// The host with all its devices, and this process among those that are watched.
+/// The host with all its devices, with this process among the watched ones.
 fn host() -> Context {
     let roles = Roles::with(vec![std::process::id()], Vec::new());
     Context { root: "/".into(), scope: Scope::Host(roles) }
@@ -70,7 +70,7 @@ fn every_recorded_column_is_in_the_glossary() {
         &load::VISITS,
     ]);
     let series = series.chain(registry::ON_REQUEST.iter().copied());
-    // Of a histogram's columns the glossary has one.
+    // The glossary has only one of a histogram's columns.
     let shown = ["ios_from_1024ns", "again_after_1024"];
     let is_bucket = |name: &str| registry::is_bucket(name) && !shown.contains(&name);
     let columns = series.flat_map(|schema| schema.columns);
@@ -89,8 +89,8 @@ fn rows_fit_the_schema_and_say_what_they_leave_out() {
         let mut rows = Vec::new();
         probe.sample(&mut rows);
         if rows.is_empty() {
-            // Nothing is mounted by NFS, there is no NVMe disk, no database holds files open; all
-            // else is on every machine.
+            // There is no NFS mount, no NVMe disk, and no database that holds files open;
+            // everything else is present on every machine.
             let may_lack = ["nfs", "nvme", "cached_files"];
             assert!(may_lack.contains(&entry.schema.probe), "{}", entry.schema.probe);
             continue;
@@ -130,7 +130,7 @@ fn counters_never_fall_under_load() {
                 let mut rows = Vec::new();
                 probe.sample(&mut rows);
                 for before in &last {
-                    // A device or a group may have gone meanwhile.
+                    // A device or a group may have disappeared in the meantime.
                     let Some(now) = rows.iter().find(|row| row.object == before.object) else {
                         continue;
                     };

@@ -1,4 +1,4 @@
-//! The probe `io` against loads of known, prime numbers of I/Os on a disk of its own.
+//! The probe `io` against loads of known, prime numbers of I/Os on a separate disk.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
@@ -27,7 +27,7 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An XFS of its own.
+/// Creates a separate XFS.
 fn disk() -> (LoopDevice, PathBuf) {
     let spec = DeviceSpec {
         size: Bytes::mib(320),
@@ -39,7 +39,7 @@ fn disk() -> (LoopDevice, PathBuf) {
     (device, mount)
 }
 
-/// A file that was written in full.
+/// Creates a file that was written in full.
 fn file(mount: &Path, name: &str) -> PathBuf {
     let path = mount.join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -57,7 +57,8 @@ fn watch(tgids: &[u32]) -> (Box<dyn Probe>, Wanted) {
     (probe, wanted)
 }
 
-/// A thread of this name that sends its I/O to a file opened for direct I/O, block after block.
+/// Starts a thread of this name that sends its I/O, block after block, to a file opened for direct
+/// I/O.
 fn direct(name: &str, path: &Path, count: u64, mut each: impl FnMut(&File, &mut [u8], u64) + Send) {
     let body = || {
         let mut options = File::options();
@@ -82,10 +83,10 @@ fn write(file: &File, block: &mut [u8], offset: u64) {
     file.write_all_at(block, offset).unwrap();
 }
 
-/// The rows of the first round in which the end of every I/O was seen.
+/// Returns the rows of the first round in which the end of every I/O was seen.
 ///
 /// Kernels of some virtual machines let no program run on top of a process that they guard, nor in
-/// an interrupt that finds it running. The probe tells that it missed something then, and such a
+/// an interrupt that finds it running. The probe then reports that it missed something, and such a
 /// round proves nothing.
 fn complete(mut round: impl FnMut() -> Vec<Row>) -> Vec<Row> {
     for _ in 0..20 {
@@ -99,7 +100,7 @@ fn complete(mut round: impl FnMut() -> Vec<Row>) -> Vec<Row> {
     panic!("something was missed in each of 20 rounds");
 }
 
-/// Sums over the rows whose object has all these parts.
+/// Sums over the rows whose object contains all given parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Seen {
     ios: i64,
@@ -113,7 +114,8 @@ struct Seen {
 }
 
 fn rows(probe: &mut dyn Probe) -> Vec<Row> {
-    // Who waits for a request is woken a moment before its end is accounted for.
+    // A thread that waits for a request is woken a moment before the end of the request is
+    // accounted for.
     thread::sleep(Duration::from_millis(10));
     let mut rows = Vec::new();
     probe.sample(&mut rows);
@@ -149,7 +151,7 @@ fn objects(rows: &[Row]) -> String {
     rows.iter().map(line).collect()
 }
 
-/// Bytes that the kernel charged to this process as storage I/O: read, written.
+/// Returns the bytes that the kernel charged to this process as storage I/O: read, written.
 fn charged() -> (i64, i64) {
     let text = fs::read_to_string("/proc/self/io").unwrap();
     let field = |key: &str| -> i64 {
@@ -256,7 +258,7 @@ fn buffered_writes_are_charged_to_their_file_when_they_are_synced() {
     assert_eq!(of("system call", "flush | sync").ios, 1);
 }
 
-/// Reads the file with dd once it gets a line; `forks` says whether a child of it does.
+/// Starts dd, which reads the file once it gets a line; `forks` says whether a child of it does.
 fn dd(path: &Path, count: u32, forks: bool) -> Child {
     let exec = if forks { "" } else { "exec " };
     let script = format!(
@@ -283,7 +285,7 @@ fn only_wanted_processes_and_their_children_are_counted() {
         let (mut first, mut second) = (dd(&one, 101, true), dd(&other, 103, false));
         let (mut probe, wanted) = watch(&[first.id()]);
         go([&mut first, &mut second]);
-        // Another process is wanted now, and then all of them.
+        // Now another process is wanted, and then all of them.
         let (mut first, mut second) = (dd(&one, 107, false), dd(&other, 109, false));
         wanted.set([second.id()]);
         rows(&mut *probe);

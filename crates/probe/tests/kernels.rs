@@ -1,4 +1,4 @@
-//! Every probe on files of kernels that are not at hand: `tests/kernels/README.md` says whose.
+//! Every probe on saved files of other kernels; `tests/kernels/README.md` lists their origin.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
@@ -10,7 +10,7 @@ use blockstone_testkit::lay_out;
 
 const KERNELS: [&str; 4] = ["3.10", "4.18", "5.5", "6.18"];
 
-/// What all probes of a host said at one look.
+/// Output of all probes of a host at one look.
 struct Seen {
     cells: BTreeMap<(&'static str, String, &'static str), Cell>,
     unmeasured: BTreeMap<(&'static str, &'static str), Unmeasured>,
@@ -53,7 +53,8 @@ impl Seen {
         self.cells[&(probe, object.to_owned(), column)].clone()
     }
 
-    /// The columns have no value anywhere, and the reason is the version, in these words.
+    /// Asserts that the columns have no value anywhere, and that the reason is the version, in
+    /// these words.
     #[track_caller]
     fn lacks(&self, probe: &'static str, columns: &[&'static str], words: &str) {
         for column in columns {
@@ -67,7 +68,7 @@ impl Seen {
         }
     }
 
-    /// Disks with nothing beneath: where a request is counted once.
+    /// Disks with nothing beneath them, where each request is counted once.
     fn ends(&self) -> Vec<&str> {
         let disk = Cell::Text("disk".to_owned());
         let kinds =
@@ -93,7 +94,7 @@ fn every_kernel_is_read_and_what_it_lacks_has_a_reason() {
     for kernel in KERNELS {
         let seen = look(kernel, &[4711, 8741]);
         for ((probe, object, column), cell) in &seen.cells {
-            // The reason is that of the column, for all objects.
+            // The reason applies to the column, for all objects.
             let others = seen.cells.iter().filter(|(key, _)| key.0 == *probe && key.2 == *column);
             let never = others.clone().all(|(_, cell)| *cell == Cell::Unmeasured);
             let told = seen.unmeasured.contains_key(&(*probe, *column));
@@ -144,7 +145,7 @@ fn of_3_10_there_are_eleven_counters_and_no_pressure() {
         ],
     );
     seen.is("cpu", "cpu7", &[("cpu_idle_ns", 1_139_282 * 10_000_000)]);
-    // MemAvailable came with 3.14; allocations that stall are counted by zone since 4.10.
+    // MemAvailable was added in 3.14; allocations that stall are counted by zone since 4.10.
     let late = ["available_bytes", "direct_reclaims", "huge_pages_bytes", "refaulted_file_pages"];
     seen.lacks("memory", &late, "this kernel has no /proc/");
     seen.is(
@@ -162,7 +163,7 @@ fn of_3_10_there_are_eleven_counters_and_no_pressure() {
 #[test]
 fn network_and_nfs_of_3_x_are_read() {
     let seen = look("3.10", &[]);
-    // No blank stands between a long number and the colon; a name may have a colon of its own.
+    // There is no space between a long number and the colon; a name may itself contain a colon.
     seen.is("network", "eth0", &[("received_bytes", 68_210_035_552), ("sent_packets", 43_451_486)]);
     seen.is("network", "ibr10:30", &[("received_bytes", 0), ("sent_packets", 0)]);
     seen.is("network", "tcp", &[("received_packets", 57_252_008), ("retransmits", 227)]);
@@ -269,7 +270,7 @@ fn of_6_18_all_is_told() {
     seen.is("block", "loop0", &[("write_bytes", 180_186_552 * 512), ("flush_ios", 149_097)]);
     let process = [("cpu_ns", 136_908_961), ("run_queue_ns", 193_903_697), ("read_bytes", 77_824)];
     seen.is("processes", "sleep", &process);
-    // Version 1 of control groups, and the unified hierarchy beside it without its controllers.
+    // Version 1 of control groups, together with the unified hierarchy without its controllers.
     let limit = seen.cell("cgroup", "/service", "memory_limit_bytes");
     assert_eq!(limit, Cell::Unmeasured);
     assert!(matches!(seen.cell("cgroup", "/service", "memory_bytes"), Cell::Value(1..)));

@@ -1,5 +1,5 @@
-//! Which direct I/O the kernel serves through its page cache, on file systems whose answer is
-//! known.
+//! Which direct I/O the kernel serves through its page cache, on file systems for which the answer
+//! is known.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
@@ -18,7 +18,7 @@ const BLOCK: u64 = 4096;
 const BLOCKS: u64 = 64;
 
 struct Mounted {
-    // Unmounted and removed at its end.
+    // Unmounted and removed when dropped.
     _device: LoopDevice,
     dir: PathBuf,
 }
@@ -32,7 +32,7 @@ impl Mounted {
         Self { _device: device, dir }
     }
 
-    /// A file that was written and evicted.
+    /// Creates a file that was written and evicted.
     fn file(&self, name: &str) -> PathBuf {
         let path = self.dir.join(name);
         std::fs::write(&path, vec![7; (BLOCKS * BLOCK) as usize]).unwrap();
@@ -58,7 +58,7 @@ enum Does {
     Writes,
 }
 
-/// Pages that direct requests of this size added, each in a block of its own.
+/// Returns the pages that direct requests of this size added, each in a block of its own.
 fn added_by(path: &Path, does: Does, bytes: usize) -> u64 {
     let file = BlockFile::open(path, Access::ReadWrite, true).unwrap();
     let files = WatchedFiles::default();
@@ -94,7 +94,7 @@ fn xfs_and_ext4_add_no_page_and_xfs_does_for_a_part_of_a_shared_block() {
         assert_eq!(added_by(&file, Does::Reads, 4096), 0, "{file_system:?}");
         assert_eq!(added_by(&file, Does::Writes, 4096), 0, "{file_system:?}");
         assert_eq!(added_by(&file, Does::Writes, 512), 0, "{file_system:?}");
-        // Another program brings the file into the cache while nothing was asked of it.
+        // Another program brings the file into the cache while no request is made here.
         tool("cat", &[], &file);
         assert_eq!(added_by(&file, Does::Reads, 4096), 0, "{file_system:?}");
         if file_system == FileSystem::Xfs {
@@ -131,7 +131,7 @@ fn btrfs_adds_the_pages_of_writes_with_checksums_and_of_compressed_reads() {
     assert!(added_by(&file, Does::Reads, 4096) >= IOS);
 }
 
-/// From Linux 6.14 on.
+/// Whether the kernel is Linux 6.14 or later.
 fn buffers_checksums() -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let mut parts = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);

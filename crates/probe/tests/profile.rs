@@ -20,10 +20,10 @@ const COUNTERS: [&str; 5] = ["samples", "cpu_ns", "idle_ns", "watched_ns", "lost
 /// Held by each test: they share two processors.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// A prime number of samples a second, so that few seconds give thousands.
+/// Prime number of samples per second, high enough for a few seconds to yield thousands.
 const PER_SECOND: u32 = 997;
 
-/// Runs until it is dropped.
+/// A program that keeps a processor busy until dropped.
 struct Burner(Child);
 
 impl Burner {
@@ -33,12 +33,12 @@ impl Burner {
         Self(command.spawn().unwrap())
     }
 
-    /// Nothing but system calls that fill memory with zeros.
+    /// Makes only system calls that fill memory with zeros.
     fn in_kernel() -> Self {
         Self::start("dd", &["if=/dev/zero", "of=/dev/null", "bs=1M"])
     }
 
-    /// Nothing but its own instructions.
+    /// Executes only its own instructions.
     fn in_user() -> Self {
         Self::start("sh", &["-c", "while :; do :; done"])
     }
@@ -60,7 +60,7 @@ impl Drop for Burner {
     }
 }
 
-/// Samples, with roles for these processes.
+/// Starts sampling, with roles for these processes.
 fn watch(roles: &[(u32, &'static str)]) -> Box<dyn Probe> {
     let roles: BTreeMap<u32, &str> = roles.iter().copied().collect();
     let resolve = Box::new(move |process: u32, thread: u32, name: &str| {
@@ -97,7 +97,7 @@ fn cell<'a>(row: &'a Row, column: &str) -> &'a Cell {
     &row.cells[SCHEMA.columns.iter().position(|known| known.name == column).unwrap()]
 }
 
-/// Sampled processor time of the rows that are wanted.
+/// Returns the sampled processor time of the rows selected by `wanted`.
 fn cpu_ns(rows: &[Row], wanted: impl Fn(&Row) -> bool) -> f64 {
     let wanted = |row: &&Row| row.object != "sampling" && wanted(row);
     rows.iter().filter(wanted).map(|row| value(row, "cpu_ns")).sum()
@@ -107,8 +107,8 @@ fn sampling(rows: &[Row]) -> &Row {
     rows.iter().find(|row| row.object == "sampling").unwrap()
 }
 
-/// The part of the time for which samples were taken. A hypervisor that runs others on a processor
-/// lets its clock miss some.
+/// Returns the fraction of the time for which samples were taken. A hypervisor that runs other
+/// guests on a processor lets its clock miss some.
 fn coverage(rows: &[Row]) -> f64 {
     let sampling = sampling(rows);
     let taken = cpu_ns(rows, |_| true) + value(sampling, "idle_ns");
@@ -122,22 +122,23 @@ fn table(rows: &[Row]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Time of all processors by use, from `/proc/stat`: user, nice, system, idle, iowait, interrupts
-/// of two kinds, steal.
+/// Returns the time of all processors by use, from `/proc/stat`: user, nice, system, idle, iowait,
+/// two kinds of interrupts, steal.
 fn uses_ns() -> [f64; 8] {
     let stat = fs::read_to_string("/proc/stat").unwrap();
     let mut fields = stat.lines().next().unwrap().split_whitespace().skip(1);
     std::array::from_fn(|_| fields.next().unwrap().parse::<f64>().unwrap() * 1e7)
 }
 
-/// Of what was used since then: time that processors were not idle, and time that others had them.
+/// Returns the time since `before` that processors were not idle, and the time that was stolen.
 fn busy_and_stolen_ns(before: &[f64; 8]) -> (f64, f64) {
     let now = uses_ns();
     let used = |of: &[usize]| of.iter().map(|&index| now[index] - before[index]).sum();
     (used(&[0, 1, 2, 5, 6, 7]), used(&[7]))
 }
 
-/// Samples are missed only while a hypervisor runs others, as far as it says so.
+/// Asserts that samples were missed only while a hypervisor ran other guests, as far as it reports
+/// that.
 fn assert_complete(rows: &[Row], stolen_ns: f64) {
     let stolen = stolen_ns / value(sampling(rows), "watched_ns");
     let covered = coverage(rows);
@@ -146,8 +147,9 @@ fn assert_complete(rows: &[Row], stolen_ns: f64) {
     assert!(value(sampling(rows), "lost") == 0.0, "{text}");
 }
 
-/// Each of these samples is found there or not, so their number has a standard deviation of its
-/// root at most; six of them and three percent for clocks that differ are not exceeded by chance.
+/// Each of these samples is found there or not, so their number has a standard deviation of at most
+/// its square root; six of them plus three percent for clocks that differ are not exceeded by
+/// chance.
 fn assert_agrees(sampled_ns: f64, kept_ns: f64, rows: &[Row], what: &str) {
     let expected = kept_ns * coverage(rows);
     let samples = expected * f64::from(PER_SECOND) / 1e9;
@@ -161,7 +163,7 @@ fn processor_time_is_found_in_its_role_mode_module_and_function() {
     require!(Perf);
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let (kernel, user) = (Burner::in_kernel(), Burner::in_user());
-    // Until both have become what they are to execute.
+    // Until both have started executing their program.
     thread::sleep(Duration::from_millis(300));
     let mut probe = watch(&[(kernel.0.id(), "zeros"), (user.0.id(), "loop")]);
     let uses_before = uses_ns();
@@ -199,7 +201,7 @@ fn processor_time_is_found_in_its_role_mode_module_and_function() {
         of("zeros", &|row| zeroing.iter().any(|name| text(row, "symbol").contains(name)));
     assert!(in_family > 0.5, "{in_family}\n{table}");
     let program = user.program();
-    // A shell's loop is its own, but for some calls of the C library.
+    // A shell's loop is its own code, apart from some calls of the C library.
     let in_user = of("loop", &|row| text(row, "mode") == "user");
     assert!(in_user > 0.9, "{in_user}\n{table}");
     let in_program = of("loop", &|row| text(row, "module") == program);
@@ -211,9 +213,9 @@ fn processor_time_is_found_in_its_role_mode_module_and_function() {
     assert!(named > 0.9 * cpu_ns(&rows, |row| text(row, "mode") == "kernel"), "{table}");
 }
 
-/// Whatever else this machine does: where it waits for work, that is no processor time. A processor
-/// that rests in a virtual machine is woken late for its samples, and then some are missed: time
-/// that is not covered may only be idle.
+/// Whatever else this machine does: time spent waiting for work is not processor time. A processor
+/// that idles in a virtual machine is woken late for its samples, and then some are missed: time
+/// that is not covered may only be idle time.
 #[test]
 fn waiting_for_work_is_no_processor_time() {
     require!(Perf);
@@ -240,7 +242,7 @@ fn programs_that_live_shorter_than_a_look_are_found_by_name() {
     let short = "dd if=/dev/zero of=/dev/null bs=1M count=200";
     let script = format!("i=0; while [ $i -lt 400 ]; do {short}; i=$((i+1)); done; sleep 30");
     let shell = Burner::start("sh", &["-c", &script]);
-    // What ended and was waited for, in ticks of 10 ms each: user and system.
+    // Children that ended and were waited for, in ticks of 10 ms each: user and system.
     let children_ns = || -> f64 {
         let stat = fs::read_to_string(format!("/proc/{}/stat", shell.0.id())).unwrap();
         let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();

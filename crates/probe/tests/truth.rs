@@ -1,4 +1,4 @@
-//! Probes against another source of the same truth, and on files of kernels that are not at hand.
+//! Probes checked against a second source of the same figures, and on files of other kernels.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
@@ -36,7 +36,7 @@ fn rows(probe: &mut dyn Probe) -> Vec<Row> {
     rows
 }
 
-/// The only row's cell of a column.
+/// Returns the cell of a column in the only row.
 fn cell(probe: &mut dyn Probe, column: &str) -> Cell {
     let rows = rows(probe);
     assert_eq!(rows.len(), 1);
@@ -54,7 +54,7 @@ fn index(probe: &dyn Probe, column: &str) -> usize {
     probe.schema().columns.iter().position(|c| c.name == column).unwrap()
 }
 
-/// Reads the whole file past the page cache.
+/// Reads the whole file, bypassing the page cache.
 fn read_direct(path: &Path) {
     let file = File::options().read(true).custom_flags(O_DIRECT).open(path).unwrap();
     let mut memory = vec![0; (1 << 20) + 4096];
@@ -147,7 +147,7 @@ fn the_block_probe_says_what_the_device_file_says() {
             let text = fs::read_to_string(format!("/sys/class/block/{}/stat", device.name));
             text.unwrap().split_whitespace().map(|field| field.parse().unwrap()).collect()
         };
-        // Between two looks of the other source, as the device may be in use.
+        // Between two readings of the other source, as the device may be in use.
         let (before, row, after) = (stat(), rows(&mut *block), stat());
         for (column, field, unit) in [
             ("read_ios", 0, 1),
@@ -210,7 +210,7 @@ fn a_busy_machine_shows_in_every_layer() {
     assert!(waited > 50_000_000, "the thread waited {waited} ns for a processor");
 }
 
-/// A device with hardware queues and these counters.
+/// Creates a device with hardware queues and these counters.
 fn device(root: &Path, name: &str, stat: &str) {
     let directory = root.join("sys/class/block").join(name);
     fs::create_dir_all(directory.join("mq")).unwrap();
@@ -333,7 +333,7 @@ fn a_kernel_without_pressure_or_accounting_leaves_those_columns_out() {
     assert_eq!(process.unmeasured().len(), 6);
 }
 
-/// The tree of a machine with these files.
+/// Creates the tree of a machine with these files.
 fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
     for (path, text) in files {

@@ -1,8 +1,8 @@
-//! Transactions of payment cards: one table, whose rows follow from seed and position alone.
+//! A table of payment card transactions whose rows depend only on a seed and their position.
 //!
-//! Columns, bytes a row and the share of the filter are those of a published measurement of a
-//! storage that filters: 7.9 G rows of 83.4 bytes, of which 22,465,830 have cards that begin with
-//! 4777 or 3333, the shop's own.
+//! The columns, the bytes per row and the selectivity of the filter follow a published measurement
+//! of a storage that filters: 7.9 G rows of 83.4 bytes, of which 22,465,830 have cards that begin
+//! with 4777 or 3333, the shop's own.
 
 mod places;
 
@@ -13,16 +13,16 @@ use blockstone_base::rng::mix;
 use places::PLACES;
 
 pub const TABLE: &str = "all_card_trans";
-/// Of a row as it lies in the published table, blocks and all.
+/// Bytes per row in the published table, including block overhead.
 pub const ROW_BYTES: f64 = 83.4;
-/// Rows with one of the shop's own cards, of all.
+/// Share of rows with one of the shop's own cards.
 pub const OWN_SHARE: f64 = 22_465_830.0 / 7_897_611_641.0;
-/// How the own cards begin.
+/// Prefixes of the shop's own cards.
 pub const OWN: [&str; 2] = ["4777", "3333"];
-/// Seconds of the year that the table covers.
+/// Seconds in the year that the table covers.
 pub const SPAN_S: u64 = 365 * 86_400;
 
-/// A column: its name, its type in the published table, and the SQL type that holds the same.
+/// A column: its name, its type in the published table, and the equivalent SQL type.
 pub struct Column {
     pub name: &'static str,
     pub oracle: &'static str,
@@ -45,7 +45,7 @@ const fn column(name: &'static str, oracle: &'static str, sql: &'static str) -> 
     Column { name, oracle, sql }
 }
 
-/// Merchant category codes, the usual ones first.
+/// Merchant category codes, the most common first.
 const MCCS: [u32; 24] = [
     5411, 5812, 5541, 5814, 5999, 5311, 5912, 5310, 4816, 5732, 5651, 5200, 7832, 4899, 5942, 5691,
     7011, 5813, 5045, 8011, 4511, 5944, 7230, 5661,
@@ -56,15 +56,14 @@ const MERCHANTS_MIN: u64 = 1_000;
 const MERCHANTS_MAX: u64 = 5_000_000;
 const ROWS_PER_MERCHANT: u64 = 1_600;
 
-/// A row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     pub card: u64,
     pub card_type: &'static str,
     pub mcc: u32,
-    /// In cents.
+    /// Amount in cents.
     pub amount: u32,
-    /// Since the start of the year.
+    /// Seconds since the start of the year.
     pub second: u64,
     pub merchant: u32,
     pub city: &'static str,
@@ -72,7 +71,7 @@ pub struct Row {
     pub zip: u32,
 }
 
-/// All rows of a table of a size, by position: any of them is made at once.
+/// All rows of a table of a given size; the row at any position can be computed directly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cards {
     rows: u64,
@@ -81,7 +80,7 @@ pub struct Cards {
 }
 
 impl Cards {
-    /// Rows that are `bytes` in the published table; one at least.
+    /// As many rows as take `bytes` in the published table, at least one.
     pub fn of_bytes(bytes: u64, seed: u64) -> Self {
         Self::new(((bytes as f64 / ROW_BYTES) as u64).max(1), seed)
     }
@@ -99,7 +98,8 @@ impl Cards {
         self.rows
     }
 
-    /// Rows before position `at` with an own card: one in each stretch of 1 ÷ share.
+    /// Returns the number of own cards before position `at`: there is one in each stretch of 1 ÷
+    /// share.
     pub fn own_before(&self, at: u64) -> u64 {
         let stretch = stretch_of(at);
         stretch + u64::from(at > self.own_at(stretch))
@@ -109,20 +109,20 @@ impl Cards {
         self.own_before(self.rows)
     }
 
-    /// Rows whose card begins with one of the own prefixes.
+    /// Returns the number of rows whose card begins with this prefix, one of the shop's own.
     pub fn own_with(&self, prefix: &str) -> u64 {
         let stretches = 0..=stretch_of(self.rows - 1);
         let at = stretches.map(|stretch| self.own_at(stretch)).filter(|at| *at < self.rows);
         at.filter(|at| self.row(*at).card.to_string().starts_with(prefix)).count() as u64
     }
 
-    /// The position of the own card of a stretch.
+    /// Returns the position of the own card in a stretch.
     fn own_at(&self, stretch: u64) -> u64 {
         let (from, to) = (stretch_start(stretch), stretch_start(stretch + 1));
         from + self.draw(stretch, 7) % (to - from)
     }
 
-    /// The first position whose purchase is not before `second` of the year.
+    /// Returns the first position whose purchase is not before this second of the year.
     pub fn first_since(&self, second: u64) -> u64 {
         let at = u128::from(second) * u128::from(self.rows);
         (at.div_ceil(u128::from(SPAN_S)) as u64).min(self.rows)
@@ -144,7 +144,7 @@ impl Cards {
             mcc: MCCS[(of_merchant >> 32) as usize % MCCS.len()],
             amount: 100 + skewed(99_900, 2) as u32,
             second: (u128::from(at) * u128::from(SPAN_S) / u128::from(self.rows)) as u64,
-            // Spread over seven digits.
+            // Spreads merchants over all seven-digit numbers.
             merchant: 1_000_000 + (merchant * 8_999_999 / self.merchants) as u32,
             city,
             state,
@@ -167,7 +167,7 @@ impl Cards {
         match kind {
             0..50 => {
                 let prefix = 4000 + self.draw(at, 4) % 1000;
-                // The bank's next range in place of the own one.
+                // 4777 is one of the shop's own, so the next range replaces it.
                 (of(if prefix == 4777 { 4778 } else { prefix }, 12), VISA)
             }
             50..85 => (of(51 + self.draw(at, 4) % 5, 14), MASTER),
@@ -204,7 +204,7 @@ impl Row {
         OWN.iter().any(|own| self.card.to_string().starts_with(own))
     }
 
-    /// `2025-07-14 09:26:53`
+    /// Formats the time of purchase, such as `2025-07-14 09:26:53`.
     pub fn date(&self) -> String {
         let (day, second) = (FIRST_DAY + self.second / 86_400, self.second % 86_400);
         let (year, month, day) = civil(day);
@@ -212,10 +212,11 @@ impl Row {
         format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{:02}", second % 60)
     }
 
-    /// Bytes of the row in a block of the published kind: three of header, one of length a column.
+    /// Bytes of the row in a block of the published table: a header of three, one of length per
+    /// column.
     pub fn oracle_bytes(&self) -> u64 {
         let digits = |value: u64| {
-            // Two decimal digits a byte, without zeros at the end, and an exponent.
+            // Two decimal digits per byte, without trailing zeros, and an exponent.
             let (mut pairs, mut rest) = (0, value);
             while rest > 0 && rest % 100 == 0 {
                 rest /= 100;
@@ -231,8 +232,8 @@ impl Row {
         3 + COLUMNS.len() as u64 + numbers + texts as u64
     }
 
-    /// Adds a line, columns in their order; `separator` stands between them. No value needs an
-    /// escape in COPY's text format or in CSV.
+    /// Appends a line with the columns in order, separated by `separator`. No value needs an escape
+    /// in COPY's text format or in CSV.
     pub fn write(&self, separator: char, out: &mut Vec<u8>) {
         let s = separator;
         // Writing to memory does not fail.
@@ -252,7 +253,7 @@ impl Row {
     }
 }
 
-/// Year, month and day of a day since 1970-01-01, for days from then on.
+/// Converts days since 1970-01-01 to year, month and day.
 fn civil(days: u64) -> (u64, u64, u64) {
     // Source: H. Hinnant, chrono-compatible low-level date algorithms (public domain).
     let shifted = days + 719_468;
@@ -266,7 +267,7 @@ fn civil(days: u64) -> (u64, u64, u64) {
     (year + era * 400 + u64::from(month <= 2), month, day)
 }
 
-/// The columns of the table with their SQL types, as CREATE TABLE takes them.
+/// Returns the columns with their SQL types, in the form of CREATE TABLE.
 pub fn sql_columns() -> String {
     let columns = COLUMNS.iter().map(|column| format!("{} {} NOT NULL", column.name, column.sql));
     columns.collect::<Vec<_>>().join(", ")
@@ -284,7 +285,7 @@ mod tests {
         assert!((own as f64 / 500_000.0 / 0.002_844_6 - 1.0).abs() < 0.001, "{own}");
         let bytes: u64 = (0..cards.rows()).map(|at| cards.row(at).oracle_bytes()).sum();
         let mean = bytes as f64 / 500_000.0;
-        // What blocks of 8 KiB have of header and row directory comes on top.
+        // Blocks of 8 KiB add a header and a row directory.
         let with_blocks = mean * 8192.0 / (8192.0 - 110.0) + 2.0;
         assert!((with_blocks / ROW_BYTES - 1.0).abs() < 0.01, "{mean} {with_blocks}");
         let half = cards.own_before(250_000);

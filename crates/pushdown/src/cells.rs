@@ -1,5 +1,5 @@
-//! The table of cards in cells, servers of a database that hold a part each, and what queries of
-//! the host take of them.
+//! The table of cards spread over cells, database servers that each hold a part, and what the
+//! queries of a host read from and move between them.
 
 mod query;
 
@@ -16,53 +16,53 @@ use blockstone_target::cells::{Cells, CellsSpec, Moved, Session};
 use crate::cards::{Cards, SPAN_S, TABLE, sql_columns};
 pub use query::Query;
 
-/// What the file of a table takes a row, with some to spare.
+/// Heap bytes per row, rounded up.
 const HEAP_ROW_BYTES: u64 = 160;
-/// A server that was just made, with its log.
+/// Bytes of a freshly created server, with its log.
 const SERVER_BYTES: u64 = 96 << 20;
-/// Bytes of one message of COPY.
+/// Bytes per message of COPY.
 const CHUNK: usize = 256 << 10;
 pub const CELLS_MAX: u32 = 64;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where the servers keep their files; they are removed in the end.
+    /// Directory of the servers' files, which are removed at the end.
     pub dir: PathBuf,
     pub cards: Cards,
-    /// How many cells the table is spread over, one measurement after the other.
+    /// The numbers of cells to spread the table over, measured one after the other.
     pub cells: Vec<u32>,
     pub programs: Option<PathBuf>,
     pub server_settings: Vec<(String, String)>,
     pub cache: Bytes,
-    /// How often each query is asked: the fastest is kept, which others disturbed least.
+    /// How often each query is run. The fastest run is kept: it was disturbed least.
     pub repeat: u32,
-    /// Tells the files of this run from those of others.
+    /// Distinguishes the files of this run from those of other runs.
     pub id: u64,
 }
 
-/// What one query took on one number of cells.
+/// Measurement of one query on one number of cells.
 #[derive(Clone, Debug)]
 pub struct Ran {
     pub cells: u32,
     pub query: Query,
-    /// Whether the filter, and for a count the counting, was left to the cells.
+    /// Whether filtering, and counting in a count, was left to the cells.
     pub pushdown: bool,
     pub rows: u64,
-    /// Of the files of all cells.
+    /// Size of the table's files on all cells.
     pub table_bytes: u64,
-    /// What the host sends to each cell, from its plan.
+    /// The statement that the host sends to each cell, from its plan.
     pub remote: String,
-    /// Of each round; in a round each query is asked once.
+    /// Seconds of the query in each round; a round runs each query once.
     pub seconds_of_rounds: Vec<f64>,
-    /// Of the fastest.
+    /// Counters of the fastest round.
     pub moved: Moved,
 }
 
-/// A block of PostgreSQL.
+/// Bytes of a PostgreSQL block.
 pub const BLOCK: u64 = 8192;
 
 impl Ran {
-    /// What the plan asks of the cells: blocks that they looked at, in their buffers or not.
+    /// Bytes that the plan requested from the cells: blocks accessed, in their buffers or not.
     pub fn asked_bytes(&self) -> u64 {
         (self.moved.buffer_reads + self.moved.buffer_hits) * BLOCK
     }
@@ -70,14 +70,15 @@ impl Ran {
 
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// As the server names it.
+    /// Version of PostgreSQL as reported by the server.
     pub release: String,
-    /// Why the sockets were not compared with an interface of their own; none if they were.
+    /// Why the bytes of the sockets were not checked against a network interface of their own;
+    /// `None` if they were.
     pub not_apart: Option<String>,
-    /// Files that killed runs had left.
+    /// Files left behind by killed runs.
     pub removed: Vec<PathBuf>,
     pub runs: Vec<Ran>,
-    /// Not all was measured: a signal asked for the end.
+    /// A signal stopped the measurement early.
     pub interrupted: bool,
 }
 
@@ -98,15 +99,15 @@ pub enum CellsError {
     Thread(std::io::Error),
 }
 
-/// What is done and what share of all is done; false asks for the end.
+/// Reports the current step and the share of the work done; returns false to stop.
 pub type Tell<'a> = dyn FnMut(f64, &str) -> bool + Send + 'a;
 
-/// Starts the servers, loads and asks them, and removes them. Fails before anything is written
-/// where the directory cannot hold it.
+/// Starts the servers, loads the table, runs the queries, and removes the servers. Fails before
+/// writing anything if the directory has too little space.
 pub fn measure(settings: &Settings, tell: &mut Tell<'_>) -> Result<Measured, CellsError> {
     check_space(settings)?;
     let removed = scratch::remove_orphans(&settings.dir, &[]);
-    // The namespace is the thread's; its servers end with it, whatever happens.
+    // The namespace belongs to this thread, and its servers end with it in any case.
     let measured = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("cells".to_owned());
         let working = thread.spawn_scoped(scope, move || {
@@ -122,7 +123,7 @@ pub fn measure(settings: &Settings, tell: &mut Tell<'_>) -> Result<Measured, Cel
     Ok(measured)
 }
 
-/// Why this thread is not in a network namespace of its own.
+/// Enters a new network namespace; returns the reason if that is not possible.
 fn enter() -> Option<String> {
     if !child::is_superuser() {
         return Some("a network namespace needs root".to_owned());
@@ -218,8 +219,8 @@ fn run(
     Ok(measured)
 }
 
-/// Spreads the table over the first `count` cells, by time, and names it to the host; `before` of
-/// them had it until now. Returns the size of its files in bytes.
+/// Spreads the table over the first `count` cells by time and attaches the parts on the host; the
+/// first `before` cells held it until now. Returns the size of the table's files in bytes.
 fn load(
     cells: &mut Cells,
     cards: &Cards,
@@ -238,7 +239,7 @@ fn load(
     Ok(bytes)
 }
 
-/// Rows of the `at`th of `count` parts by time, in the order of time.
+/// Returns the rows of part `at` of `count`, ordered by time.
 fn part<'a>(
     cards: &'a Cards,
     (at, count): (u64, u64),
@@ -258,7 +259,7 @@ fn part<'a>(
     }
 }
 
-/// What each query took in each round: what else the machine does then disturbs all queries alike.
+/// Runs each query once per round, so that other load on the machine disturbs all queries alike.
 fn rounds(
     (session, cells): (&mut Session<'_>, u32),
     repeat: u32,
@@ -275,7 +276,7 @@ fn rounds(
     Ok(moved)
 }
 
-/// An answer with another number of rows than the data have makes every count worthless.
+/// Fails if the answer has the wrong number of rows, which would invalidate all counters.
 fn check(cards: &Cards, query: Query, cells: u32, moved: &Moved) -> Result<(), CellsError> {
     let expected = if query == Query::Full { cards.rows() } else { cards.own() };
     let found = moved.answer.first().cloned().unwrap_or_default();

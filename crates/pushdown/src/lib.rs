@@ -1,7 +1,7 @@
 //! Storage that filters rows, measured on real engines: what each side reads, sends and computes.
 //!
-//! [`cards`] is the data set: transactions of payment cards, made of seed and position alone.
-//! [`cells`] asks it of PostgreSQL servers that each hold a part.
+//! [`cards`] is the data set: payment card transactions generated from seed and position alone.
+//! [`cells`] queries it on PostgreSQL servers that each hold a part.
 //!
 //! ```
 //! use blockstone_pushdown::cards::Cards;

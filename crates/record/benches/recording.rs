@@ -1,5 +1,5 @@
-//! What recording costs: rows a second, bytes a row, the time to close and to open 100,000 rows.
-//! Run with `cargo bench -p blockstone-record`.
+//! Cost of recording: rows per second, bytes per row, and the time to close and to open 100,000
+//! rows. Run with `cargo bench -p blockstone-record`.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its result")]
 
 use std::fs;
@@ -21,7 +21,7 @@ const fn counter(name: &'static str) -> Column {
     Column { name, unit: Unit::Count, kind: Kind::Counter, source: "bench", doc: "A counter." }
 }
 
-/// As wide as the probe of the block layer.
+/// As wide as the block layer's probe.
 static BLOCK: Schema = Schema {
     probe: "block",
     doc: "Four devices.",
@@ -82,7 +82,8 @@ fn main() {
     println!("value_at()             {:.0} ns", looked_up_s * 1e9 / ROWS as f64);
 }
 
-/// Records the rows and a histogram a segment; seconds spent in `row` and in `end_segment`.
+/// Records the rows and one histogram per segment; returns the seconds spent in `row` and in
+/// `end_segment`.
 fn record(recorder: &mut Recorder) -> (f64, f64) {
     let mut rng = Rng::new(1, 0);
     let mut counters = [[0_u64; 15]; DEVICES.len()];

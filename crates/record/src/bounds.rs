@@ -1,5 +1,6 @@
-//! What a Parquet file may cost to read. Its pages claim lengths and counts that the library
-//! believes: a few bytes of dictionary or run-length encoding can stand for gigabytes of rows.
+//! Limits on the cost of reading a Parquet file. Its pages claim lengths and counts that the
+//! library believes: a few bytes of dictionary or run-length encoding can stand for gigabytes of
+//! rows.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -15,29 +16,29 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::reader::{ChunkReader, Length};
 
-/// What any file may take in memory: a week of an idle machine, each second the same, encodes into
-/// a few kilobytes.
+/// Memory that any file may take: a week of an idle machine, with every second the same, encodes
+/// into a few kilobytes.
 const FLOOR_BYTES: u64 = 512 << 20;
-/// How much more than its length a large file may take: a row of counters that stand still has a
-/// few bytes in the file and sixteen per column in memory.
+/// Additional memory that a large file may take per byte of its length: a row of unchanging
+/// counters takes a few bytes in the file and sixteen per column in memory.
 const EXPANSION: u64 = 1024;
-/// Taken by a cell of any type: a number, whether it is there, and its copy while it is decoded.
+/// Memory for a cell of any type: a number, its validity, and its copy during decoding.
 const CELL_BYTES: u64 = 16;
-/// What a byte of text or of a histogram becomes at most in a reader's memory.
+/// Upper limit on a reader's memory per byte of text or histogram.
 const BYTE_BYTES: u64 = 16;
-/// The least that a dictionary holds of a value.
+/// Minimum size of a dictionary entry.
 const WORD_BYTES: usize = 4;
 
 /// Memory that rows may still take.
 pub(crate) struct Budget(u64);
 
 impl Budget {
-    /// Of a file of `file_bytes`.
+    /// Creates the budget for a file of `file_bytes`.
     pub fn new(file_bytes: u64) -> Self {
         Self(file_bytes.saturating_mul(EXPANSION).saturating_add(FLOOR_BYTES))
     }
 
-    /// Takes the `bytes` of a text or an encoding.
+    /// Takes the `bytes` of a text or an encoding from the budget.
     pub fn take_bytes(&mut self, bytes: usize) -> Result<(), ParquetError> {
         self.take((bytes as u64).saturating_mul(BYTE_BYTES))
     }
@@ -49,17 +50,17 @@ impl Budget {
     }
 }
 
-/// A file that is read no more often than its length allows. A page header that claims nothing
-/// would be read again for ever.
+/// A file with a limit on reads that depends on its length. A page header that claims nothing would
+/// otherwise be read again forever.
 pub(crate) struct BoundedFile {
     file: Arc<File>,
     bytes: u64,
     reads_left: AtomicU64,
 }
 
-/// The least that a page takes.
+/// Minimum size of a page.
 const PAGE_BYTES: u64 = 4;
-/// Reads that a file of any length may take.
+/// Reads allowed for a file of any length.
 const READS: u64 = 4096;
 
 impl BoundedFile {
@@ -101,7 +102,7 @@ impl ChunkReader for BoundedFile {
     }
 }
 
-/// A file from some byte on, whatever other threads read of it.
+/// A file read from a given offset, independently of reads by other threads.
 pub(crate) struct FileFrom<F> {
     pub file: F,
     pub at: u64,
@@ -115,7 +116,7 @@ impl<F: Deref<Target = File>> Read for FileFrom<F> {
     }
 }
 
-/// A reader that fails when its end is not taken for an answer: a list in a page header may claim
+/// A reader that fails if it keeps being read after its end: a list in a page header may claim
 /// billions of elements, and the library looks for each.
 pub(crate) struct Ending {
     inner: BufReader<FileFrom<Arc<File>>>,
@@ -137,7 +138,7 @@ impl Read for Ending {
     }
 }
 
-/// Checks that the rows and the places that `metadata` claims fit a file of `file_bytes`.
+/// Checks that the rows and offsets claimed by `metadata` fit a file of `file_bytes`.
 pub(crate) fn check(metadata: &ParquetMetaData, file_bytes: u64) -> Result<(), ParquetError> {
     let mut budget = Budget::new(file_bytes);
     let columns = metadata.file_metadata().schema_descr().num_columns();
@@ -162,14 +163,14 @@ fn lies_in(chunk: &ColumnChunkMetaData, file_bytes: u64) -> bool {
     start.checked_add(len).is_some_and(|end| end <= file_bytes)
 }
 
-/// The pages of a column chunk, each checked before it is decoded.
+/// Pages of a column chunk, each checked before it is decoded.
 pub(crate) struct BoundedPages {
     pages: Box<dyn PageReader>,
     rows_left: u64,
 }
 
 impl BoundedPages {
-    /// Those of a chunk of `rows` rows.
+    /// Reads the pages of a chunk of `rows` rows.
     pub fn new(pages: Box<dyn PageReader>, rows: i64) -> Self {
         Self { pages, rows_left: u64::try_from(rows).unwrap_or(0) }
     }

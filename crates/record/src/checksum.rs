@@ -1,13 +1,15 @@
-//! The checksum of a Parquet file, which the format itself lacks.
+//! Checksum of a Parquet file, which the format itself lacks.
 //!
-//! It stands in the footer, as `xxh3-64:` and sixteen hexadecimal digits, and covers every byte of
-//! the file, the footer too, with its own digits taken as zeros. It is verified before anything
-//! else looks at a file: an altered byte must neither change a number nor mislead the decoder.
+//! It is stored in the footer, as `xxh3-64:` and sixteen hexadecimal digits, and covers every byte
+//! of the file including the footer, with its own digits taken as zeros. It is verified before
+//! anything else looks at a file: an altered byte must neither change a number nor mislead the
+//! decoder.
 //!
-//! A large file is not read for its checksum. Its footer has one for itself, with both checksums
-//! taken as zeros, and one for each row group, which is verified when that group is read.
+//! A large file is not read in full for its checksum. Its footer has a checksum of its own, with
+//! both checksums taken as zeros, and one for each row group, which is verified when that group is
+//! read.
 //!
-//! JSON documents that hold counts carry one in the same way, under the key `checksum`.
+//! JSON documents that hold counts carry a checksum in the same way, under the key `checksum`.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -20,7 +22,7 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 use crate::bounds::FileFrom;
 use crate::error::RecordError;
 
-/// What a writer puts into the footer, for [`Summing::release`] to fill in.
+/// Placeholder that a writer puts into the footer for [`Summing::release`] to fill in.
 pub(crate) const PLACEHOLDER: &str = "xxh3-64:0000000000000000";
 const MARK: &[u8] = b"xxh3-64:";
 const DIGITS: usize = 16;
@@ -29,25 +31,26 @@ pub(crate) const LARGE: Bytes = Bytes::mib(64);
 
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Each end of a Parquet file; before the last one the footer's length in four bytes.
+/// Magic at each end of a Parquet file; the last one is preceded by the footer's length in four
+/// bytes.
 const MAGIC: &[u8; 4] = b"PAR1";
 const TAIL: u64 = 8;
 
-/// Passes bytes on and sums them up; holds the footer back until the sum is in it.
+/// Passes bytes on and computes their checksum; holds the footer back until the checksum is in it.
 pub(crate) struct Summing<'a> {
     out: &'a mut (dyn Write + Send),
     hash: Xxh3Default,
-    /// Of the bytes of this row group so far, and those before.
+    /// Checksum of the current row group so far, number of bytes written, and earlier groups.
     group: Xxh3Default,
     written: u64,
     groups: Vec<GroupSum>,
     held: Option<Vec<u8>>,
 }
 
-/// The checksum of a row group and of what stands between it and the one before.
+/// Checksum of a row group and of the bytes between it and the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GroupSum {
-    /// Where in the file it ends.
+    /// Offset of its end in the file.
     pub end: u64,
     pub sum: u64,
 }
@@ -58,19 +61,19 @@ impl<'a> Summing<'a> {
         Self { out, hash, group, written: 0, groups: Vec::new(), held: None }
     }
 
-    /// The bytes since the last call were a row group.
+    /// Ends a row group, which consists of the bytes since the last call.
     pub fn end_group(&mut self) {
         let sum = std::mem::take(&mut self.group).digest();
         self.groups.push(GroupSum { end: self.written, sum });
     }
 
-    /// The checksums of all row groups, for the footer.
+    /// Returns the checksums of all row groups, for the footer.
     pub fn groups(&self) -> String {
         let each = self.groups.iter().map(|GroupSum { end, sum }| format!("{end}:{sum:016x}"));
         each.collect::<Vec<_>>().join(",")
     }
 
-    /// From here on bytes belong to the footer.
+    /// Begins the footer: all further bytes belong to it.
     pub fn hold(&mut self) {
         self.held = Some(Vec::new());
     }
@@ -81,7 +84,7 @@ impl<'a> Summing<'a> {
         let of_file = digits(&footer)
             .ok_or_else(|| io::Error::other("the footer has no place for its checksum"))?;
         if let Some(of_footer) = digits_before(&footer, &of_file) {
-            // Indexes of pages stand before it.
+            // Page indexes precede it.
             let start = footer_start(&footer).unwrap_or(0);
             let own = hexadecimal(xxh3_64(&footer[start..]));
             footer[of_footer].copy_from_slice(own.as_bytes());
@@ -109,7 +112,7 @@ impl Write for Summing<'_> {
     }
 }
 
-/// What was verified of a file.
+/// The part of a file that was verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verified {
     Whole,
@@ -117,8 +120,8 @@ pub(crate) enum Verified {
     Footer,
 }
 
-/// Checks that `file`, at `path`, is a whole, unaltered Parquet file of Blockstone's; of one above
-/// `large` the footer alone, if it has the checksums of the row groups.
+/// Checks that `file`, at `path`, is a complete, unaltered Parquet file of Blockstone; above
+/// `large` only its footer, if that has the checksums of the row groups.
 pub(crate) fn verify(mut file: &File, path: &Path, large: Bytes) -> Result<Verified, RecordError> {
     let error = || RecordError::io("read", path);
     let len = file.metadata().map_err(error())?.len();
@@ -156,7 +159,7 @@ pub(crate) fn verify(mut file: &File, path: &Path, large: Bytes) -> Result<Verif
     Ok(Verified::Whole)
 }
 
-/// Reads the checksums of row groups from a footer.
+/// Parses the checksums of row groups from a footer.
 pub(crate) fn parse_groups(text: &str) -> Option<Vec<GroupSum>> {
     let group = |text: &str| {
         let (end, sum) = text.split_once(':')?;
@@ -165,7 +168,7 @@ pub(crate) fn parse_groups(text: &str) -> Option<Vec<GroupSum>> {
     text.split(',').filter(|text| !text.is_empty()).map(group).collect()
 }
 
-/// Checks the row group that ends where `group` says and begins at `from`.
+/// Checks the row group from `from` to the end given in `group`.
 pub(crate) fn verify_group(
     file: &File,
     path: &Path,
@@ -191,10 +194,10 @@ fn hash_of(file: &File, bytes: Range<u64>) -> io::Result<Xxh3Default> {
     }
 }
 
-/// Fills the checksum of a JSON document in, which has [`PLACEHOLDER`] under `checksum`; whether it
-/// has.
+/// Fills in the checksum of a JSON document that has [`PLACEHOLDER`] under `checksum`; returns
+/// false if it has none.
 pub(crate) fn seal(document: &mut [u8]) -> bool {
-    // Inside of a text, quotation marks have a backslash before them.
+    // Inside a string, quotation marks are preceded by a backslash.
     let mark = [b"\"checksum\":\"", MARK].concat();
     let found = document.windows(mark.len()).position(|window| window == mark);
     let Some(start) = found.map(|at| at + mark.len()) else { return false };
@@ -214,27 +217,27 @@ pub(crate) fn is_sealed(document: &[u8]) -> bool {
     seal(&mut again) && again == document
 }
 
-/// Where the checksum's digits are in a footer. The last mark counts: the column statistics, which
-/// may contain anything, stand before it.
+/// Returns the position of the checksum's digits in a footer. The last mark counts: the column
+/// statistics, which may contain anything, precede it.
 fn digits(footer: &[u8]) -> Option<Range<usize>> {
     let mark = footer.windows(MARK.len()).rposition(|window| window == MARK)?;
     let start = mark + MARK.len();
     (start + DIGITS <= footer.len()).then_some(start..start + DIGITS)
 }
 
-/// The footer's length, as the end of a Parquet file says it.
+/// Returns the footer's length, as stored at the end of a Parquet file.
 fn footer_len(tail: [u8; TAIL as usize]) -> Option<u64> {
     let [a, b, c, d, magic @ ..] = tail;
     (&magic == MAGIC).then(|| u32::from_le_bytes([a, b, c, d]).into())
 }
 
-/// Where in the end of a file its footer begins.
+/// Returns the position at which the footer begins in the last part of a file.
 fn footer_start(end: &[u8]) -> Option<usize> {
     let len = footer_len(*end.last_chunk()?)?;
     end.len().checked_sub(TAIL as usize)?.checked_sub(usize::try_from(len).ok()?)
 }
 
-/// The digits of the mark before.
+/// Returns the digits of the previous mark.
 fn digits_before(footer: &[u8], digits: &Range<usize>) -> Option<Range<usize>> {
     self::digits(&footer[..digits.start - MARK.len()])
 }

@@ -1,5 +1,5 @@
-//! The file operations a recording is made of, one by one, behind a trait: so that a test can end
-//! the run after any of them and look at what is left.
+//! The individual file operations of a recording, behind a trait, so that a test can end the run
+//! after any of them and examine what is left.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -15,20 +15,20 @@ pub(crate) trait Output: Write + Send {
     fn sync(&mut self) -> io::Result<()>;
 }
 
-/// The operations. Each is atomic for a process that dies; only [`Disk::sync_dir`] makes the
-/// renames and removals before it survive a power loss.
+/// File operations. Each is atomic if the process dies; only [`Disk::sync_dir`] makes earlier
+/// renames and removals survive a power loss.
 pub(crate) trait Disk: Send {
-    /// Creates a directory and those above it.
+    /// Creates a directory and its parents.
     fn create_dir(&self, path: &Path) -> io::Result<()>;
     fn create(&self, path: &Path) -> io::Result<Box<dyn Output>>;
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Makes the entries of a directory durable.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
-    /// The directory that was created first, in which all others lie.
+    /// Returns the directory that was created first, which contains all others.
     fn held(&self) -> io::Result<&HeldDir>;
 
-    /// A file to read.
+    /// Opens a file for reading.
     fn open(&self, path: &Path) -> io::Result<File> {
         let held = self.held()?;
         held.read(below(held, path)?)
@@ -40,7 +40,7 @@ pub(crate) trait Disk: Send {
 pub(crate) struct System(OnceLock<HeldDir>);
 
 impl System {
-    /// Opens or makes `dir`. Fails when others could direct elsewhere what is written to it.
+    /// Opens or creates `dir`. Fails if others could redirect writes to it.
     pub fn hold(dir: &Path) -> Result<Self, RecordError> {
         let disk = Self::default();
         create_dir_on(&disk, dir)?;
@@ -87,7 +87,7 @@ impl Disk for System {
         let held = self.held()?;
         match below(held, path) {
             Ok(below) => held.sync(below),
-            // One above it, which was created with it.
+            // A parent directory that was created with it.
             Err(_) => HeldDir::hold(path)?.sync(Path::new(".")),
         }
     }
@@ -97,19 +97,19 @@ impl Disk for System {
     }
 }
 
-/// Creates a directory and those above it, so that they survive a power loss.
+/// Creates a directory and its parents, so that they survive a power loss.
 pub fn create_dir(path: &Path) -> Result<(), RecordError> {
     System::hold(path).map(|_| ())
 }
 
 pub(crate) fn create_dir_on(disk: &dyn Disk, path: &Path) -> Result<(), RecordError> {
-    // The last one too where it exists: whoever created it a moment ago may not have synced it.
+    // Includes the last one even if it exists: its creator may not have synced it yet.
     let is_new = |dir: &&Path| *dir == path || !dir.as_os_str().is_empty() && !dir.exists();
     let new: Vec<&Path> = path.ancestors().take_while(is_new).collect();
     disk.create_dir(path).map_err(RecordError::io("create directory", path))?;
     for dir in new {
         match disk.sync_dir(parent(dir)) {
-            // It may be written to and not listed: what is in it becomes durable some time later.
+            // It may be writable but not readable: its entries become durable some time later.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
             synced => synced.map_err(RecordError::io("sync directory of", dir))?,
         }
@@ -117,9 +117,9 @@ pub(crate) fn create_dir_on(disk: &dyn Disk, path: &Path) -> Result<(), RecordEr
     Ok(())
 }
 
-/// Puts `bytes` into the file `name` of a recording or of another directory of this user's, whole
-/// or not at all. Makes the directory if there is none. Fails when others could direct elsewhere
-/// what is written to it.
+/// Writes `bytes` to the file `name` of a recording or of another directory of this user, entirely
+/// or not at all. Creates the directory if there is none. Fails if others could redirect writes to
+/// it.
 pub fn write_file(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), RecordError> {
     let path = dir.join(name);
     publish(&System::hold(dir)?, &path, |out| {
@@ -127,8 +127,8 @@ pub fn write_file(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), RecordErro
     })
 }
 
-/// Makes `path` appear with all that `write` writes, or not at all: written beside it under a
-/// name that no reader looks at, synced, renamed, and the rename synced.
+/// Makes `path` appear with everything that `write` writes, or not at all: the data is written next
+/// to it under a name that no reader looks at, synced and renamed, and the rename is synced.
 pub(crate) fn publish(
     disk: &dyn Disk,
     path: &Path,
@@ -146,13 +146,13 @@ pub(crate) fn publish(
         disk.sync_dir(parent(path)).map_err(RecordError::io("sync directory of", path))
     })();
     if result.is_err() {
-        // Gives a full file system its space back; that it fails too changes nothing.
+        // Frees the space on a full file system; if that fails too, nothing changes.
         let _ = disk.remove(&temporary);
     }
     result
 }
 
-/// `series/host.parquet` is written as `series/.host.parquet.tmp`.
+/// Returns the temporary name: `series/.host.parquet.tmp` for `series/host.parquet`.
 fn temporary(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.tmp"))

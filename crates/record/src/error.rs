@@ -1,4 +1,4 @@
-//! What can go wrong with a recording, each named by its file and followed by what to do.
+//! Errors of recordings, each with the name of its file and a hint.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use blockstone_sys::held::Foreign;
 pub enum RecordError {
     #[error("{verb} {}: {source}\nhint: {}", path.display(), io_hint(source))]
     Io {
-        /// What was attempted: `write`, `rename`, `read`.
+        /// Attempted operation: `write`, `rename`, `read`.
         verb: &'static str,
         path: PathBuf,
         source: io::Error,
     },
-    /// A recording was to be created where something is already.
+    /// The directory for a new recording is not empty.
     #[error(
         "create recording {}: the directory is not empty\n\
          hint: name a directory that does not exist yet, or an empty one",
@@ -52,7 +52,7 @@ pub enum RecordError {
         path.display()
     )]
     Foreign { path: PathBuf, why: String },
-    /// A probe was asked for that the recording does not have.
+    /// A probe was requested that the recording does not have.
     #[error("read series {probe}: not in this recording\nhint: it has {}", known.join(", "))]
     UnknownProbe { probe: String, known: Vec<String> },
     /// A row, a schema or a manifest cannot be recorded as it is.
@@ -65,7 +65,7 @@ pub enum RecordError {
 }
 
 impl RecordError {
-    /// For `map_err`: an operating system error with its verb and path.
+    /// For use in `map_err`: an operating system error with its verb and path.
     pub(crate) fn io(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { verb, path: path.to_owned(), source }
     }
@@ -83,7 +83,7 @@ impl RecordError {
         Self::Rejected { what: what.into(), why: why.into() }
     }
 
-    /// Whether a file vanished, as segments do while a running recorder compacts them.
+    /// Returns whether a file vanished, as segments do while a running recorder compacts them.
     pub(crate) fn is_vanished(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }

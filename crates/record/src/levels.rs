@@ -1,19 +1,19 @@
-//! Levels of a long series: of every 8th, 64th, 512th … tick, the rows that decide any interval
+//! Levels of a long series: for every 8th, 64th, 512th … tick, the rows that determine any interval
 //! between two such ticks.
 //!
-//! Counters are cumulative and levels are read at an edge, so of an interval only the rows at its
-//! edges matter, and whatever makes a figure unknown in between: a counter that went back, a cell
-//! that was not measured, an object that came or went. Those rows are kept, so that a figure from a
-//! level is the figure from all rows, to the digit.
+//! Counters are cumulative and levels are read at an edge, so for an interval only the rows at its
+//! edges matter, together with anything that makes a figure unknown in between: a counter that went
+//! back, a cell that was not measured, an object that appeared or disappeared. Those rows are kept,
+//! so that a figure from a level equals the figure from all rows, to the digit.
 
 use crate::manifest::ColumnInfo;
 use crate::table::{Data, OBJECT, PHASE, T_NS, Table};
 
 use blockstone_base::column::Kind;
 
-/// The probe whose instants are those of the ticks: it looks at every one, and always tells.
+/// The probe whose instants define the ticks: it samples at every tick and always reports.
 pub const TICKS: &str = "host";
-/// Ticks of a level for each of the next.
+/// Ratio of ticks between one level and the next coarser one.
 const FACTOR: usize = 8;
 /// A series has levels until the coarsest has no more ticks than this.
 const FEW: usize = 1024;
@@ -21,20 +21,21 @@ const FEW: usize = 1024;
 /// A level: every `FACTOR^n`th tick, and all rows at 0.
 pub type Level = u32;
 
-/// How many ticks are one of a level's.
+/// Returns the number of ticks per tick of a level.
 pub fn ticks_of(level: Level) -> usize {
     FACTOR.saturating_pow(level)
 }
 
-/// The ticks of each level that a recording with `ticks` gets, the finest first.
+/// Returns the ticks of each level for a recording with `ticks`, the finest first.
 pub(crate) fn edges(ticks: &[u64]) -> Vec<Vec<u64>> {
     let every = |level: Level| ticks.iter().copied().step_by(ticks_of(level)).collect();
     let levels = (1..).take_while(|&level| ticks.len() / ticks_of(level - 1) > FEW);
     levels.map(every).collect()
 }
 
-/// The rows of a sorted table that decide every interval between two of `edges`, ascending. Of two
-/// tables with consecutive rows the decisive ones together decide as well.
+/// Returns the rows of a sorted table that determine every interval between two of `edges`,
+/// ascending. For two tables with consecutive rows, the decisive rows of both together do so as
+/// well.
 pub(crate) fn decisive(table: &Table, columns: &[ColumnInfo], edges: &[u64]) -> Vec<u32> {
     let keys = (table.column(PHASE), table.column(OBJECT), table.column(T_NS));
     let (Some(Data::Index(phases)), Some(Data::Text(objects)), Some(Data::Number(instants))) = keys
@@ -44,7 +45,7 @@ pub(crate) fn decisive(table: &Table, columns: &[ColumnInfo], edges: &[u64]) -> 
     let (objects, instants) = (objects.codes(), &instants.values);
     let breaks = breaks(table, columns);
     let same = |a: usize, b: usize| (phases[a], objects[a]) == (phases[b], objects[b]);
-    // The edges before a row; an edge belongs to what it ends.
+    // Number of edges before a row; a row at an edge belongs to the interval that ends there.
     let mut before = 0;
     let cells: Vec<usize> = (instants.iter().enumerate())
         .map(|(row, &t_ns)| {
@@ -76,8 +77,8 @@ pub(crate) fn decisive(table: &Table, columns: &[ColumnInfo], edges: &[u64]) -> 
     (0..table.len()).filter(|&row| is_first(row) || is_last(row)).map(|row| row as u32).collect()
 }
 
-/// For each row whether something about a column changed since the row before that makes figures
-/// of an interval with both unknown.
+/// For each row, whether something about a column changed since the previous row that makes the
+/// figures of an interval with both rows unknown.
 fn breaks(table: &Table, columns: &[ColumnInfo]) -> Vec<bool> {
     let mut breaks = vec![false; table.len()];
     for column in columns {

@@ -1,12 +1,12 @@
-//! A recording on disk: `manifest.json`, one Parquet file of raw counters a probe, histograms and
+//! A recording on disk: `manifest.json`, one Parquet file of raw counters per probe, histograms and
 //! events. `docs/recording-format.md` describes every file and column.
 //!
-//! This crate stores and returns what was measured. It must not know what the numbers mean: rates,
-//! rules and figures are made in `judge`, and nothing here asks the machine anything. It is the
-//! only crate that knows Parquet.
+//! This crate stores and returns measurements. It must not know what the numbers mean: rates, rules
+//! and figures are computed in `judge`, and nothing here queries the machine. It is the only crate
+//! that knows Parquet.
 //!
-//! [`Recorder`] writes, [`Recording`] reads (finished, running and crashed ones alike),
-//! [`list_runs`] lists.
+//! [`Recorder`] writes a recording, [`Recording`] reads one (finished, running or crashed),
+//! [`list_runs`] lists them.
 //!
 //! ```
 //! use blockstone_base::column::{Cell, Column, Kind, Schema, Unit};

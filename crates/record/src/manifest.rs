@@ -1,5 +1,5 @@
-//! The manifest: everything about a recording that is not a series. Rewritten atomically, each time
-//! a phase ends, so that a crash leaves a manifest that is true up to that phase.
+//! The manifest: everything about a recording that is not a series. It is rewritten atomically each
+//! time a phase ends, so that a crash leaves a manifest that is correct up to that phase.
 
 use std::collections::BTreeMap;
 
@@ -22,55 +22,56 @@ pub const MANIFEST: &str = "manifest.json";
 pub struct Manifest {
     /// [`FORMAT`] at the time of writing.
     pub format: String,
-    /// Short random identity, also the end of the directory's name.
+    /// Short random id, also the suffix of the directory's name.
     pub id: String,
     /// Version of Blockstone that wrote it.
     pub tool_version: String,
-    /// The command: `calibrate`.
+    /// Command that was run, such as `calibrate`.
     pub verb: String,
-    /// The command line, as given.
+    /// Command line, as given.
     pub argv: Vec<String>,
-    /// The settings after defaults, as the [`Parameters`](crate::Parameters) of the verb name them.
+    /// Settings after defaults, under the names in the [`Parameters`](crate::Parameters) of the
+    /// verb.
     pub settings: BTreeMap<String, serde_json::Value>,
     /// Seed of all random choices and data.
     pub seed: u64,
     /// Wall-clock start, RFC 3339; every `_ns` instant counts from it on `CLOCK_MONOTONIC`.
     pub started_at: String,
-    /// Wall-clock end, RFC 3339; none while running or after a crash.
+    /// Wall-clock end, RFC 3339; null while running or after a crash.
     pub ended_at: Option<String>,
     pub end: End,
     pub host: Host,
-    /// Whose measurements these are, if they are not Blockstone's own.
+    /// Source of the measurements, if they are not Blockstone's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
-    /// What was measured; of several targets, the first of them with the devices of all, those at
-    /// the top of a chain first.
+    /// Target of the measurement; for several targets, the first one with the devices of all, those
+    /// at the top of a chain first.
     pub target: StorageTarget,
-    /// The targets of a calibration that measured several as one; empty for one.
+    /// Targets of a calibration that measured several as one; empty for a single one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<Measured>,
-    /// The file that was read and written, as it lay on the device.
+    /// The test file and its layout on the device.
     pub file: Option<FileEvidence>,
-    /// The files or devices that served a database as disks, as they lay once it was loaded.
+    /// Files or devices that a database used as disks, with their layout once it was loaded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disk_files: Vec<FileEvidence>,
-    /// Files in which a database on this machine keeps the rows that are visited, once loaded.
+    /// Files in which a database on this machine stores the rows that are visited, once loaded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data_files: Vec<FileEvidence>,
-    /// What the measurement could do, and what not and why.
+    /// Capabilities of the measurement, with the reasons for those that were missing.
     pub capabilities: Vec<NamedCapability>,
-    /// Rows before this instant were dropped while it was recorded; those of series of states, and
-    /// of a segment that reaches beyond it, are still there.
+    /// Rows before this instant were dropped during the recording; those of series of states, and
+    /// of a segment that extends beyond it, are still there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropped_before_ns: Option<u64>,
     /// The phases in order; a row's `phase` is an index into them.
     pub phases: Vec<Phase>,
-    /// The machine's clocks at the start, after each phase and at the end; none in recordings of
-    /// older versions.
+    /// Readings of the machine's clocks at the start, after each phase and at the end; empty in
+    /// recordings of older versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clocks: Vec<ClockReading>,
     pub probes: Vec<ProbeInfo>,
-    /// The figures that were derived, by name.
+    /// Derived figures, by name.
     pub summary: BTreeMap<String, Figure>,
     pub verdicts: Vec<Verdict>,
 }
@@ -78,36 +79,36 @@ pub struct Manifest {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum End {
-    /// It has not ended: either it still runs or it was killed.
+    /// The recording has not ended: either it is still running or it was killed.
     Running,
     /// All phases ran.
     #[default]
     Complete,
-    /// A signal ended it early; all that was measured until then is here.
+    /// A signal ended it early; everything measured until then was recorded.
     Interrupted { signal: String },
-    /// An error ended it early; all that was measured until then is here.
+    /// An error ended it early; everything measured until then was recorded.
     Failed { error: String },
 }
 
 impl End {
-    /// Ended by this signal, if any.
+    /// Returns `Interrupted` if there was a signal, otherwise `Complete`.
     pub fn by(signal: Option<&str>) -> Self {
         signal.map_or(Self::Complete, |name| Self::Interrupted { signal: name.to_owned() })
     }
 }
 
-/// Where a recording comes from that Blockstone did not measure.
+/// Source of a recording that Blockstone did not measure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Imported {
-    /// The tool that measured: `collectl`, `sar`, `iostat`.
+    /// Tool that took the measurements: `collectl`, `sar`, `iostat`.
     pub tool: String,
-    /// Its version, where the file says it.
+    /// Version of the tool, if the file gives it.
     pub tool_version: Option<String>,
-    /// The file, as it was named.
+    /// Name of the imported file, as given.
     pub file: String,
-    /// What the file holds: counters, or rates.
+    /// Contents of the file: counters, or rates.
     pub holds: String,
-    /// What was left out, and what was taken for what.
+    /// Data that was left out, and assumptions made.
     pub notes: Vec<String>,
 }
 
@@ -124,12 +125,12 @@ impl Imported {
     }
 }
 
-/// A capability by its name.
+/// A capability and its name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NamedCapability {
-    /// What: `direct-io`, `engine-uring`, `fiemap`.
+    /// Name of the capability: `direct-io`, `engine-uring`, `fiemap`.
     pub name: String,
-    /// Whether and why not.
+    /// Whether it is available, and if not, why.
     #[serde(flatten)]
     pub capability: Capability,
 }
@@ -138,11 +139,11 @@ pub struct NamedCapability {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FileEvidence {
     pub path: String,
-    /// Whether Blockstone wrote it (only then is it ever written to, and stamps can be verified).
+    /// Whether Blockstone wrote it (only then is it ever written to, and can stamps be verified).
     pub ours: bool,
-    /// How it lies on the device.
+    /// Layout of the file on the device.
     pub map: FileMap,
-    /// What its data look like.
+    /// Sample of its data.
     pub sample: Option<DataSample>,
 }
 
@@ -152,36 +153,36 @@ pub struct Measured {
     pub target: StorageTarget,
     /// Whether the page cache was bypassed.
     pub direct: Capability,
-    /// The file that was read and written, as it lay on the device; none before it was examined.
+    /// The test file and its layout on the device; null before it was examined.
     pub file: Option<FileEvidence>,
 }
 
-/// A look at the data themselves.
+/// Properties of a sample of the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DataSample {
-    /// Bytes looked at.
+    /// Bytes sampled.
     pub sampled_bytes: u64,
-    /// Bytes in blocks of zeros only.
+    /// Bytes in blocks that consist only of zeros.
     pub zero_bytes: u64,
     /// Bytes left after LZ4 on each block.
     pub lz4_bytes: u64,
-    /// Bytes in blocks that occur a second time in the sample.
+    /// Bytes in blocks that repeat an earlier block of the sample.
     pub duplicate_bytes: u64,
 }
 
-/// How far the machine's clocks were ahead of the monotonic one that counts `t_ns`.
+/// Offsets of the machine's clocks from the monotonic one that `t_ns` is based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockReading {
-    /// Since the recording began.
+    /// Time since the recording began, in nanoseconds.
     pub t_ns: u64,
-    /// `CLOCK_REALTIME` − `CLOCK_MONOTONIC`: changes when the wall clock is set or the machine was
-    /// suspended.
+    /// `CLOCK_REALTIME` − `CLOCK_MONOTONIC`: changes when the wall clock is set or the machine has
+    /// been suspended.
     pub realtime_offset_ns: i64,
-    /// `CLOCK_BOOTTIME` − `CLOCK_MONOTONIC`: how long the machine was suspended since it started.
+    /// `CLOCK_BOOTTIME` − `CLOCK_MONOTONIC`: time the machine has been suspended since it booted.
     pub boottime_offset_ns: i64,
 }
 
-/// What kind of question a phase answers.
+/// Kind of question that a phase answers.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -194,30 +195,31 @@ pub enum Group {
     /// Writes that bring flash to its steady state: a pass before the layout, and random rounds
     /// after it.
     Precondition,
-    /// The same reference point at several times of the run: drift.
+    /// The same reference point at several times during the run, to detect drift.
     Reference,
     RandomRead,
     LargeRead,
     RandomWrite,
     /// Durable writes.
     Commit,
-    /// Flushes by what was written before them.
+    /// Flushes, by the amount written before them.
     FlushSlope,
-    /// Sequential writes through the page cache, beside direct ones.
+    /// Sequential writes through the page cache, compared with direct ones.
     BufferedWrite,
-    /// Visits of cached blocks, which need no storage: what processor time gives.
+    /// Visits of cached blocks, which need no storage: the rate that processor time allows.
     CachedVisits,
     /// Random reads in working sets of growing size.
     CacheMap,
     /// Small and large reads together.
     Matrix,
-    /// Random reads and writes in a fixed proportion, and either alone with as many in flight.
+    /// Random reads and writes in a fixed proportion, and each of them alone at the same queue
+    /// depth.
     Mix,
     /// Random reads at a given rate, whatever the device does.
     OpenLoop,
     /// Cached against direct sequential reads.
     CachedRead,
-    /// Longer looks at the points that became headlines.
+    /// Longer measurements of the points that became headlines.
     Confirm,
     /// Setting a database up and filling its schemas.
     Load,
@@ -225,70 +227,70 @@ pub enum Group {
     Workload,
     /// Sessions that share one scan past the buffer cache: a point of the direct-path matrix.
     Scan,
-    /// Sequential writes beside whatever else uses the storage.
+    /// Sequential writes alongside other users of the storage.
     Noise,
-    /// The same storage and whoever uses it, while the noise pauses.
+    /// The same storage and users while the noise pauses.
     Quiet,
-    /// A host watched, whatever ran on it.
+    /// A host under observation, whatever ran on it.
     Watch,
 }
 
-/// One phase: a load held for a while, or a preparation.
+/// A phase: a load held for a while, or a preparation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Phase {
-    /// Names the point, the same in every repeat: `random-read/psync/8K/x4`.
+    /// Name of the point, the same in every repeat: `random-read/psync/8K/x4`.
     pub label: String,
     pub group: Group,
-    /// 0 for the first time this label is measured, 1 for the second …
+    /// 0 for the first measurement of this label, 1 for the second …
     pub repeat: u32,
-    /// The load; none for a preparation.
+    /// Load of the phase; null for a preparation.
     pub load: Option<LoadSpec>,
-    /// A second load that ran beside it (the large reads of a matrix cell, the noise beside a
-    /// workload); its series rows have the object `background`.
+    /// A second load that ran at the same time (the large reads of a matrix cell, the noise during
+    /// a workload); its series rows have the object `background`.
     pub background: Option<LoadSpec>,
-    /// When the load started, in nanoseconds since the recording began.
+    /// Start of the load, in nanoseconds since the recording began.
     pub start_ns: u64,
-    /// When warm-up was over: the window's first edge. Every probe has a row at this very `t_ns`.
+    /// End of warm-up and first edge of the window. Every probe has a row at exactly this `t_ns`.
     pub window_start_ns: u64,
-    /// The window's second edge, while the load still ran. Every probe has a row at this `t_ns`.
+    /// Second edge of the window, while the load was still running. Every probe has a row at this
+    /// `t_ns`.
     pub window_end_ns: u64,
-    /// When the load had stopped.
+    /// Time at which the load had stopped.
     pub end_ns: u64,
     pub stop: Stop,
-    /// True where the rate was shown to be level, before the window or in it; false where it moved
-    /// in the window. None where neither was shown, without a warm-up, and in recordings of older
-    /// versions.
+    /// True if the rate was shown to be level, before the window or in it; false if it moved in the
+    /// window. Null if neither was shown, without a warm-up, and in recordings of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled: Option<bool>,
-    /// What the processors did in the window; none where it was not read, and in recordings of
-    /// older versions.
+    /// Use of the processors in the window; null if it was not read, and in recordings of older
+    /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<ProcessorUse>,
     /// The first I/O error, if any, with operation, offset and cause.
     pub first_error: Option<String>,
-    /// What a reader should know about this phase.
+    /// Remark about this phase for readers.
     pub note: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stop {
-    /// The 95 % interval of the rate became narrower than asked for.
+    /// The 95 % interval of the rate became narrower than required.
     IntervalReached,
     TimeLimit,
     /// All its work was done (a layout, an append that reached its size).
     WorkDone,
     Interrupted,
-    /// It could not go on.
+    /// An error made it impossible to continue.
     Failed,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProbeInfo {
-    /// Its name, and its file in `series/`; where several instances of a database are watched, with
-    /// the name of the instance behind an `@`: `event@postgres@5432`.
+    /// Name of the probe, and of its file in `series/`; if several instances of a database are
+    /// watched, followed by `@` and the name of the instance: `event@postgres@5432`.
     pub probe: String,
-    /// What it observes.
+    /// Description of what it observes.
     pub doc: String,
     pub columns: Vec<ColumnInfo>,
     pub ticks: u64,
@@ -302,12 +304,12 @@ impl ProbeInfo {
         Self { probe: series_of(schema.probe, Some(instance)), ..Self::of(schema) }
     }
 
-    /// Its name without that of an instance.
+    /// Returns its name without that of an instance.
     pub fn kind(&self) -> &str {
         kind_and_instance(&self.probe).0
     }
 
-    /// The instance that it is of; none where there is only one.
+    /// Returns the instance it belongs to; `None` if there is only one.
     pub fn instance(&self) -> Option<&str> {
         kind_and_instance(&self.probe).1
     }
@@ -331,12 +333,12 @@ impl ProbeInfo {
     }
 }
 
-/// The name of a probe's series of an instance.
+/// Returns the name of a probe's series for an instance.
 pub fn series_of(probe: &str, instance: Option<&str>) -> String {
     instance.map_or_else(|| probe.to_owned(), |instance| format!("{probe}@{instance}"))
 }
 
-/// What [`series_of`] made a name of.
+/// Splits a name made by [`series_of`] into probe and instance.
 pub fn kind_and_instance(series: &str) -> (&str, Option<&str>) {
     series.split_once('@').map_or((series, None), |(kind, instance)| (kind, Some(instance)))
 }
@@ -345,26 +347,26 @@ pub fn kind_and_instance(series: &str) -> (&str, Option<&str>) {
 pub struct ColumnInfo {
     pub name: String,
     pub unit: Unit,
-    /// How it behaves in time.
+    /// Behaviour over time.
     pub kind: Kind,
     pub source: String,
     pub doc: String,
-    /// Why its cells are empty, when they are.
+    /// Why its cells are empty, if they are.
     pub unmeasured: Option<Unmeasured>,
 }
 
-/// A derived number with everything a reader needs to believe it.
+/// A derived number with everything a reader needs to trust it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
-    /// What it is, for people: `Most random reads a second`.
+    /// Title for people: `Most random reads a second`.
     pub title: String,
-    /// Its unit as printed: `IOPS`, `MB/s`, `ns`.
+    /// Unit as printed: `IOPS`, `MB/s`, `ns`.
     pub unit: String,
     /// The number with its interval and sample.
     #[serde(flatten)]
     pub estimate: Estimate,
-    /// Label of the phase it was read from.
+    /// Label of the phase it was derived from.
     pub phase: String,
-    /// Rules that condemn it; empty when it stands.
+    /// Rules that condemn it; empty if it stands.
     pub condemned_by: Vec<String>,
 }

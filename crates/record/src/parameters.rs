@@ -1,7 +1,7 @@
-//! What a verb was asked to do, after defaults: typed here, and kept as `settings` in the manifest.
+//! Parameters of a verb after defaults: typed here, and stored as `settings` in the manifest.
 //!
-//! Every parameter is optional, so that a manifest of any version reads back: what it lacks is
-//! none, and what this version does not know stays in `settings` untouched.
+//! Every parameter is optional, so that a manifest of any version can be read: parameters that it
+//! lacks are `None`, and those that this version does not know stay in `settings` untouched.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::manifest::Manifest;
 
 pub trait Parameters: Default + Serialize + DeserializeOwned {
-    /// Those that are known, as a manifest keeps them.
+    /// Returns the known parameters in the form in which a manifest stores them.
     fn settings(&self) -> BTreeMap<String, Value> {
         match serde_json::to_value(self) {
             Ok(Value::Object(known)) => known.into_iter().collect(),
@@ -23,7 +23,7 @@ pub trait Parameters: Default + Serialize + DeserializeOwned {
 }
 
 impl Manifest {
-    /// Its settings as the parameters of a verb. One that has another type than it should counts as
+    /// Returns its settings as the parameters of a verb. A setting of the wrong type counts as
     /// missing: manifests are not trusted.
     pub fn parameters<P: Parameters>(&self) -> P {
         let read = |settings: Map<String, Value>| P::deserialize(Value::Object(settings));
@@ -35,13 +35,13 @@ impl Manifest {
             .unwrap_or_default()
     }
 
-    /// Adds to its settings what is known of `parameters`, in place of what was known before.
+    /// Stores the known `parameters` in its settings, replacing earlier values.
     pub fn set_parameters<P: Parameters>(&mut self, parameters: &P) {
         self.settings.extend(parameters.settings());
     }
 }
 
-/// Declares the parameters of a verb: a field is optional and has the name of its key.
+/// Declares the parameters of a verb: each field is optional and named after its key.
 macro_rules! parameters {
     ($(#[$about:meta])* $verb:ident { $($(#[$doc:meta])* $name:ident: $type:ty,)* }) => {
         $(#[$about])*
@@ -70,42 +70,42 @@ parameters! {
         buffered_writes: bool,
         /// Whether visits of cached blocks are measured too.
         cpu: bool,
-        /// The `--span` given; null without.
+        /// The `--span` given; null without it.
         asked_span_bytes: Option<Bytes>,
-        /// Where the part that is visited begins, if not at the start.
+        /// Start of the visited range, if not the start of the file.
         offset_bytes: Bytes,
-        /// Numbers of large reads in flight that were asked for.
+        /// Requested numbers of large reads in flight.
         streams: Vec<u32>,
-        /// Of each mix of random reads and writes, how many of 100 are reads.
+        /// Percentage of reads for each mix of random reads and writes.
         mixes_read_pct: Vec<u32>,
         thoroughness: String,
-        /// The part of the file that is visited.
+        /// Size of the visited range.
         size_bytes: Bytes,
-        /// The `--size` given; null without.
+        /// The `--size` given; null without it.
         asked_size_bytes: Option<Bytes>,
         rate_per_s: f64,
         poisson: bool,
         link_bytes_per_s: f64,
         precondition: bool,
-        /// The longest that preconditioning may take.
+        /// Time limit of preconditioning.
         precondition_limit_ns: Nanos,
-        /// How long each of its rounds takes.
+        /// Duration of each of its rounds.
         precondition_round_ns: Nanos,
     }
 }
 
 parameters! {
-    /// The parameters of `run`, and what is known of the database once it is open.
+    /// Parameters of `run`, and properties of the database known once it is open.
     RunParameters {
         target: String,
-        /// Whether the database works in the threads of this process.
+        /// Whether the database runs in threads of this process.
         in_process: bool,
         disks: Vec<DiskParameter>,
         block_bytes: Bytes,
         cache_bytes: Bytes,
-        /// The most page cache that the database was given; absent without a bound.
+        /// Limit on the page cache of the database; absent if there is none.
         page_cache_bytes: Bytes,
-        /// `direct` or `buffered`, where it was asked for.
+        /// `direct` or `buffered`, if requested.
         io: String,
         redundancy: String,
         allocation_unit_bytes: Bytes,
@@ -114,7 +114,7 @@ parameters! {
         database_writers: u32,
         link_bytes_per_s: f64,
         keep: bool,
-        /// Whether the disks were those of an earlier run.
+        /// Whether the disks of an earlier run were reused.
         reused: bool,
         schemas: u32,
         threads: u32,
@@ -129,7 +129,7 @@ parameters! {
         scan_rows: u64,
         redo_stress: String,
         obfuscate: f64,
-        /// In hexadecimal: JSON numbers are exact only to 53 bits.
+        /// In hexadecimal: JSON numbers are exact only up to 53 bits.
         schedule_checksum: String,
         loops: u64,
         run_time_ns: Nanos,
@@ -144,28 +144,28 @@ parameters! {
         /// `scan` for the direct-path matrix, `oltp` for order entry, `bulk-write` for tables made
         /// of existing rows; absent for the SLOB method.
         profile: String,
-        /// Of 100 transactions of order entry, how many are of each kind.
+        /// Percentage of order-entry transactions by kind.
         transaction_pct: BTreeMap<String, u32>,
         scan_multiblock: Vec<u32>,
         scan_parallel: Vec<u32>,
         scan_slots: u32,
-        /// Processor time that evaluating a row takes.
+        /// Processor time for evaluating one row.
         scan_row_cost_ns: Nanos,
         scan_bytes: Bytes,
         noise_writers: u32,
         noise_area_bytes: Bytes,
         noise_write_bytes: Bytes,
-        /// How the noise writes: `redo`, `direct` or `buffered`.
+        /// Mode of the noise writes: `redo`, `direct` or `buffered`.
         noise_mode: String,
-        /// Product and version of the database; none for the miniature instance.
+        /// Product and version of the database; absent for the miniature instance.
         server: String,
-        /// What the database says of itself.
+        /// Settings reported by the database.
         server_settings: BTreeMap<String, String>,
         /// Settings of the database that make commits durable, with the values that do.
         durable_settings: BTreeMap<String, Vec<String>>,
-        /// How the database executes each kind of statement.
+        /// Execution plan of the database for each kind of statement.
         plans: BTreeMap<String, String>,
-        /// The same, after the window.
+        /// The same plans after the window.
         plans_after: BTreeMap<String, String>,
     }
 }
@@ -173,11 +173,11 @@ parameters! {
 parameters! {
     WatchParameters {
         interval_ns: Nanos,
-        /// Product and version of the database that is watched too.
+        /// Product and version of the database that is also watched.
         server: String,
-        /// How much of the past stays in the recording; none keeps all.
+        /// Length of the past that stays in the recording; absent to keep everything.
         keep_ns: Nanos,
-        /// The file of another tool that was imported.
+        /// Imported file of another tool.
         import: String,
     }
 }
@@ -185,15 +185,15 @@ parameters! {
 parameters! {
     NoiseParameters {
         writers: u32,
-        /// How they write: `redo`, `direct` or `buffered`.
+        /// Mode of the writes: `redo`, `direct` or `buffered`.
         mode: String,
-        /// What each writer goes through.
+        /// Size of the area that each writer passes through.
         area_bytes: Bytes,
         write_bytes: Bytes,
-        /// The length of a phase, warm-up included, of those without and with noise in turn; absent
-        /// where the noise never paused.
+        /// Length of a phase, warm-up included, with phases without and with noise in turn; absent
+        /// if the noise never paused.
         phase_ns: Nanos,
-        /// Product and version of the database that was watched too.
+        /// Product and version of the database that was also watched.
         server: String,
     }
 }
@@ -201,26 +201,26 @@ parameters! {
 /// A disk of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskParameter {
-    /// As the user named it.
+    /// Path as given by the user.
     pub path: String,
-    /// Disks that fail together; none makes each disk a group of its own.
+    /// Group of disks that fail together; `None` makes each disk a group of its own.
     pub failure_group: Option<String>,
 }
 
 impl RunParameters {
-    /// Whether the database works in processes of its own.
+    /// Returns whether the database runs in its own processes.
     pub fn is_apart(&self) -> bool {
         self.server.is_some() && !self.in_process.unwrap_or_else(|| before::in_process(self))
     }
 
-    /// Settings of the database that make commits durable, with the values that do.
+    /// Returns the settings of the database that make commits durable, with the values that do.
     pub fn durable_settings(&self) -> BTreeMap<String, Vec<String>> {
         self.durable_settings.clone().unwrap_or_else(before::durable_settings)
     }
 }
 
-/// What manifests did not say before `in_process` and `durable_settings` were written into them.
-/// The only place outside of the targets that knows a target by name.
+/// Values for manifests that predate `in_process` and `durable_settings`. This is the only place
+/// outside of the targets that knows a target by name.
 mod before {
     use std::collections::BTreeMap;
 

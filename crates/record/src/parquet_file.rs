@@ -1,7 +1,7 @@
-//! One table of a recording in one Parquet file. Only this module and `plain` know the library.
+//! One table of a recording in one Parquet file. Only this module and `bounds` know the library.
 //!
 //! Numbers are delta-encoded, texts dictionary-encoded, nothing is compressed: counters that grow
-//! by little each tick need a byte or two that way, and every reader of Parquet understands it.
+//! slowly need a byte or two per tick that way, and every Parquet reader understands it.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -31,28 +31,28 @@ use crate::rows::SECOND;
 use crate::table::{Data, Field, Numbers, OBJECT, PHASE, T_NS, Table, Texts, Type};
 
 pub(crate) const KEY_CHECKSUM: &str = "blockstone.checksum";
-/// The checksum of the footer alone, and those of the row groups with their ends.
+/// Footer keys of the checksum of the footer alone, and of those of the row groups with their ends.
 const KEY_FOOTER: &str = "blockstone.footer";
 const KEY_GROUPS: &str = "blockstone.groups";
 /// Footer key of a series' columns: the manifest's `ColumnInfo`s, as JSON.
 pub(crate) const KEY_COLUMNS: &str = "blockstone.columns";
 
-/// Rows of a group for which a reader takes memory at once.
+/// Rows of a group for which a reader allocates memory up front.
 const EXPECTED_ROWS: usize = 256 << 10;
 
-/// Columns whose least and greatest values a group notes, so that a reader can pass it over.
+/// Columns for which a group stores minimum and maximum, so that a reader can skip it.
 const KEYS: [&str; 4] = [T_NS, SECOND, PHASE, OBJECT];
 
 pub(crate) type Meta = Vec<(String, String)>;
 
-/// Writes tables with equal fields into one file, a row group each.
+/// Writes tables with equal fields into one file, one row group each.
 pub(crate) struct Writer<'a> {
     inner: SerializedFileWriter<Summing<'a>>,
     path: &'a Path,
 }
 
 impl<'a> Writer<'a> {
-    /// Begins the file; `path` is for messages.
+    /// Begins the file; `path` is used in messages.
     pub fn new(
         out: &'a mut (dyn Write + Send),
         path: &'a Path,
@@ -102,12 +102,12 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Writes the footer with the checksums in it.
+    /// Writes the footer with the checksums filled in.
     pub fn finish(mut self) -> Result<(), RecordError> {
         let error = |e| RecordError::io("write", self.path)(e);
         self.inner.flush().map_err(error)?;
         let groups = self.inner.inner_mut().groups();
-        // In this order: the last one counts for the whole file.
+        // In this order: the last one applies to the whole file.
         for (key, value) in
             [(KEY_GROUPS, groups.as_str()), (KEY_FOOTER, PLACEHOLDER), (KEY_CHECKSUM, PLACEHOLDER)]
         {
@@ -120,12 +120,12 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// A verified file: its footer, and its rows when asked for.
+/// A verified file: its footer, and its rows on request.
 pub(crate) struct Reader {
     pub meta: Meta,
     inner: SerializedFileReader<BoundedFile>,
     file_bytes: u64,
-    /// Where each group is still to be verified.
+    /// The file and its group checksums, if groups still have to be verified.
     unverified: Option<(File, Vec<GroupSum>)>,
 }
 
@@ -134,12 +134,12 @@ impl Reader {
         Self::of(held::open_no_link(path).map_err(RecordError::io("open", path))?, path)
     }
 
-    /// Reads `file`, which `path` names in errors.
+    /// Reads `file`; `path` is used in errors.
     pub fn of(file: File, path: &Path) -> Result<Self, RecordError> {
         Self::of_large(file, path, checksum::LARGE)
     }
 
-    /// The same; above this size, groups are verified when they are read.
+    /// The same; above the size `large`, groups are verified when they are read.
     pub fn of_large(file: File, path: &Path, large: Bytes) -> Result<Self, RecordError> {
         let verified = checksum::verify(&file, path, large)?;
         let again = file.try_clone().map_err(RecordError::io("read", path))?;
@@ -192,7 +192,7 @@ impl Reader {
         self.inner.metadata().num_row_groups()
     }
 
-    /// The least and the greatest number in a column of a group, as the writer noted it.
+    /// Returns the minimum and maximum of a column in a group, as stored by the writer.
     pub fn range(&self, group: usize, column: &str) -> Option<(i64, i64)> {
         let group = self.inner.metadata().row_group(group);
         let chunk = group.columns().iter().find(|chunk| chunk.column_descr().name() == column)?;
@@ -205,12 +205,12 @@ impl Reader {
         }
     }
 
-    /// Reads the rows of some groups, as [`Reader::read`] does those of all.
+    /// Reads the rows of some groups, like [`Reader::read`].
     pub fn read_groups(&self, path: &Path, groups: Range<usize>) -> Result<Table, RecordError> {
         self.read_columns(path, groups, |_| true)
     }
 
-    /// The same of the columns that are wanted.
+    /// The same, but only for the wanted columns.
     pub fn read_columns(
         &self,
         path: &Path,
@@ -275,7 +275,7 @@ impl Reader {
                 let mut last: Option<&ByteArray> = None;
                 for present in present {
                     let value = if present { values.next() } else { None };
-                    // Rows of one object lie side by side.
+                    // Rows of one object are adjacent.
                     if value.is_some() && value == last {
                         texts.push_again();
                         continue;
@@ -320,7 +320,7 @@ pub(crate) fn schema(fields: &[Field]) -> Result<Arc<SchemaType>, ParquetError> 
     SchemaType::group_type_builder("blockstone").with_fields(columns).build().map(Arc::new)
 }
 
-/// The file's flat columns of known types, with their places.
+/// Returns the file's flat columns of known types, with their indices.
 fn fields(metadata: &ParquetMetaData) -> Vec<(usize, Field)> {
     let schema = metadata.file_metadata().schema_descr();
     let columns = schema.columns().iter().enumerate();
@@ -369,14 +369,14 @@ fn write_column(
     .map(drop)
 }
 
-/// The present texts (clones of a `ByteArray` share its bytes) and each row's definition level.
+/// The texts present (clones of a `ByteArray` share its bytes) and each row's definition level.
 fn text_values(texts: &Texts) -> (Vec<ByteArray>, Vec<i16>) {
     let words: Vec<ByteArray> = texts.words().iter().map(|w| w.as_str().into()).collect();
     let cells = || texts.codes().iter().map(|&code| words.get(code as usize));
     (cells().flatten().cloned().collect(), cells().map(|c| i16::from(c.is_some())).collect())
 }
 
-/// All values of a column chunk of this many rows, and for each row whether it has one.
+/// Reads all values of a column chunk of this many rows, and for each row whether it has one.
 fn read_all<T: DataType>(
     mut reader: ColumnReaderImpl<T>,
     rows: i64,
@@ -397,11 +397,11 @@ fn read_all<T: DataType>(
 }
 
 thread_local! {
-    /// Whether this thread decodes: a panic is an error then, and no message of the program.
+    /// Whether this thread is decoding: a panic is then an error, and prints no message.
     static DECODES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What `decode` answers. The library panics on some files that no writer makes.
+/// Returns the result of `decode`. The library panics on some files that no writer produces.
 fn shielded<T>(decode: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
@@ -413,7 +413,7 @@ fn shielded<T>(decode: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Pa
         }));
     });
     DECODES.set(true);
-    // What a panic leaves half done is dropped with the table that was to hold it.
+    // Data left half done by a panic is dropped with the table that was to hold it.
     let decoded = catch_unwind(AssertUnwindSafe(decode));
     DECODES.set(false);
     decoded.unwrap_or_else(|_| {
@@ -421,7 +421,7 @@ fn shielded<T>(decode: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Pa
     })
 }
 
-/// An error of the library, or the operating system's error inside it.
+/// Converts an error of the library, or the operating system's error inside it.
 pub(crate) fn wrap(verb: &'static str, path: &Path, error: ParquetError) -> RecordError {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {

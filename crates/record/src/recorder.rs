@@ -1,4 +1,4 @@
-//! Writing a recording while the measurement runs.
+//! Writes a recording while the measurement runs.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{File, TryLockError};
@@ -21,9 +21,9 @@ use crate::table::{Field, OBJECT, PHASE, T_NS, Table, Type, Value, column_type};
 
 /// A recording being written.
 ///
-/// Rows are buffered until [`Recorder::end_segment`] puts them on disk, whole and synced; a crash
-/// costs what was buffered. Call it where a short disturbance does no harm: between phases, and in
-/// long phases every few seconds.
+/// Rows are buffered until [`Recorder::end_segment`] writes them to disk, completely and synced; a
+/// crash loses the buffered rows. Call it when a short disturbance does no harm: between phases,
+/// and every few seconds in long phases.
 pub struct Recorder {
     dir: PathBuf,
     manifest: Manifest,
@@ -31,12 +31,12 @@ pub struct Recorder {
     series: Vec<ProbeTable>,
     histograms: Open,
     events: Open,
-    /// Locked as long as this process lives, so that a reader can tell running from killed.
+    /// Locked for the lifetime of this process, so that a reader can tell running from killed.
     _lock: File,
 }
 
-/// Keeps what was judged of an ended recording in its manifest, so that a listing of many
-/// recordings need not judge each again. Fails when there is no recording in `dir`, or its manifest
+/// Stores the judgement of an ended recording in its manifest, so that a listing of many recordings
+/// need not judge each of them again. Fails when there is no recording in `dir`, or its manifest
 /// cannot be written.
 pub fn keep_judgement(
     dir: &Path,
@@ -50,14 +50,14 @@ pub fn keep_judgement(
     write_manifest(&disk, dir, &manifest)
 }
 
-/// The manifest with the series of these probes.
+/// Returns the manifest with the series of these probes.
 pub(crate) fn declared(manifest: Manifest, probes: &[&'static Schema]) -> Manifest {
     Manifest { probes: probes.iter().map(|schema| ProbeInfo::of(schema)).collect(), ..manifest }
 }
 
 fn write_manifest(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Result<(), RecordError> {
     let path = dir.join(MANIFEST);
-    // JSON has one word for both: an interval without this end, and no number at all.
+    // JSON has only null for both: an interval without this end, and not a number.
     let is_none = |figure: &&Figure| figure.estimate.low.is_nan() || figure.estimate.high.is_nan();
     if let Some(figure) = manifest.summary.values().find(is_none) {
         let why = format!("the interval of {:?} is not a number", figure.title);
@@ -75,13 +75,13 @@ struct Open {
     files: TableFiles,
     buffer: Table,
     next: u32,
-    /// Those on disk, the oldest first.
+    /// Segments on disk, the oldest first.
     segments: VecDeque<Segment>,
 }
 
 struct Segment {
     number: u32,
-    /// No row is later.
+    /// Upper bound of the instants of its rows.
     until_ns: u64,
 }
 
@@ -95,8 +95,8 @@ struct ProbeTable {
 
 impl Recorder {
     /// Begins a recording in `dir`, which must not exist or be empty. The manifest's format and
-    /// probes are filled in from here, its other fields are the caller's. Fails when there is
-    /// something in `dir`, when another run records there, or when the manifest cannot be written.
+    /// probes are filled in here, its other fields are up to the caller. Fails when `dir` is not
+    /// empty, when another run is recording there, or when the manifest cannot be written.
     pub fn create(
         dir: &Path,
         manifest: Manifest,
@@ -105,7 +105,7 @@ impl Recorder {
         Self::create_of(dir, declared(manifest, probes))
     }
 
-    /// The same of the series that the manifest names.
+    /// The same for the series named in the manifest.
     pub fn create_of(dir: &Path, manifest: Manifest) -> Result<Self, RecordError> {
         Self::create_on(Box::new(System::default()), dir, manifest)
     }
@@ -140,12 +140,12 @@ impl Recorder {
         &self.dir
     }
 
-    /// The manifest, to be read and extended; [`Recorder::save`] writes it.
+    /// Returns the manifest for reading and extending; [`Recorder::save`] writes it.
     pub fn manifest(&mut self) -> &mut Manifest {
         &mut self.manifest
     }
 
-    /// Writes the manifest, in place of the one before, atomically and synced.
+    /// Writes the manifest, replacing the previous one atomically, and syncs it.
     pub fn save(&mut self) -> Result<(), RecordError> {
         for series in &self.series {
             let mut infos = self.manifest.probes.iter_mut();
@@ -156,9 +156,9 @@ impl Recorder {
         write_manifest(self.disk.as_ref(), &self.dir, &self.manifest)
     }
 
-    /// Records one row: `t_ns` since the recording began, `phase` an index into the manifest's
-    /// phases or −1, one cell for each column of the probe's schema. Fails when the probe was not
-    /// declared or the cells do not match its schema.
+    /// Records one row: `t_ns` is the time since the recording began, `phase` an index into the
+    /// manifest's phases or −1, with one cell for each column of the probe's schema. Fails when the
+    /// probe was not declared or the cells do not match its schema.
     pub fn row(
         &mut self,
         probe: &str,
@@ -196,7 +196,7 @@ impl Recorder {
         rows::push_histogram(&mut self.histograms.buffer, row)
     }
 
-    /// Records that something happened. Fails when `t_ns` exceeds 63 bits.
+    /// Records an event. Fails when `t_ns` exceeds 63 bits.
     pub fn event(
         &mut self,
         t_ns: u64,
@@ -221,7 +221,7 @@ impl Recorder {
         }
     }
 
-    /// Puts all buffered rows on disk. When a table cannot be written its rows stay buffered, the
+    /// Writes all buffered rows to disk. If a table cannot be written, its rows stay buffered, the
     /// other tables are still written, and the first error is returned.
     pub fn end_segment(&mut self) -> Result<(), RecordError> {
         let until_ns = self.series.iter().filter_map(|series| series.last_t_ns).max();
@@ -229,9 +229,9 @@ impl Recorder {
         self.each_table(|open, disk, meta| open.end_segment(disk, until_ns, meta))
     }
 
-    /// Removes the segments that have no row at or after `t_ns`, once the manifest says so. Series
-    /// of states are kept, because theirs are recorded when they are first seen. Fails when the
-    /// manifest cannot be written, or a segment cannot be removed.
+    /// Removes the segments without rows at or after `t_ns`, once the manifest says so. Series of
+    /// states are kept, because states are recorded only when first seen. Fails when the manifest
+    /// cannot be written, or a segment cannot be removed.
     pub fn drop_before(&mut self, t_ns: u64) -> Result<(), RecordError> {
         self.manifest.dropped_before_ns = Some(t_ns);
         self.save()?;
@@ -248,17 +248,16 @@ impl Recorder {
         result
     }
 
-    /// Ends the recording: the last segment, one file a table in place of its segments, and the
-    /// manifest with `end`. On an error the manifest says `failed` in its place, so far as it can
-    /// still be written; what is on disk stays readable. The error is the first thing that could
-    /// not be written.
+    /// Ends the recording: writes the last segment, one file per table in place of its segments,
+    /// and the manifest with `end`. On an error the manifest says `failed` instead, if it can still
+    /// be written; data on disk stays readable. The error returned is the first failure to write.
     pub fn close(mut self, end: End) -> Result<(), RecordError> {
         let written = self.compact();
         self.manifest.end = match &written {
             Ok(()) => end,
             Err(error) => End::Failed { error: error.to_string() },
         };
-        // What is imported ended long ago.
+        // Imported data ended long ago.
         self.manifest.ended_at.get_or_insert_with(|| Timestamp::now().to_string());
         let saved = self.save();
         written.and(saved)
@@ -277,7 +276,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Does the same to every table and returns the first error.
+    /// Performs an action on every table and returns the first error.
     fn each_table(
         &mut self,
         mut act: impl FnMut(&mut Open, &dyn Disk, &Meta) -> Result<(), RecordError>,
@@ -307,7 +306,7 @@ impl Recorder {
     }
 }
 
-/// `t_ns`, `phase` and `object` stand before a probe's own columns.
+/// `t_ns`, `phase` and `object` precede a probe's own columns.
 const KEY_FIELDS: usize = 3;
 
 impl ProbeTable {
@@ -394,7 +393,7 @@ fn value(cell: &Cell) -> Value<'_> {
     }
 }
 
-/// Takes the directory's lock. A file system without locks is no obstacle: then a reader cannot
+/// Takes the directory's lock. A file system without locks is not an error: a reader then cannot
 /// tell a running recording from a killed one, and says so.
 fn lock(dir: &HeldDir) -> Result<File, RecordError> {
     let file = dir.file().map_err(RecordError::io("open", dir.path()))?;

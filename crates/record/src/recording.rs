@@ -1,5 +1,5 @@
-//! Reading a recording: one that is finished, one that is still being written, or what a crash
-//! left of one.
+//! Reads a recording: one that is finished, one that is still being written, or the remains of one
+//! after a crash.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
@@ -23,20 +23,21 @@ use crate::segments::{Found, TableFiles, check_format};
 use crate::series::Series;
 use crate::table::{T_NS, Table};
 
-/// How often a table is looked for again when its segments vanish: a recorder that closes removes
-/// them once, after the file that replaces them is there.
+/// Attempts to find a table whose segments vanish: a recorder that closes removes them once, after
+/// the file that replaces them is there.
 const LOOKS: usize = 3;
-/// One of 300 disks has 2 MiB.
+/// The manifest of a recording with 300 disks takes 2 MiB.
 const MANIFEST_MAX: Bytes = Bytes::mib(64);
 /// Threads that read a file: each holds a row group in memory.
 const READERS: usize = 2;
-/// Segments of a table that opening verifies, the newest: a watch of a week has thousands.
+/// Number of a table's newest segments that opening verifies: a watch of a week has thousands.
 const NEWEST: usize = 64;
-/// Phases times what was timed in each; ours have a few hundred.
+/// Maximum of phases times the kinds of latencies in each; ours have a few hundred.
 const MOST_KINDS: usize = 1 << 14;
 
-/// A recording on disk. Opening reads the manifest and verifies every file's checksum, of thousands
-/// of segments those of the newest; rows are read when asked for. Nothing is ever written.
+/// A recording on disk. Opening reads the manifest and verifies every file's checksum, except that
+/// among thousands of segments only the newest are verified; rows are read on request. Nothing is
+/// ever written.
 #[derive(Debug)]
 pub struct Recording {
     pub manifest: Manifest,
@@ -63,14 +64,15 @@ impl Recording {
         Ok(recording)
     }
 
-    /// What is missing or unreadable although the recording as a whole is readable, a sentence
-    /// each. Opening finds it; what is damaged after that is added when it is read.
+    /// Returns what is missing or unreadable although the recording as a whole is readable, one
+    /// sentence each. Opening finds such problems; later damage is added when it is read.
     pub fn warnings(&self) -> Vec<String> {
         let warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         warnings.iter().cloned().collect()
     }
 
-    /// The rows of a probe. Fails when the probe was not recorded, and when a file is damaged.
+    /// Reads the rows of a probe. Fails when the probe was not recorded, and when a file is
+    /// damaged.
     pub fn series(&self, probe: &str) -> Result<Series, RecordError> {
         let info = self.info(probe)?;
         let files = self.series_files(probe);
@@ -90,7 +92,7 @@ impl Recording {
         Series::new(info.columns.clone(), table).map_err(|why| RecordError::damaged(&path, why))
     }
 
-    /// The instants of a series, ascending, each once; none if it was not recorded.
+    /// Returns the distinct instants of a series, ascending; empty if it was not recorded.
     pub fn instants(&self, probe: &str) -> Result<Vec<u64>, RecordError> {
         if !self.manifest.probes.iter().any(|info| info.probe == probe) {
             return Ok(Vec::new());
@@ -106,14 +108,14 @@ impl Recording {
         Ok(instants)
     }
 
-    /// The coarsest level of a series that there is.
+    /// Returns the coarsest available level of a series.
     pub fn coarsest(&self, probe: &str) -> Level {
         let files = self.series_files(probe);
         let is_there = |level: &Level| files.level(*level).compacted().is_file();
         (1..Level::BITS).take_while(is_there).last().unwrap_or(0)
     }
 
-    /// The rows of a probe within a part of its time, in pieces: the rows of an object are in the
+    /// Reads the rows of a probe within a part of its time, in pieces: the rows of an object are in
     /// order of time within each piece, and from piece to piece.
     pub fn part(&self, probe: &str, part: &Part<'_>) -> Result<Vec<Series>, RecordError> {
         let columns = &self.info(probe)?.columns;
@@ -135,12 +137,12 @@ impl Recording {
         Ok(pieces.into_iter().flatten().collect())
     }
 
-    /// Hands on the latencies one by one, in the order in which they were recorded.
+    /// Passes on the latencies one by one, in the order in which they were recorded.
     pub fn each_histogram(&self, each: impl FnMut(HistogramRow)) -> Result<(), RecordError> {
         self.each_histogram_within(0..=u32::MAX, each)
     }
 
-    /// Those of some seconds.
+    /// The same for a range of seconds.
     pub fn each_histogram_within(
         &self,
         seconds: RangeInclusive<u32>,
@@ -148,7 +150,8 @@ impl Recording {
     ) -> Result<(), RecordError> {
         let files = self.plain_files(HISTOGRAMS);
         let (first, last) = (i64::from(*seconds.start()), i64::from(*seconds.end()));
-        // A file stays readable when a recorder removes it, but there may be thousands of segments.
+        // A file stays readable after a recorder removes it, but there may be thousands of
+        // segments.
         let found = self.each_file(&files, Wanted::All, |path, reader| {
             let small = reader.groups() < 2;
             let table = small.then(|| reader.read(path)).transpose()?;
@@ -183,14 +186,14 @@ impl Recording {
         Ok(())
     }
 
-    /// All of [`Recording::each_histogram`]: 40 KiB each.
+    /// Returns all rows of [`Recording::each_histogram`], which take 40 KiB each.
     pub fn histograms(&self) -> Result<Vec<HistogramRow>, RecordError> {
         let mut rows = Vec::new();
         self.each_histogram(|row| rows.push(row))?;
         Ok(rows)
     }
 
-    /// The events, in the order in which they were recorded.
+    /// Returns the events, in the order in which they were recorded.
     pub fn events(&self) -> Result<Vec<Event>, RecordError> {
         let files = self.plain_files(EVENTS);
         let read = |path: &Path, reader: Reader| rows::events(&reader.read(path)?, path);
@@ -276,12 +279,12 @@ impl Recording {
     }
 }
 
-/// Which files of a table are read, if they are segments.
+/// The files of a table that are read, if they are segments.
 #[derive(Clone, Copy)]
 enum Wanted<'a> {
     All,
     Newest,
-    /// Those with rows in this part.
+    /// Segments with rows in this part.
     Within(&'a Part<'a>),
 }
 
@@ -292,8 +295,8 @@ impl Wanted<'_> {
             Self::Newest => return &segments[segments.len().saturating_sub(NEWEST)..],
             Self::Within(part) => part,
         };
-        // They are in the order of time, but for rows at their edges. One that cannot be read is
-        // taken for met: who reads it sees why.
+        // They are in order of time, except for rows at their edges. An unreadable one counts as
+        // included, so that reading it reports the reason.
         let range = |path: &Path| files.range(path).ok().flatten();
         let is_before = |path: &Path| range(path).is_some_and(|(_, last)| last < part.from());
         let first = segments.partition_point(|(_, path)| is_before(path));
@@ -303,20 +306,21 @@ impl Wanted<'_> {
     }
 }
 
-/// Latencies as found: a segment's, or a file that is read group by group.
+/// Latencies as found: the table of a segment, or a file that is read group by group.
 enum Rows {
     Read(Table),
     InFile(Reader),
 }
 
-/// A part of a recording's time, from one instant to another, both included, and how finely it is
-/// read.
+/// A part of a recording's time, from one instant to another, both inclusive, and the level at
+/// which it is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
     pub from_ns: u64,
     pub to_ns: u64,
     pub level: Level,
-    /// Only the rows that decide intervals between two of these, ascending; none for all rows.
+    /// Restricts the rows to those that determine intervals between two of these edges, ascending;
+    /// `None` for all rows.
     pub edges: Option<&'a [u64]>,
 }
 
@@ -345,8 +349,8 @@ impl Part<'_> {
     }
 }
 
-/// What `read` makes of each group, in their order: by some threads, of which each holds one group
-/// at a time.
+/// Returns the results of `read` for all groups, in order; a few threads read one group at a time
+/// each.
 fn side_by_side<T: Send>(
     groups: &[usize],
     read: impl Fn(usize) -> Result<T, RecordError> + Sync,
@@ -375,7 +379,7 @@ fn side_by_side<T: Send>(
     done.into_iter().map(|(_, read)| read).collect()
 }
 
-/// Checks that a file's columns are those of the manifest.
+/// Checks that a file's columns match those of the manifest.
 fn check_columns(path: &Path, reader: &Reader, known: &[ColumnInfo]) -> Result<(), RecordError> {
     let columns = reader.get(KEY_COLUMNS).unwrap_or_default();
     let columns: Vec<ColumnInfo> = serde_json::from_str(columns)
@@ -388,7 +392,7 @@ fn check_columns(path: &Path, reader: &Reader, known: &[ColumnInfo]) -> Result<(
     }
 }
 
-/// What was timed, by phase and clock. A reader adds up the rows of each, which takes 40 KiB.
+/// Kinds of latencies, by phase and clock. A reader adds up the rows of each, which takes 40 KiB.
 #[derive(Default)]
 pub(crate) struct Kinds(HashSet<(i32, LatencyClock, String)>);
 
@@ -402,8 +406,9 @@ impl Kinds {
     }
 }
 
-/// Reads a recording's manifest, whatever state its tables are in. Fields this version does not
-/// know are ignored. Fails when there is none, when it is no manifest, or one of a later version.
+/// Reads a recording's manifest, whatever state its tables are in. Fields unknown to this version
+/// are ignored. Fails when there is none, when the file is not a manifest, or when it is of a later
+/// version.
 pub fn read_manifest(dir: &Path) -> Result<Manifest, RecordError> {
     let path = dir.join(MANIFEST);
     let file = held::open_no_link(&path).map_err(|source| match source.kind() {
@@ -416,7 +421,7 @@ pub fn read_manifest(dir: &Path) -> Result<Manifest, RecordError> {
     parse_manifest(file, &path)
 }
 
-/// Reads `file`, which `path` names in errors.
+/// Parses `file`; `path` is used in errors.
 pub(crate) fn parse_manifest(file: File, path: &Path) -> Result<Manifest, RecordError> {
     let text = held::read_whole(file, MANIFEST_MAX).map_err(RecordError::io("read", path))?;
     let damaged = |e: serde_json::Error| RecordError::damaged(path, e.to_string());

@@ -1,4 +1,4 @@
-//! The rows of the two tables every recording has beside its series: histograms and events.
+//! Rows of the two tables that every recording has besides its series: histograms and events.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use crate::table::{Data, Field, Numbers, PHASE, T_NS, Table, Type, Value};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LatencyClock {
-    /// From the instant at which the operation was meant to start: waiting for a slow one counts.
+    /// From the intended start of the operation: time spent waiting for a slow one counts.
     Intended,
-    /// From its submission: what the device alone answers for.
+    /// From submission: the latency of the device alone.
     Submitted,
-    /// From the intended start to the end of the window, of operations that had not completed by
+    /// From the intended start to the end of the window, for operations that had not completed by
     /// then: each lasted at least as long.
     Unfinished,
 }
@@ -31,34 +31,34 @@ impl LatencyClock {
     }
 }
 
-/// The latencies of one operation in one second, or in 50 ms of it, of one phase.
+/// Latencies of one operation in one second, or in 50 ms of it, of one phase.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistogramRow {
     /// Index into the manifest's phases.
     pub phase: i32,
     /// Whole seconds from the recording's start to the second in which the operations completed.
     pub second: u32,
-    /// The 50 ms of that second, 0 to 19; none for all of it.
+    /// The 50 ms interval of that second, 0 to 19; `None` for the whole second.
     pub page: Option<u8>,
     pub op: Op,
-    /// Whose operations: empty for the main load, `background` for the second. Of a run, what was
-    /// timed: an object of the series `operation` or `event`.
+    /// Source of the operations: empty for the main load, `background` for the second one. In a
+    /// run, what was timed: an object of the series `operation` or `event`.
     pub role: String,
-    /// Whether the operations completed inside the phase's window; its edges split a second in two
-    /// rows.
+    /// Whether the operations completed inside the phase's window; a second that contains an edge
+    /// of the window is split into two rows.
     pub windowed: bool,
     pub clock: LatencyClock,
-    /// The latencies, not cumulative: this second's alone.
+    /// Latencies of this interval alone, not cumulative.
     pub histogram: LatencyHistogram,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When, in nanoseconds since the recording began.
+    /// Time since the recording began, in nanoseconds.
     pub t_ns: u64,
-    /// In which phase, −1 between phases.
+    /// Index into the manifest's phases, −1 between phases.
     pub phase: i32,
-    /// What: `skipped`, when there was no time for a phase.
+    /// Kind of event: `skipped`, for example, when there was no time for a phase.
     pub kind: String,
     pub detail: String,
 }
@@ -66,7 +66,7 @@ pub struct Event {
 pub(crate) const SECOND: &str = "second";
 const PAGE: &str = "page";
 pub(crate) const HISTOGRAMS: &str = "histograms";
-/// Of one row, so that the sums of all rows stay exact in 64 bits.
+/// Maximum number of samples per row, so that the sums of all rows stay exact in 64 bits.
 const MOST_SAMPLES: u64 = 1 << 32;
 pub(crate) const EVENTS: &str = "events";
 
@@ -103,8 +103,8 @@ pub(crate) fn push_histogram(table: &mut Table, row: HistogramRow) -> Result<(),
         .map_err(|_| RecordError::rejected(HISTOGRAMS, "second is beyond 68 years"))?;
     let numbers = [
         number(HISTOGRAMS, "count", histogram.count())?,
-        // The sum is 128 bits wide in memory because that of a long run may need them. The sum of
-        // one second does not: 63 bits are 292 years of waiting.
+        // The sum is 128 bits wide in memory because a long run may need them. The sum of one
+        // second does not: 63 bits are 292 years of waiting.
         number(HISTOGRAMS, "sum_ns", histogram.sum_ns())?,
         number(HISTOGRAMS, "beyond", histogram.beyond())?,
         number(HISTOGRAMS, "min_ns", histogram.min_ns())?,
@@ -124,7 +124,7 @@ pub(crate) fn push_histogram(table: &mut Table, row: HistogramRow) -> Result<(),
     Ok(())
 }
 
-/// A number that must fit Parquet's signed 64 bits.
+/// Converts a number that must fit Parquet's signed 64 bits.
 pub(crate) fn number(
     table: &str,
     column: &str,
@@ -135,7 +135,7 @@ pub(crate) fn number(
     })
 }
 
-/// Hands each row on by itself: a histogram takes a hundred times its encoding.
+/// Passes each row on separately: a histogram takes a hundred times its encoded size.
 pub(crate) fn histograms(
     table: &Table,
     path: &Path,
@@ -148,7 +148,7 @@ pub(crate) fn histograms(
     let beyond = cells.number("beyond")?;
     let windowed = cells.flag("windowed")?;
     let encodings = cells.bytes("histogram")?;
-    // Versions before 50 ms were kept have no such column.
+    // Versions that did not keep 50 ms intervals have no such column.
     let pages = cells.numbers(PAGE).ok();
     let damaged = |row: usize, why: String| RecordError::damaged(path, format!("row {row}: {why}"));
     (0..table.len()).try_for_each(|row| {
@@ -199,7 +199,7 @@ pub(crate) fn events(table: &Table, path: &Path) -> Result<Vec<Event>, RecordErr
     Ok((0..table.len()).map(event).collect())
 }
 
-/// A table's columns by name; a column that is missing is a damaged file.
+/// Columns of a table by name; a missing column means that the file is damaged.
 pub(crate) struct Cells<'a> {
     table: &'a Table,
     path: &'a Path,
@@ -218,7 +218,7 @@ impl<'a> Cells<'a> {
         Ok(&self.numbers(name)?.values)
     }
 
-    /// Numbers of a column that may be empty.
+    /// Returns the numbers of a column that may be empty.
     pub fn numbers(&self, name: &str) -> Result<&'a Numbers, RecordError> {
         match self.table.column(name) {
             Some(Data::Number(numbers)) => Ok(numbers),

@@ -1,4 +1,4 @@
-//! The directory of runs: how a run's directory is named, and the list of those there.
+//! The directory of runs: the names of run directories, and the list of existing ones.
 
 use std::collections::BTreeMap;
 use std::fs::TryLockError;
@@ -15,15 +15,15 @@ use crate::error::RecordError;
 use crate::manifest::{End, Figure, MANIFEST};
 use crate::recording::read_manifest;
 
-/// How a run's directory begins: local time, so that names sort by age.
+/// Prefix of a run directory's name: local time, so that names sort by age.
 const TIME_FORMAT: &str = "%Y%m%d-%H%M%S";
 
-/// Letters of an id: Crockford's base 32, which has no letter that looks like another.
+/// Characters of an id: Crockford's base 32, in which no two characters look alike.
 const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunDir {
-    /// The directory, for [`crate::Recorder::create`], which also creates it.
+    /// Path for [`crate::Recorder::create`], which also creates the directory.
     pub path: PathBuf,
     pub id: String,
 }
@@ -36,11 +36,11 @@ pub struct RunEntry {
     pub started_at: Option<Timestamp>,
     pub target_path: Option<String>,
     pub state: RunState,
-    /// Its figures by name; empty before the end.
+    /// Figures by name; empty before the end.
     pub summary: BTreeMap<String, Figure>,
 }
 
-/// How a run ended, so far as can be seen from outside.
+/// How a run ended, as far as can be seen from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunState {
     /// A process of this machine is recording it.
@@ -53,9 +53,9 @@ pub enum RunState {
     },
 }
 
-/// The directory `<root>/<YYYYMMDD-HHMMSS>-<verb>-<id>` for a new run; nothing is created yet.
-/// Fails when `root` belongs to another user, or others may write to it, and when the operating
-/// system gives no random numbers.
+/// Returns the directory `<root>/<YYYYMMDD-HHMMSS>-<verb>-<id>` for a new run; nothing is created
+/// yet. Fails when `root` belongs to another user, or is writable by others, and when the operating
+/// system provides no random numbers.
 pub fn new_run_dir(root: &Path, verb: &str, now: &Zoned) -> Result<RunDir, RecordError> {
     own(root)?;
     let id = new_id()?;
@@ -63,8 +63,8 @@ pub fn new_run_dir(root: &Path, verb: &str, now: &Zoned) -> Result<RunDir, Recor
     Ok(RunDir { path: root.join(format!("{time}-{verb}-{id}")), id })
 }
 
-/// Exactly `dir` for a new run (`--record`); nothing is created yet. Fails when it exists and is
-/// not an empty directory of this user's.
+/// Returns exactly `dir` for a new run (`--record`); nothing is created yet. Fails when it exists
+/// and is not an empty directory owned by this user.
 pub fn out_run_dir(dir: &Path) -> Result<RunDir, RecordError> {
     if let Some(held) = own(dir)?
         && !held.is_empty().map_err(RecordError::io("record into", dir))?
@@ -74,7 +74,7 @@ pub fn out_run_dir(dir: &Path) -> Result<RunDir, RecordError> {
     Ok(RunDir { path: dir.to_owned(), id: new_id()? })
 }
 
-/// The directory if it exists. Fails when others could direct elsewhere what is written to it.
+/// Returns the directory if it exists. Fails when others could redirect writes to it.
 fn own(dir: &Path) -> Result<Option<HeldDir>, RecordError> {
     match HeldDir::open(dir) {
         Ok(held) => Ok(Some(held)),
@@ -83,9 +83,9 @@ fn own(dir: &Path) -> Result<Option<HeldDir>, RecordError> {
     }
 }
 
-/// The runs in `root`, newest first. A run whose manifest cannot be read is listed with the reason;
-/// a directory that is no run is not listed. No root means no runs. Fails when `root` cannot be
-/// listed.
+/// Returns the runs in `root`, newest first. A run whose manifest cannot be read is listed with the
+/// reason; a directory that is not a run is not listed. If `root` does not exist, there are no
+/// runs. Fails when `root` cannot be listed.
 pub fn list_runs(root: &Path) -> Result<Vec<RunEntry>, RecordError> {
     let entries = match path::entries(root) {
         Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -151,13 +151,13 @@ impl Named {
     }
 }
 
-/// Whether a recorder of this machine holds the directory's lock.
+/// Returns whether a recorder on this machine holds the directory's lock.
 fn is_locked(dir: &Path) -> bool {
     let lock = HeldDir::hold(dir).and_then(|held| held.file()).map(|file| file.try_lock_shared());
     matches!(lock, Ok(Err(TryLockError::WouldBlock)))
 }
 
-/// Six letters, 30 random bits: enough among the runs of one second.
+/// Returns six characters with 30 random bits: enough among the runs of one second.
 fn new_id() -> Result<String, RecordError> {
     let mut bytes = [0_u8; 6];
     random::fill(&mut bytes).map_err(RecordError::io("name", Path::new("a recording")))?;

@@ -1,8 +1,9 @@
 //! A saved scan (`blockstone.scan/1`): a directory with `scan.json`, `fingerprints.<n>.parquet` and
-//! `file_sets.<n>.parquet`. What counts in a scan is not known here; rows come and go as they are.
+//! `file_sets.<n>.parquet`. This module does not know the meaning of a scan's contents; it writes
+//! and reads rows as they are.
 //!
-//! `scan.json` names the generation of the other two and is renamed into its place last, so that a
-//! scan that is saved again and again is whole at every instant, whatever ends the process.
+//! `scan.json` names the generation of the other two and is renamed into place last, so that a scan
+//! that is saved repeatedly is complete at every instant, whatever ends the process.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ use crate::parquet_file::{Reader, Writer};
 use crate::rows::Cells;
 use crate::table::{Field, Table, Type, Value};
 
-/// The format that this version writes and reads.
+/// Format that this version writes and reads.
 pub const FORMAT: &str = "blockstone.scan/1";
 
 const DOCUMENT: &str = "scan.json";
@@ -28,27 +29,27 @@ const COMPRESSED: [&str; 4] =
 const DOCUMENT_MAX: Bytes = Bytes::gib(1);
 const ROWS_A_GROUP: usize = 64 << 10;
 
-/// A content that was counted. `docs/recording-format.md` says what each column means.
+/// A content that was counted. `docs/recording-format.md` explains each column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FingerprintRow {
     /// Index into the tables that `scan.json` lists.
     pub table: u32,
     /// XXH3-128 of the content, as `docs/reduce.md` describes it.
     pub fingerprint: u128,
-    /// The file where it occurred first.
+    /// Index of the file in which it occurred first.
     pub first_file: u32,
-    /// Where in it, in blocks; of chunks in bytes.
+    /// Position in that file, in blocks; for chunks in bytes.
     pub first_at: u64,
     pub occurrences: u32,
-    /// The files that hold it; of chunks their bytes.
+    /// Set of files that hold it; for chunks, their length in bytes.
     pub file_set: u32,
-    /// Whether it is of pages that were never used.
+    /// Whether it belongs to pages that were never used.
     pub never_used: bool,
-    /// Bytes behind each compressor, if it was compressed.
+    /// Size in bytes under each compressor, if it was compressed.
     pub compressed_bytes: Option<[u32; 4]>,
 }
 
-/// A set of files: the files of another set, and one more.
+/// A set of files: the files of another set, plus one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileSetRow {
     /// The other set; 0 is the empty one. Sets are numbered from 1 in the order of their rows.
@@ -56,8 +57,8 @@ pub struct FileSetRow {
     pub file: u32,
 }
 
-/// Saves a scan in `dir`, over an earlier one if there is one. `document` becomes `scan.json`.
-/// Fails when a file cannot be written; what was saved before stays.
+/// Saves a scan in `dir`, replacing an earlier one if there is one. `document` becomes `scan.json`.
+/// Fails when a file cannot be written; the earlier scan is then kept.
 pub fn write(
     dir: &Path,
     mut document: Json,
@@ -81,14 +82,15 @@ pub fn write(
         out.write_all(&text).map_err(RecordError::io("write", &path))
     })?;
     if let Some(before) = before {
-        // The new generation stands; that the old one stays behind would only cost space.
+        // The new generation is in place; if the old one could not be removed, it would only cost
+        // space.
         let _ = disk.remove(&fingerprints(dir, before));
         let _ = disk.remove(&file_sets(dir, before));
     }
     Ok(())
 }
 
-/// A saved scan, opened: both tables are there and whole.
+/// A saved scan, opened: both tables are present and complete.
 pub struct SavedScan {
     pub document: Json,
     fingerprints: (PathBuf, Reader),
@@ -96,7 +98,7 @@ pub struct SavedScan {
 }
 
 impl SavedScan {
-    /// Opens the scan in `dir` and verifies its checksums. Fails when there is none, or it is
+    /// Opens the scan in `dir` and verifies its checksums. Fails when there is none, or when it is
     /// damaged or of a later version.
     pub fn open(dir: &Path) -> Result<Self, RecordError> {
         let path = dir.join(DOCUMENT);
@@ -133,7 +135,7 @@ impl SavedScan {
         })
     }
 
-    /// The sets, in their order.
+    /// Passes on the sets, in order.
     pub fn sets(&self, mut each: impl FnMut(FileSetRow)) -> Result<(), RecordError> {
         let (path, reader) = &self.sets;
         for group in 0..reader.groups() {
@@ -147,7 +149,7 @@ impl SavedScan {
         Ok(())
     }
 
-    /// The contents, in their order.
+    /// Passes on the contents, in order.
     pub fn fingerprints(&self, mut each: impl FnMut(FingerprintRow)) -> Result<(), RecordError> {
         let (path, reader) = &self.fingerprints;
         for group in 0..reader.groups() {

@@ -1,10 +1,10 @@
-//! How a table lies on disk: short numbered segments while it is recorded, one file afterwards.
+//! Files of a table: short numbered segments while it is recorded, a single file afterwards.
 //!
 //! A Parquet file cannot be read without its footer, so rows that must survive a crash have to be
 //! in a file that is complete. `series/host.0001.parquet`, `series/host.0002.parquet` … each appear
 //! whole, by rename. Closing writes `series/host.parquet` from all of them, by rename again, and
-//! removes them. A reader that finds `series/host.parquet` therefore finds all rows in it and
-//! ignores any segment that is left; any other reader takes the segments.
+//! then removes them. A reader that finds `series/host.parquet` therefore finds all rows in it and
+//! ignores any remaining segments; otherwise it reads the segments.
 
 use std::path::{Path, PathBuf};
 
@@ -18,46 +18,46 @@ use crate::manifest::{ColumnInfo, FORMAT};
 use crate::parquet_file::{Meta, Reader, Writer};
 use crate::table::{Field, T_NS, Table};
 
-/// Rows of a row group in a compacted file: what DuckDB takes as one unit of work.
+/// Rows per row group in a compacted file: one unit of work for DuckDB.
 const GROUP_ROWS: usize = 122_880;
 
-/// Reader keys that say what a file is and where it belongs.
+/// Footer keys that identify a file and where it belongs.
 const KEY_FORMAT: &str = "blockstone.format";
 const KEY_RECORDING: &str = "blockstone.recording";
 const KEY_TABLE: &str = "blockstone.table";
 
-/// Takes the rows of a table into a file.
+/// Takes the rows of a table to write them into a file.
 type Take<'a> = dyn FnMut(&Table) -> Result<(), RecordError> + 'a;
 
 #[derive(Clone, Debug)]
 pub(crate) struct TableFiles {
     dir: PathBuf,
     stem: String,
-    /// The recording's id and the table's name within it, as every footer repeats them.
+    /// Id of the recording and name of the table within it, as repeated in every footer.
     recording: String,
     table: String,
 }
 
 pub(crate) enum Found {
     Compacted(PathBuf),
-    /// In these segments, by ascending number; none when nothing was recorded yet.
+    /// The table is in these segments, by ascending number; empty if nothing has been recorded yet.
     Segments(Vec<(u32, PathBuf)>),
 }
 
 impl TableFiles {
-    /// The table `series/<probe>` of the recording in `dir`.
+    /// Returns the table `series/<probe>` of the recording in `dir`.
     pub fn series(dir: &Path, recording: &str, probe: &str) -> Self {
         let files = Self::plain(&dir.join("series"), recording, probe);
         Self { table: format!("series/{probe}"), ..files }
     }
 
-    /// The table `histograms` or `events` of the recording in `dir`.
+    /// Returns the table `histograms` or `events` of the recording in `dir`.
     pub fn plain(dir: &Path, recording: &str, table: &str) -> Self {
         let [stem, table, recording] = [table, table, recording].map(str::to_owned);
         Self { dir: dir.to_owned(), stem, recording, table }
     }
 
-    /// The table's name within the recording: `series/host`.
+    /// Returns the table's name within the recording: `series/host`.
     pub fn table(&self) -> &str {
         &self.table
     }
@@ -66,7 +66,7 @@ impl TableFiles {
         self.dir.join(format!("{}.parquet", self.stem))
     }
 
-    /// The files of a level of this series; at 0 of the series itself.
+    /// Returns the files of a level of this series; at level 0, those of the series itself.
     pub fn level(&self, level: Level) -> Self {
         if level == 0 {
             return self.clone();
@@ -106,12 +106,12 @@ impl TableFiles {
         Ok(Found::Segments(segments))
     }
 
-    /// Opens one of the table's files and checks that it is one.
+    /// Opens one of the table's files and checks that it belongs to it.
     pub fn open(&self, path: &Path) -> Result<Reader, RecordError> {
         self.checked(Reader::open(path)?, path)
     }
 
-    /// The least and the greatest instant in one of the table's files, by its footer.
+    /// Returns the first and last instant in one of the table's files, from its footer.
     pub fn range(&self, path: &Path) -> Result<Option<(i64, i64)>, RecordError> {
         let file = held::open_no_link(path).map_err(RecordError::io("open", path))?;
         let reader = self.checked(Reader::of_large(file, path, Bytes(0))?, path)?;
@@ -135,7 +135,7 @@ impl TableFiles {
         Ok(reader)
     }
 
-    /// Writes `table` as segment `number`. `meta` explains its columns.
+    /// Writes `table` as segment `number`. `meta` describes its columns.
     pub fn write_segment(
         &self,
         disk: &dyn Disk,
@@ -151,7 +151,7 @@ impl TableFiles {
         })
     }
 
-    /// Puts these segments into one file and removes them.
+    /// Merges these segments into one file and removes them.
     pub fn compact(
         &self,
         disk: &dyn Disk,
@@ -190,7 +190,7 @@ impl TableFiles {
         })
     }
 
-    /// The instants of a series that has no compacted file yet, ascending.
+    /// Returns the instants of a series that has no compacted file yet, ascending.
     pub fn instants(&self, disk: &dyn Disk, segments: &[u32]) -> Result<Vec<u64>, RecordError> {
         let mut instants = Vec::new();
         for &number in segments {
@@ -207,7 +207,7 @@ impl TableFiles {
         self.checked(Reader::of(file, &segment)?, &segment)?.read(&segment)
     }
 
-    /// Writes the compacted file from the tables that `each` hands on, in sorted groups of about
+    /// Writes the compacted file from the tables that `each` provides, in sorted groups of about
     /// [`GROUP_ROWS`].
     fn write_groups(
         &self,
@@ -248,7 +248,7 @@ impl TableFiles {
     }
 }
 
-/// Refuses a format that is newer than ours, or none at all.
+/// Rejects a format that is newer than ours, or not one of ours at all.
 pub(crate) fn check_format(path: &Path, format: &str) -> Result<(), RecordError> {
     let version = |text: &str| text.strip_prefix("blockstone.recording/")?.parse::<u32>().ok();
     match (version(format), version(FORMAT)) {

@@ -1,5 +1,5 @@
-//! A probe's rows in memory, arranged for the questions that judging asks: what did this counter
-//! do, on this object, in this phase, between these two instants?
+//! A probe's rows in memory, arranged for the questions asked when judging: how did this counter
+//! change, for this object, in this phase, between these two instants?
 
 use std::ops::Range;
 
@@ -8,8 +8,8 @@ use blockstone_base::column::{Cell, Kind};
 use crate::manifest::ColumnInfo;
 use crate::table::{Data, Numbers, OBJECT, PHASE, T_NS, Table, Texts, column_type};
 
-/// All rows of one probe. Columns lie apart, rows in the order phase, object, time: a look-up is
-/// two binary searches, a track is a slice.
+/// All rows of one probe, stored by column, in the order phase, object, time: a look-up is two
+/// binary searches, a track is a slice.
 #[derive(Clone, Debug)]
 pub struct Series {
     columns: Vec<ColumnInfo>,
@@ -28,18 +28,18 @@ struct Group {
 
 #[derive(Clone, Copy, Debug)]
 pub struct SeriesRow<'a> {
-    /// When, in nanoseconds since the recording began.
+    /// Time since the recording began, in nanoseconds.
     pub t_ns: u64,
     /// Index into the manifest's phases, −1 between them.
     pub phase: i32,
-    /// What the row is about; empty when there is only one.
+    /// Object that the row describes; empty if there is only one.
     pub object: &'a str,
     series: &'a Series,
     row: usize,
 }
 
 impl SeriesRow<'_> {
-    /// The cell of a column, by its place in [`Series::columns`].
+    /// Returns the cell of a column, by its index in [`Series::columns`].
     pub fn cell(&self, column: usize) -> Cell {
         match &self.series.cells[column] {
             Data::Number(numbers) => numbers.get(self.row).map_or(Cell::Unmeasured, Cell::Value),
@@ -52,14 +52,14 @@ impl SeriesRow<'_> {
 }
 
 impl Series {
-    /// A probe without rows.
+    /// Creates the series of a probe without rows.
     pub(crate) fn empty(columns: Vec<ColumnInfo>) -> Self {
         let cells = columns.iter().map(|column| Data::new(column_type(column.kind))).collect();
         let (instants, groups) = (Vec::new(), Vec::new());
         Self { columns, cells, instants, objects: Texts::default(), groups }
     }
 
-    /// From a table as read; the reason when it is not one of a series.
+    /// Creates a series from a table; returns the reason if the table is not one of a series.
     pub(crate) fn new(columns: Vec<ColumnInfo>, mut table: Table) -> Result<Self, String> {
         table.sort();
         let cells = columns.iter().map(|column| {
@@ -81,7 +81,7 @@ impl Series {
         Ok(Self { columns, cells, instants, objects: objects.clone(), groups })
     }
 
-    /// The columns, in the order in which the probe declares them.
+    /// Returns the columns, in the order in which the probe declares them.
     pub fn columns(&self) -> &[ColumnInfo] {
         &self.columns
     }
@@ -101,8 +101,8 @@ impl Series {
         names
     }
 
-    /// The number recorded at exactly `t_ns`, as every probe does at a window's edges. `None`
-    /// without such a row, and where the cell was not measured.
+    /// Returns the number recorded at exactly `t_ns`, where every probe has a row at a window's
+    /// edges. `None` without such a row, and if the cell was not measured.
     pub fn value_at(&self, phase: i32, object: &str, t_ns: u64, column: &str) -> Option<i64> {
         let rows = self.rows_between(phase, object, t_ns, t_ns);
         // A tick can fall on an edge; the edge's row is the later one.
@@ -110,9 +110,9 @@ impl Series {
         self.numbers(column)?.get(row)
     }
 
-    /// How far a counter moved between the rows at exactly `from_ns` and `to_ns`. `None` when one
-    /// was not measured, when the column is no counter, and when it went back (it wrapped or was
-    /// reset: then nothing is known).
+    /// Returns the change of a counter between the rows at exactly `from_ns` and `to_ns`. `None` if
+    /// one of them was not measured, if the column is not a counter, and if it went back (it
+    /// wrapped or was reset: then nothing is known).
     pub fn delta(
         &self,
         phase: i32,
@@ -130,8 +130,8 @@ impl Series {
         u64::try_from(to.checked_sub(from)?).ok()
     }
 
-    /// The measured numbers from `from_ns` to `to_ns`, both included, as `(t_ns, value)` in
-    /// ascending order. Negative numbers, which no counter has, are left out.
+    /// Returns the measured numbers from `from_ns` to `to_ns`, both inclusive, as `(t_ns, value)`
+    /// in ascending order. Negative numbers, which no counter has, are left out.
     pub fn track(
         &self,
         phase: i32,
@@ -146,7 +146,7 @@ impl Series {
             .collect()
     }
 
-    /// All rows, by phase, then object (in order of first appearance), then time.
+    /// Returns all rows, by phase, then object (in order of first appearance), then time.
     pub fn rows(&self) -> impl Iterator<Item = SeriesRow<'_>> {
         self.groups.iter().flat_map(move |group| {
             group.rows.clone().map(move |row| SeriesRow {
@@ -184,7 +184,7 @@ impl Series {
     }
 }
 
-/// The runs of equal (phase, object); the rows are sorted by both.
+/// Returns the runs of equal (phase, object); the rows must be sorted by both.
 fn groups(phases: &[i32], objects: &[u32]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (row, (&phase, &object)) in phases.iter().zip(objects).enumerate() {

@@ -1,4 +1,4 @@
-//! A table in memory, column by column, as a recorder buffers it and a reader gets it back.
+//! A table in memory, stored by column, as buffered by a recorder and returned to a reader.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use blockstone_base::column::Kind;
 pub(crate) const T_NS: &str = "t_ns";
 /// Index into the manifest's phases, −1 between them.
 pub(crate) const PHASE: &str = "phase";
-/// What a row of a series is about.
+/// Object that a row of a series describes.
 pub(crate) const OBJECT: &str = "object";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,11 +21,11 @@ pub(crate) enum Type {
     Flag,
     /// UTF-8 text; empty cells allowed.
     Text,
-    /// Bytes, never empty cells.
+    /// Bytes; cells are never empty.
     Bytes,
 }
 
-/// The type in which the cells of a probe's column are kept.
+/// Type of the cells in a probe's column.
 pub(crate) fn column_type(kind: Kind) -> Type {
     if kind == Kind::State { Type::Text } else { Type::Number }
 }
@@ -47,10 +47,10 @@ impl Field {
     }
 }
 
-/// The code of an empty text cell.
+/// Code of an empty text cell.
 const NO_WORD: u32 = u32::MAX;
 
-/// Texts as codes into the distinct ones: object names and states repeat in every row.
+/// Texts as codes for the distinct ones: object names and states repeat in every row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Texts {
     codes: Vec<u32>,
@@ -64,7 +64,7 @@ impl Texts {
         self.codes.push(code);
     }
 
-    /// Adds the text of the last row once more.
+    /// Repeats the text of the last row.
     pub fn push_again(&mut self) {
         self.codes.extend(self.codes.last().copied());
     }
@@ -73,7 +73,7 @@ impl Texts {
         self.words.get(self.codes[row] as usize).map(String::as_str)
     }
 
-    /// The code of a text that occurs in the column.
+    /// Returns the code of a text, if it occurs in the column.
     pub fn code(&self, text: &str) -> Option<u32> {
         self.code_of.get(text).copied()
     }
@@ -186,7 +186,7 @@ impl Data {
         }
     }
 
-    /// The cells of these rows, in this order.
+    /// Returns the cells of these rows, in this order.
     fn picked(&self, rows: &[u32]) -> Self {
         fn pick<T: Clone>(values: &[T], rows: &[u32]) -> Vec<T> {
             rows.iter().map(|&row| values[row as usize].clone()).collect()
@@ -242,7 +242,7 @@ impl Table {
         }
     }
 
-    /// The table of some rows.
+    /// Returns a table of the given rows.
     pub fn picked(&self, rows: &[u32]) -> Self {
         let columns = self.columns.iter().map(|column| column.picked(rows)).collect();
         Self { fields: self.fields.clone(), columns }
@@ -252,7 +252,7 @@ impl Table {
         self.columns = self.fields.iter().map(|field| Data::new(field.kind)).collect();
     }
 
-    /// When each row of a series was read.
+    /// Returns the instant of each row of a series.
     pub fn instants(&self) -> impl Iterator<Item = u64> {
         let instants = match self.column(T_NS) {
             Some(Data::Number(numbers)) => numbers.values.as_slice(),
@@ -266,9 +266,9 @@ impl Table {
         self.columns.get(index)
     }
 
-    /// Puts the rows of a series in the order phase, object, time; rows of other tables and rows
-    /// with equal keys stay as they are. Counters of one object next to each other differ by
-    /// little, which is what the encoding on disk and every look-up live from.
+    /// Sorts the rows of a series by phase, object and time; rows of other tables and rows with
+    /// equal keys keep their order. Consecutive values of one object's counter then differ by
+    /// little: the encoding on disk and every look-up depend on this order.
     pub fn sort(&mut self) {
         let keys = (self.column(PHASE), self.column(OBJECT), self.column(T_NS));
         let (Some(Data::Index(phases)), Some(Data::Text(objects)), Some(Data::Number(instants))) =

@@ -1,5 +1,5 @@
-//! Recordings for tests: a manifest to start from, phases with the loads that their labels name,
-//! and a builder that writes them as a measurement does, through [`Recorder`].
+//! Recordings for tests: a manifest to start from, phases with the loads named in their labels, and
+//! a builder that writes them through [`Recorder`], as a measurement does.
 //!
 //! ```
 //! # use blockstone_base::column::Schema;
@@ -41,47 +41,47 @@ pub use parts::{
 use crate::manifest::{Manifest, Phase};
 use crate::{HistogramRow, LatencyClock, Recorder, Recording};
 
-/// A recording in the making: its phases with what they counted.
+/// A recording under construction: its phases and their counters.
 #[derive(Clone)]
 pub struct RecordingBuilder {
-    /// All of the manifest but its phases and probes, which are written from here.
+    /// The manifest without phases and probes, which are filled in when it is written.
     pub manifest: Manifest,
     pub phases: Vec<PhaseBuilder>,
-    /// From one row of a probe to the next.
+    /// Interval between two rows of a probe.
     pub tick_ns: u64,
     probes: Vec<&'static Schema>,
 }
 
-/// A phase and its rows: every counter that is set has one at each tick.
+/// A phase and its rows: every counter that is set has a row at each tick.
 #[derive(Clone)]
 pub struct PhaseBuilder {
     pub phase: Phase,
-    /// By (probe, object), then column. Other columns of these objects stand still.
+    /// By (probe, object), then column. Other columns of these objects do not change.
     counters: BTreeMap<(String, String), BTreeMap<String, Counter>>,
     bursts: Vec<(String, String)>,
-    /// Its latencies; their phase is set when they are written.
+    /// Latencies; their phase is set when they are written.
     pub histograms: Vec<HistogramRow>,
 }
 
-/// How a counter goes.
+/// How a counter changes.
 #[derive(Clone)]
 enum Counter {
-    /// Evenly: the total change over the window.
+    /// Grows evenly by this total over the window.
     Grows(u64),
-    /// Through these numbers at the ticks of the window.
+    /// Takes these values at the ticks of the window.
     Reads(Vec<u64>),
     Unmeasured,
 }
 
 pub const SECOND_NS: u64 = 1_000_000_000;
-/// Fewer bursts than a rate is taken from, so that its interval is wide.
+/// Interval between bursts: there are then too few for a rate, so that its interval is wide.
 const BURST_NS: u64 = 2 * SECOND_NS;
 
-/// What a counter stood at when its phase began.
+/// Value of a counter at the start of its phase.
 const BASE: u64 = 1_000;
 
 impl RecordingBuilder {
-    /// A complete recording of these probes, without phases.
+    /// Creates a complete recording of these probes, without phases.
     pub fn new(manifest: Manifest, probes: &[&'static Schema]) -> Self {
         let (phases, probes) = (Vec::new(), probes.to_vec());
         Self { manifest, phases, tick_ns: SECOND_NS / 10, probes }
@@ -92,7 +92,7 @@ impl RecordingBuilder {
         self.probes.push(schema);
     }
 
-    /// Adds a phase that starts a tick after the last one, warms up and is measured for this long.
+    /// Adds a phase that starts a tick after the last one, with this warm-up and window.
     pub fn add(&mut self, phase: Phase, (warm_up_ns, window_ns): (u64, u64)) -> &mut PhaseBuilder {
         let start_ns = self.phases.last().map_or(0, |last| last.phase.end_ns + self.tick_ns);
         let same = self.phases.iter().filter(|last| last.phase.label == phase.label);
@@ -109,29 +109,29 @@ impl RecordingBuilder {
         })
     }
 
-    /// Adds a phase that knows its times.
+    /// Adds a phase with its times already set.
     pub fn push(&mut self, phase: Phase) -> &mut PhaseBuilder {
         let (counters, bursts, histograms) = (BTreeMap::new(), Vec::new(), Vec::new());
         self.phases.push(PhaseBuilder { phase, counters, bursts, histograms });
         self.last()
     }
 
-    /// The phase that was added last.
+    /// Returns the phase that was added last.
     pub fn last(&mut self) -> &mut PhaseBuilder {
         self.phases.last_mut().unwrap()
     }
 
-    /// The first phase of this label.
+    /// Returns the first phase with this label.
     pub fn phase(&mut self, label: &str) -> &mut PhaseBuilder {
         self.phases.iter_mut().find(|built| built.phase.label == label).unwrap()
     }
 
-    /// [`PhaseBuilder::set`] of the last phase.
+    /// [`PhaseBuilder::set`] for the last phase.
     pub fn set(&mut self, probe: &str, object: &str, column: &str, a_second: u64) {
         self.last().set(probe, object, column, a_second);
     }
 
-    /// Sets the growth a second of counters in the last phase: a row for each object.
+    /// Sets the growth per second of counters in the last phase: one row per object.
     pub fn series<const N: usize>(
         &mut self,
         probe: &str,
@@ -145,17 +145,17 @@ impl RecordingBuilder {
         }
     }
 
-    /// As if a probe had seen nothing in the last phase.
+    /// Removes a probe from the last phase, as if it had seen nothing.
     pub fn remove(&mut self, probe: &str) {
         self.last().retain(|known| known != probe);
     }
 
-    /// Lets the counters of an object move every two seconds in the last phase, all at once.
+    /// Makes the counters of an object move only every two seconds in the last phase, all together.
     pub fn in_bursts(&mut self, probe: &str, object: &str) {
         self.last().bursts.push((probe.to_owned(), object.to_owned()));
     }
 
-    /// [`PhaseBuilder::latencies`] of the last phase.
+    /// [`PhaseBuilder::latencies`] for the last phase.
     pub fn latencies(&mut self, role: &str, op: Op, clock: LatencyClock, each: &[(u64, u64)]) {
         self.last().latencies(role, op, clock, each);
     }
@@ -212,28 +212,28 @@ impl PhaseBuilder {
         of.insert(column.to_owned(), counter);
     }
 
-    /// Sets the growth a second of a counter.
+    /// Sets the growth per second of a counter.
     pub fn set(&mut self, probe: &str, object: &str, column: &str, a_second: u64) {
         let total = u128::from(a_second) * u128::from(self.window_ns()) / u128::from(SECOND_NS);
         self.counter((probe, object), column, Counter::Grows(total as u64));
     }
 
-    /// Sets by how much a counter grows from edge to edge of the window, where it was measured.
+    /// Sets the growth of a counter from edge to edge of the window; `None` if it was not measured.
     pub fn grow(&mut self, of: (&str, &str), column: &str, total: Option<u64>) {
         self.counter(of, column, total.map_or(Counter::Unmeasured, Counter::Grows));
     }
 
-    /// Sets the number at each tick of the window; before it, the first.
+    /// Sets the value at each tick of the window; before it, the first value applies.
     pub fn read(&mut self, of: (&str, &str), column: &str, numbers: Vec<u64>) {
         self.counter(of, column, Counter::Reads(numbers));
     }
 
-    /// As if only these probes had been there.
+    /// Keeps only these probes, as if there had been no others.
     pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
         self.counters.retain(|(probe, _), _| keep(probe));
     }
 
-    /// Adds the same latencies in every second of the phase, as (ns, how many).
+    /// Adds the same latencies in every second of the phase, as (ns, count).
     pub fn latencies(&mut self, role: &str, op: Op, clock: LatencyClock, each: &[(u64, u64)]) {
         let mut histogram = LatencyHistogram::new();
         for &(ns, count) in each {

@@ -1,4 +1,4 @@
-//! What the tests share: a manifest, two probes and a short run.
+//! Shared parts of the tests: a manifest, two probes and a short run.
 
 mod crash;
 mod damage;
@@ -39,13 +39,13 @@ const fn column(name: &'static str, unit: Unit, kind: Kind) -> Column {
     Column { name, unit, kind, source: "the test", doc: "A column of the test." }
 }
 
-/// Of a recording that has not ended.
+/// Manifest of a recording that has not ended.
 pub(crate) fn manifest(id: &str) -> Manifest {
     let (id, ended_at, end) = (id.to_owned(), None, End::Running);
     Manifest { id, ended_at, end, ..testing::manifest() }
 }
 
-/// The latencies of one second: `count` of them, around 100 µs.
+/// Latencies of one second: `count` of them, from 100 µs up.
 pub(crate) fn latencies(second: u32, count: u64) -> HistogramRow {
     let mut histogram = LatencyHistogram::new();
     for i in 0..count {
@@ -63,7 +63,8 @@ pub(crate) fn latencies(second: u32, count: u64) -> HistogramRow {
     }
 }
 
-/// Records tick `tick` of both probes, two disks, and at every tenth a histogram and an event.
+/// Records tick `tick` of both probes, with two disks, and a histogram and an event at every tenth
+/// tick.
 pub(crate) fn record_tick(recorder: &mut Recorder, tick: u64) -> Result<(), RecordError> {
     let t_ns = tick * 100_000_000;
     for (object, scale) in [("sda", 8192), ("sdb", 4096)] {
@@ -79,7 +80,7 @@ pub(crate) fn record_tick(recorder: &mut Recorder, tick: u64) -> Result<(), Reco
     Ok(())
 }
 
-/// A finished run of three segments with ten ticks each.
+/// Records a finished run of three segments with ten ticks each.
 pub(crate) fn record_run(dir: &Path) {
     record_run_of(dir, manifest("r1"));
 }

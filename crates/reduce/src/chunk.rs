@@ -1,8 +1,8 @@
-//! Chunks cut where the content says so, not where a multiple of the block size lies.
+//! Chunks cut at positions given by the content, not at multiples of the block size.
 //!
-//! A copy that was shifted by a few bytes has no block in common with its original, and nearly all
-//! chunks. What chunks repeat and blocks do not is lost to alignment, and the distance between two
-//! places of one chunk is the shift.
+//! A copy shifted by a few bytes has no block in common with its original, but nearly all chunks.
+//! Data that repeats in chunks but not in blocks is lost to misalignment, and the distance between
+//! two places of one chunk is the shift.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -15,14 +15,14 @@ use crate::digest::{self, Fingerprint, UNIT_BYTES};
 use crate::sets::{FileId, SetId};
 use crate::table::{Place, Seen, Table};
 
-/// No chunk is shorter, but the last of a segment.
+/// Minimum length of a chunk, except for the last one of a segment.
 pub const CHUNK_BYTES_MIN: usize = 8 << 10;
 pub const CHUNK_BYTES_MAX: usize = 64 << 10;
 pub const CHUNK_BYTES_MEAN: usize = 16 << 10;
 
-/// Bytes that decide whether a chunk ends behind them: a 64-bit sum forgets what is older.
+/// Bytes that decide whether a chunk ends after them: a 64-bit sum forgets older bytes.
 const WINDOW_BYTES: usize = 64;
-/// One place in 8 KiB ends a chunk.
+/// One position in 8 KiB ends a chunk.
 const CUT: u64 = !(u64::MAX >> 13);
 
 static GEAR: LazyLock<[u64; 256]> =
@@ -30,13 +30,13 @@ static GEAR: LazyLock<[u64; 256]> =
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// First byte, from the beginning of the segment.
+    /// Offset of the first byte from the start of the segment.
     pub start: u32,
     pub len: u32,
     pub print: Fingerprint,
 }
 
-/// Appends the chunks of `segment`, those of nothing but zeros left out.
+/// Appends the chunks of `segment`, omitting those that consist only of zeros.
 pub fn chunks(segment: &[u8], out: &mut Vec<Chunk>) {
     let mut start = 0;
     while start < segment.len() {
@@ -68,20 +68,20 @@ fn cut(bytes: &[u8]) -> usize {
     end
 }
 
-/// That one file holds what another does, shifted by some bytes.
+/// A pair of files in which one holds data of the other, shifted by some bytes.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 pub struct Displacement {
-    /// Where the chunks occurred first.
+    /// File in which the chunks occurred first.
     pub original: FileId,
-    /// Where they occurred again.
+    /// File in which they occurred again.
     pub copy: FileId,
-    /// By how many bytes further from the beginning of the file.
+    /// Shift in bytes, positive if the copy is further from the beginning of its file.
     pub shift_bytes: i64,
 }
 
-/// Displacements that are counted before the rarest are dropped.
+/// Displacements counted before the rarest are dropped.
 const DISPLACEMENTS_MAX: usize = 1 << 16;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -97,7 +97,7 @@ impl Chunks {
         Self { table, displaced: HashMap::new() }
     }
 
-    /// Whether a scan of this many files and bytes can have counted it.
+    /// Returns whether a scan of this many files and bytes can have produced these counts.
     pub(crate) fn is_sound(&self, files: usize, bytes: u64) -> bool {
         let known = |file: FileId| (file as usize) < files;
         let possible = |key: &Displacement| {
@@ -115,7 +115,7 @@ impl Chunks {
             let first = match self.table.see(chunk.print, Place::new(file, at)) {
                 Seen::Outside => None,
                 Seen::New(entry) => {
-                    // No file set, but what the ratio needs: how much one occurrence is.
+                    // Not a file set, but the length of one occurrence, which the ratio needs.
                     entry.set_set(SetId(chunk.len));
                     None
                 }
@@ -123,7 +123,7 @@ impl Chunks {
             };
             let now = self.table.share_log2();
             if now != share {
-                // What was displaced so far was of a larger share.
+                // Displacements so far were counted in a larger share.
                 self.scale(now - share);
             }
             if let Some(first) = first {
@@ -132,7 +132,8 @@ impl Chunks {
         }
     }
 
-    /// Counts the bytes of a copy. Blocks too find one that lies whole units from its original.
+    /// Counts the bytes of a copy, unless it is whole units away from its original: blocks find
+    /// those too.
     fn displace(&mut self, original: Place, copy: Place, bytes: u32) {
         let shift_bytes = copy.at() as i64 - original.at() as i64;
         if shift_bytes % UNIT_BYTES as i64 != 0 {
@@ -143,7 +144,7 @@ impl Chunks {
         }
     }
 
-    /// Bytes of chunks ÷ bytes of different chunks; nothing without chunks.
+    /// Bytes of chunks ÷ bytes of distinct chunks; `None` without chunks.
     pub fn ratio(&self) -> Option<f64> {
         let (mut bytes, mut different) = (0_u128, 0_u128);
         for entry in self.table.entries() {
@@ -154,7 +155,7 @@ impl Chunks {
         (different > 0).then(|| bytes as f64 / different as f64)
     }
 
-    /// Bytes that lie displaced by no multiple of 4 KiB, the most first.
+    /// Displaced bytes, the most first; shifts by multiples of 4 KiB are not included.
     pub fn displacements(&self) -> Vec<(Displacement, u64)> {
         let share = self.table.share_log2();
         let mut all: Vec<_> =
@@ -163,7 +164,7 @@ impl Chunks {
         all
     }
 
-    /// Adds what another scan counted, whose files come behind `files` others.
+    /// Adds the counts of another scan, whose files are numbered after `files` others.
     pub(crate) fn merge(&mut self, other: &Self, files: FileId) {
         let share = self.table.share_log2().max(other.table.share_log2());
         self.scale(share - self.table.share_log2());
@@ -182,7 +183,7 @@ impl Chunks {
                 Seen::New(_) | Seen::Outside => None,
             };
             self.scale(self.table.share_log2() - before);
-            // Its first occurrence there is one more of what is known here.
+            // Its first occurrence in the other scan is one more copy of a chunk known here.
             if let Some(known) = known {
                 self.displace(known, moved.first, entry.set().0);
             }
@@ -196,7 +197,7 @@ impl Chunks {
         }
     }
 
-    /// Filler that repeats at every distance makes displacements without end, each of them rare.
+    /// Filler that repeats at every distance creates countless displacements, each of them rare.
     fn forget_the_rarest(&mut self) {
         if self.displaced.len() <= DISPLACEMENTS_MAX {
             return;
@@ -208,14 +209,14 @@ impl Chunks {
     }
 }
 
-/// Bytes of all hash space, of which a share was counted.
+/// Extrapolates bytes counted in a share to the whole hash space.
 fn scaled(bytes: u64, share_log2: u32) -> u64 {
     bytes.saturating_mul(1_u64.checked_shl(share_log2).unwrap_or(u64::MAX))
 }
 
 type Displaced = HashMap<Displacement, u64>;
 
-/// A map whose keys are no texts, as a list of pairs.
+/// Serializes a map whose keys are not strings as a list of pairs.
 fn to_pairs<S: Serializer>(map: &Displaced, to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(map)
 }

@@ -1,4 +1,4 @@
-//! Compressors, and how large blocks are behind them.
+//! Compressors, and the sizes of blocks they produce.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,18 +6,18 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Compressors that one scan can compare.
+/// Maximum number of compressors that one scan can compare.
 pub const CODECS_MAX: usize = 4;
 
 /// A compressor and its level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", try_from = "String")]
 pub enum Codec {
-    /// LZ4, the block format; what most arrays do in line.
+    /// LZ4, block format; used inline by most arrays.
     Lz4,
-    /// Zstandard at a level.
+    /// Zstandard.
     Zstd {
-        /// 1 (fast) to 22.
+        /// Compression level, 1 (fast) to 22.
         level: i32,
     },
 }
@@ -28,14 +28,14 @@ pub enum CodecError {
     Unknown { name: String },
     #[error("compare {count} compressors: at most {CODECS_MAX} in one scan\nhint: name fewer")]
     TooMany { count: usize },
-    /// Its library failed, which takes lack of memory.
+    /// Its library failed, which only happens for lack of memory.
     #[error("start compressor {codec}: {source}\nhint: there may be too little memory")]
     Start { codec: Codec, source: std::io::Error },
 }
 
 impl Codec {
-    /// Memory in bytes to compress blocks of up to `block_bytes`, approximately: measured for level
-    /// 22 of Zstandard, which has the largest tables, and a little more.
+    /// Approximate memory in bytes to compress blocks of up to `block_bytes`: measured for level 22
+    /// of Zstandard, which has the largest tables, plus a small margin.
     pub const fn memory_bytes(self, block_bytes: u64) -> u64 {
         match self {
             Self::Lz4 => 64 << 10,
@@ -80,10 +80,10 @@ impl fmt::Display for Codec {
     }
 }
 
-/// Bytes of a block behind each compressor of a scan; a block that does not shrink stays as it is.
+/// Bytes of a block under each compressor of a scan; a block that does not shrink keeps its size.
 pub type Sizes = [u32; CODECS_MAX];
 
-/// Compressors with their working memory; one a thread.
+/// Compressors with their working memory; one per thread.
 pub struct Compressors {
     codecs: Vec<Worker>,
     out: Vec<u8>,
@@ -95,7 +95,7 @@ enum Worker {
 }
 
 impl Compressors {
-    /// For these compressors, at most [`CODECS_MAX`].
+    /// Creates these compressors, at most [`CODECS_MAX`].
     pub fn new(codecs: &[Codec]) -> Result<Self, CodecError> {
         if codecs.len() > CODECS_MAX {
             return Err(CodecError::TooMany { count: codecs.len() });
@@ -109,7 +109,7 @@ impl Compressors {
         Ok(Self { codecs: codecs.iter().map(start).collect::<Result<_, _>>()?, out: Vec::new() })
     }
 
-    /// How large `block` is behind each of the first `count` of them.
+    /// Returns the size of `block` under each of the first `count` compressors.
     pub fn sizes(&mut self, block: &[u8], count: usize) -> Sizes {
         let bound = lz4_flex::block::get_maximum_output_size(block.len());
         let bound = bound.max(zstd::zstd_safe::compress_bound(block.len()));
@@ -122,7 +122,8 @@ impl Compressors {
                 Worker::Lz4 => lz4_flex::block::compress_into(block, &mut self.out).ok(),
                 Worker::Zstd(worker) => worker.compress_to_buffer(block, &mut self.out[..]).ok(),
             };
-            // The room is enough for anything, so no answer means that it did not shrink.
+            // The buffer is large enough for any result, so `None` means that the block did not
+            // shrink.
             *size = compressed.map_or(*size, |bytes| (*size).min(bytes as u32));
         }
         sizes

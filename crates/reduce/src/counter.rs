@@ -1,5 +1,5 @@
-//! Counting: segments of files in their order → contents of every grid, who holds them, where they
-//! lie, and which of them are to be compressed.
+//! Counting: segments of files in order → the contents of every grid, the files that hold them,
+//! their places, and the blocks to compress.
 
 mod block_sizes;
 mod detail;
@@ -35,18 +35,18 @@ use masked::Masked;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountedFile {
-    /// Bytes counted, those of its last segment padded to a block left out.
+    /// Bytes counted, without the padding of the last segment to a whole block.
     pub bytes: u64,
-    /// Bytes of them in segments of nothing but zeros, holes among them.
+    /// Bytes of them in segments that consist only of zeros, including holes.
     pub zero_segment_bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// Its grid, as an index into the plan's.
+    /// Index of its grid in the plan.
     pub grid: usize,
     pub print: Fingerprint,
-    /// Its first byte in the file. What of it lies behind the end of the file is zeros.
+    /// Offset of its first byte in the file. Any part past the end of the file is zeros.
     pub start_bytes: u64,
 }
 
@@ -54,23 +54,23 @@ pub struct Wanted {
 pub struct GridCount {
     pub grid: Grid,
     pub blocks: u64,
-    /// Blocks of nothing but zeros.
+    /// Blocks that consist only of zeros.
     pub zero_blocks: u64,
-    /// The contents of the others.
+    /// Contents of the other blocks.
     pub table: Table,
-    /// How large contents are behind the compressors.
+    /// Sizes of contents under the compressors.
     pub sample: Sample,
-    /// How large blocks are, where contents count as often as they occur.
+    /// Sizes of blocks, for models in which contents count as often as they occur.
     #[serde(default)]
     pub block_sizes: BlockSizes,
 }
 
-/// One offset: its units, and what it is built up to.
+/// One offset: its units, and the tower of blocks built from them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Lane {
     units: Units,
     tower: Tower,
-    /// For each level: its grid, and the blocks of this file so far.
+    /// For each level: its grid, and the number of blocks of this file so far.
     grids: Vec<Option<(usize, u64)>>,
     #[serde(skip)]
     units_now: Vec<Fingerprint>,
@@ -79,7 +79,7 @@ struct Lane {
     blocks_now: Vec<Vec<Fingerprint>>,
 }
 
-/// Counts segments. As a document it lacks its contents; see [`Counter::rows`].
+/// Counts segments. A serialized counter lacks its contents; see [`Counter::rows`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Counter {
     plan: Plan,
@@ -93,30 +93,30 @@ pub struct Counter {
     pub(crate) chunks: Chunks,
     pub(crate) detail: Detail,
     files: Vec<CountedFile>,
-    /// Rows of pages whose format is known; scans of earlier versions have none.
+    /// Rows of pages with a known format; absent in scans of earlier versions.
     #[serde(default)]
     page_rows: Rows,
-    /// Segments of zeros behind each other, up to the last one fed.
+    /// Consecutive segments of zeros up to the last one fed.
     zero_segments: u32,
 }
 
-/// Bytes that a scan counts at most: 16 EiB are more than any file system holds.
+/// Maximum number of bytes that a scan counts, 1 EiB: more than any file system holds.
 const BYTES_MAX: u64 = 1 << 60;
-/// Blocks that a place can tell apart, and so the most that a grid counts.
+/// Number of blocks that a place can distinguish, and thus the maximum that a grid counts.
 pub(crate) const BLOCKS_MAX: u64 = 1 << 44;
 
-/// What is known of the sizes of blocks that are not of zeros.
+/// Known sizes of blocks that are not zeros.
 #[derive(Clone, Debug)]
 pub struct CompressedBlocks {
-    /// Contents, how often each counts, and their sizes.
+    /// Contents, the number of times each counts, and their sizes.
     pub sizes: Vec<(Fingerprint, u32, Sizes)>,
-    /// Whether blocks were drawn; else contents were, and each counts as often as it occurs.
+    /// Whether blocks were drawn; otherwise contents were, and each counts as often as it occurs.
     pub are_drawn: bool,
 }
 
 impl GridCount {
-    /// What is known of the sizes of blocks: those of all contents where these were compressed,
-    /// else of blocks that were drawn; of a scan that drew none, those of a share of contents.
+    /// Returns the known sizes of blocks: those of all contents if all were compressed, otherwise
+    /// those of drawn blocks; if a scan drew none, those of a share of contents.
     pub fn compressed_blocks(&self) -> CompressedBlocks {
         let is_whole = self.table.share_log2() == 0 && self.sample.share_log2() == 0;
         let are_drawn = !is_whole && !self.block_sizes.is_empty();
@@ -138,7 +138,7 @@ impl GridCount {
 }
 
 impl Counter {
-    /// Whether it can have come about by its plan; one from a document may be anything.
+    /// Returns whether it can have resulted from its plan; a deserialized one may be anything.
     fn is_sound(&self) -> bool {
         let plan = &self.plan;
         if !plan.is_sound() || !self.grids.iter().map(|count| &count.grid).eq(plan.grids()) {
@@ -169,7 +169,7 @@ impl Counter {
             && self.detail.is_sound(plan, files)
     }
 
-    /// The grid of each level from this offset on, by its place.
+    /// Returns the index of the grid of each level at this offset.
     fn places(&self, offset: u32, level_max: usize) -> impl Iterator<Item = Option<usize>> + '_ {
         (0..=level_max).map(move |level| {
             let here = |count: &GridCount| {
@@ -228,7 +228,7 @@ impl Counter {
         }
     }
 
-    /// The next file begins; `bytes` is its size as it is known now.
+    /// Begins the next file; `bytes` is its size as known now.
     pub fn begin_file(&mut self, bytes: u64) -> FileId {
         let file = self.files.len() as FileId;
         self.files.push(CountedFile::default());
@@ -243,7 +243,7 @@ impl Counter {
         file
     }
 
-    /// The next segment of the file; blocks that are to be compressed are appended to `wanted`.
+    /// Counts the next segment of the file; appends the blocks to compress to `wanted`.
     ///
     /// # Panics
     /// Before the first file.
@@ -274,13 +274,13 @@ impl Counter {
         while self.sets.count() > self.plan.sets_max() && self.forget_sets() {}
     }
 
-    /// The end of the file: blocks that it does not fill are counted as if zeros followed.
+    /// Ends the file: blocks that it does not fill are counted as if zeros followed.
     pub fn end_file(&mut self, wanted: &mut Vec<Wanted>) {
         let bytes = self.files.last().map_or(0, |file| file.bytes);
         let padding = [self.zeros.sector; UNIT_SECTORS];
         for lane in 0..self.lanes.len() {
-            // A lane that has an open block gets zeros until that block is complete; larger blocks
-            // that then are open get no more than they need either.
+            // A lane with an open block is fed zeros until that block is complete; larger blocks
+            // that are then open do not get more than they need either.
             let needed = |(index, blocks): (usize, u64)| {
                 let grid = self.grids[index].grid;
                 (grid.blocks_of(bytes) > blocks).then(|| {
@@ -323,14 +323,15 @@ impl Counter {
         &self.files
     }
 
-    /// Blocks of the primary grid that their database never used, without those of zeros.
+    /// Blocks of the primary grid that their database never used, not counting blocks of zeros.
     pub fn never_used_blocks(&self) -> f64 {
         let table = &self.grids[self.plan.primary()].table;
         let never = table.entries().filter(|entry| entry.never_used());
         never.map(|entry| u64::from(entry.count)).sum::<u64>() as f64 * table.scale()
     }
 
-    /// Keeps half of the contents and only their sets of files. False if all sets are still needed.
+    /// Keeps half of the contents and only their file sets. Returns false if all sets are still
+    /// needed.
     fn forget_sets(&mut self) -> bool {
         let mut sets = Sets::default();
         let mut moved = HashMap::from([(EMPTY, EMPTY)]);
@@ -350,8 +351,8 @@ impl Counter {
         self.sets.count() < before
     }
 
-    /// Two segments of zeros went before: whatever is open is open with zeros, and one more only
-    /// adds as many blocks of zeros as fit.
+    /// Requires that two segments of zeros have gone before: whatever is open then contains only
+    /// zeros, and one more segment adds just the blocks of zeros that fit into it.
     fn more_zeros(&mut self) {
         for lane in &mut self.lanes {
             for (grid, blocks) in lane.grids.iter_mut().flatten() {
@@ -375,8 +376,8 @@ impl Counter {
         self.masked.push(sectors, prints, &self.zeros);
     }
 
-    /// Feeds one lane. `end_bytes` is the size of the file once its end is reached: only blocks
-    /// that begin before it are counted then.
+    /// Feeds one lane. `end_bytes` is the size of the file once its end is reached: then only
+    /// blocks that begin before it are counted.
     fn lane(
         &mut self,
         lane: usize,
@@ -425,8 +426,8 @@ impl Counter {
     }
 }
 
-/// The units with fields of the primary grid's lane, of a segment that ends at `end_bytes`: those
-/// from the grid's offset on. If that lies between units, nothing is known.
+/// Returns the units with fields for the primary grid's lane, from a segment that ends at
+/// `end_bytes`: those from the grid's offset on. If that is between units, nothing is known.
 fn masked_of<'a>(prints: &'a Prints, plan: &Plan, end_bytes: u64) -> &'a [MaskedUnit] {
     let offset = plan.grids()[plan.primary()].offset_bytes as usize;
     if !offset.is_multiple_of(UNIT_BYTES) {
@@ -437,14 +438,14 @@ fn masked_of<'a>(prints: &'a Prints, plan: &Plan, end_bytes: u64) -> &'a [Masked
     prints.masked.get(skipped..).unwrap_or_default()
 }
 
-/// What a block is to an array that has seen all before it.
+/// How an array that has seen all blocks before this one would treat it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Copied {
-    /// The first of its content.
+    /// The first block with its content.
     Not,
-    /// A content that this file has before.
+    /// A repeat of content that occurred in this file before.
     SameFile(Place),
-    /// A content that another file has, and this one not before.
+    /// Content that occurred in another file, but not in this one before.
     CrossFile(Place),
 }
 
@@ -453,11 +454,11 @@ struct To<'a> {
     sets: &'a mut Sets,
     wanted: &'a mut Vec<Wanted>,
     zero: Fingerprint,
-    /// Of the primary grid only.
+    /// Set for the primary grid only.
     detail: Option<&'a mut Detail>,
 }
 
-/// Blocks whose places in the table are fetched together before any of them is counted.
+/// Number of blocks whose table slots are fetched together before any of them is counted.
 const FETCHED: usize = 32;
 
 impl GridCount {
@@ -489,7 +490,7 @@ impl GridCount {
         }
     }
 
-    /// Counts a block that is not of zeros; nothing if its content is outside the share.
+    /// Counts a block that is not zeros; returns `None` if its content is outside the share.
     #[inline]
     fn see(&mut self, print: Fingerprint, place: Place, sets: &mut Sets) -> Option<Copied> {
         let share = self.table.share_log2();
@@ -534,7 +535,7 @@ mod tests {
         Plan::new(&sizes, &[0, 512, 4096], Bytes(8192)).expect("a plan")
     }
 
-    /// Files made of few contents of 512 bytes and of longer stretches.
+    /// Creates files made of few contents of 512 bytes and of longer stretches.
     pub fn files(seed: u64) -> Vec<Vec<u8>> {
         let mut rng = Rng::new(seed, 0);
         let stretch = |rng: &mut Rng| {
@@ -649,7 +650,8 @@ mod tests {
         let mut plan = Plan::new(&[Bytes(4096)], &[0], Bytes(4096)).expect("a plan");
         plan.memory_bytes = 512 << 10;
         let most = plan.sets_max();
-        // Of 4,000 contents each file holds some, so that hardly two are held by the same files.
+        // Each file holds some of 4,000 contents, so that hardly any two are held by the same
+        // files.
         let mut rng = Rng::new(5, 0);
         let file = |rng: &mut Rng| {
             let mut bytes = Vec::new();

@@ -1,6 +1,6 @@
-//! Fingerprints: what represents the content of a block.
+//! Fingerprints, which represent the content of blocks.
 //!
-//! Content is hashed once, a sector of 512 bytes at a time; everything larger is made of these
+//! Content is hashed once, in sectors of 512 bytes; everything larger is derived from these
 //! digests, so that twelve grids of blocks over the same bytes cost little more than one:
 //!
 //! ```text
@@ -8,8 +8,8 @@
 //! unit     XXH3-128 of the digests of its 8 sectors                      (4 KiB)
 //! block    XXH3-128 of the fingerprints of its two halves, down to units
 //! ```
-//! Digests are written big-endian, the canonical form of XXH3, when they are hashed in turn. Two
-//! blocks among 2^40 different ones have the same fingerprint with a probability below 1 in 10^14.
+//! Digests are hashed in turn in big-endian form, the canonical form of XXH3. The probability that
+//! two blocks among 2^40 distinct ones have the same fingerprint is below 1 in 10^14.
 
 use std::sync::LazyLock;
 
@@ -40,10 +40,10 @@ pub fn sectors(data: &[u8], out: &mut Vec<Fingerprint>) {
     }
 }
 
-/// The fingerprint of the unit with these sectors.
+/// Returns the fingerprint of the unit with these sectors.
 ///
 /// # Panics
-/// When they are not [`UNIT_SECTORS`].
+/// If their number is not [`UNIT_SECTORS`].
 #[inline]
 pub fn unit(sectors: &[Fingerprint]) -> Fingerprint {
     assert_eq!(sectors.len(), UNIT_SECTORS, "a unit has eight sectors");
@@ -62,10 +62,10 @@ pub fn pair(first: Fingerprint, second: Fingerprint) -> Fingerprint {
     of(&bytes)
 }
 
-/// What a sector of zeros looks like.
+/// Fingerprint of a sector of zeros.
 pub static ZERO_SECTOR: LazyLock<Fingerprint> = LazyLock::new(|| of(&[0; SECTOR_BYTES]));
 
-/// What blocks of zeros look like: their sector, their unit, and their blocks of 2^n units.
+/// Fingerprints of zeros: the sector, the unit, and blocks of 2^n units.
 #[derive(Clone, Debug, Default)]
 pub struct Zeros {
     pub sector: Fingerprint,
@@ -73,7 +73,7 @@ pub struct Zeros {
 }
 
 impl Zeros {
-    /// Up to blocks of 2^`level` units.
+    /// Computes them for blocks of up to 2^`level` units.
     pub fn up_to(level: usize) -> Self {
         let sector = *ZERO_SECTOR;
         let mut levels = vec![unit(&[sector; UNIT_SECTORS])];
@@ -89,10 +89,11 @@ impl Zeros {
     }
 }
 
-/// The fingerprint of one whole block, the slow way: for tests, generators and single blocks.
+/// Computes the fingerprint of a whole block, the slow way: for tests, generators and single
+/// blocks.
 ///
 /// # Panics
-/// When `block` is not 2^n units long.
+/// If `block` is not 2^n units long.
 pub fn block(block: &[u8]) -> Fingerprint {
     assert!(
         block.len() >= UNIT_BYTES && block.len().is_power_of_two(),

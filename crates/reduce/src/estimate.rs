@@ -1,27 +1,28 @@
-//! How much a share of the contents tells about all of them.
+//! Estimates for all contents from a share of them.
 //!
-//! The fingerprints of different contents are as good as random, so of `D` contents a binomial
-//! number with probability `p` = 2^-n lies in the share. `D` is estimated by what was found ÷ p;
-//! its interval is that of a binomial count by the normal approximation, with 99 % confidence. How
-//! often contents occur does not enter: all blocks were counted.
+//! The fingerprints of distinct contents are practically random, so the number of `D` contents that
+//! fall into the share is binomial with probability `p` = 2^-n. `D` is estimated as the number
+//! found ÷ p; its interval is that of a binomial count by the normal approximation, with 99 %
+//! confidence. The number of occurrences does not matter: all blocks were counted.
 
 use serde::Serialize;
 
-/// Standard deviations to either side that hold 99 of 100.
+/// Standard deviations to either side that cover 99 %.
 pub const Z_99: f64 = 2.575_829;
 
-/// A figure with the interval that holds its true value in 99 of 100 cases; exact ones have none.
+/// A figure with the interval that holds its true value in 99 of 100 cases; for exact figures the
+/// interval is a point.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
     pub value: f64,
-    /// What it is at least.
+    /// Lower bound.
     pub low: f64,
-    /// What it is at most.
+    /// Upper bound.
     pub high: f64,
 }
 
 impl Interval {
-    /// A figure that was counted.
+    /// Creates an exact figure.
     pub const fn exact(value: f64) -> Self {
         Self { value, low: value, high: value }
     }
@@ -30,7 +31,7 @@ impl Interval {
         (self.high - self.low).abs() <= f64::EPSILON * self.value.abs()
     }
 
-    /// This ÷ that, each with the worst of the other.
+    /// Divides by `other`, combining each bound with the opposite bound of the other.
     #[must_use]
     pub fn over(self, other: Self) -> Self {
         Self {
@@ -40,7 +41,7 @@ impl Interval {
         }
     }
 
-    /// This × that; both are positive.
+    /// Multiplies by `other`; both must be positive.
     #[must_use]
     pub fn times(self, other: Self) -> Self {
         Self {
@@ -50,20 +51,20 @@ impl Interval {
         }
     }
 
-    /// This + an exact number.
+    /// Adds an exact number.
     #[must_use]
     pub fn plus(self, other: f64) -> Self {
         Self { value: self.value + other, low: self.low + other, high: self.high + other }
     }
 
-    /// This × an exact number that is positive.
+    /// Multiplies by an exact positive number.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         self.times(Self::exact(factor))
     }
 }
 
-/// How many different contents there are, if `kept` of them lie in a share of 2^-`share_log2`.
+/// Estimates the number of distinct contents if `kept` of them are in a share of 2^-`share_log2`.
 pub fn contents(kept: usize, share_log2: u32) -> Interval {
     let kept = kept as f64;
     if share_log2 == 0 {
@@ -71,7 +72,7 @@ pub fn contents(kept: usize, share_log2: u32) -> Interval {
     }
     let share = 0.5_f64.powi(share_log2 as i32);
     // Wilson's interval, solved for the number of trials instead of the probability; one content
-    // more or less is the step of a count.
+    // more or less is the resolution of a count.
     let half_width = Z_99 * ((kept + 1.0) * (1.0 - share)).sqrt() + 1.0;
     Interval {
         value: kept / share,
@@ -80,8 +81,8 @@ pub fn contents(kept: usize, share_log2: u32) -> Interval {
     }
 }
 
-/// The mean of all of `population` values of which `values` were drawn. Sums are of whole numbers,
-/// so that the order in which values come changes nothing.
+/// Estimates the mean of all of `population` values from the `values` drawn. Sums are of whole
+/// numbers, so the order of the values does not affect the result.
 pub fn mean(values: impl Iterator<Item = u32>, population: f64) -> Option<Interval> {
     let (mut count, mut sum, mut squares) = (0_u64, 0_u64, 0_u128);
     for value in values {
@@ -104,7 +105,7 @@ pub fn mean(values: impl Iterator<Item = u32>, population: f64) -> Option<Interv
     Some(around(mean, half_width(variance, drawn, population)))
 }
 
-/// Half of the interval of the mean of `drawn` values out of `population`.
+/// Half width of the interval of the mean of `drawn` values out of `population`.
 fn half_width(variance: f64, drawn: f64, population: f64) -> f64 {
     let left_out = (1.0 - drawn / population.max(drawn)).max(0.0);
     Z_99 * (variance / drawn * left_out).sqrt()
@@ -114,7 +115,7 @@ fn around(value: f64, half_width: f64) -> Interval {
     Interval { value, low: (value - half_width).max(0.0), high: value + half_width }
 }
 
-/// The mean of values, each weighted by its number of blocks: Σ count × value ÷ Σ count, with the
+/// Mean of values, each weighted by its number of blocks: Σ count × value ÷ Σ count, with the
 /// interval of a ratio estimate (Cochran, Sampling Techniques, 1977, section 2.11).
 pub fn weighted_mean(values: &[(u32, u32)], population: f64) -> Option<Interval> {
     let (mut drawn, mut blocks, mut sum) = (0_u64, 0_u64, 0_u64);

@@ -22,11 +22,11 @@ pub use fields::{FieldCost, MaskedRatio};
 pub use shared::{Matrix, Occurrences};
 pub use usage::Usage;
 
-/// What is known of a file beside its blocks.
+/// Information about a file other than its blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileNote {
     pub path: String,
-    /// The format of its pages, if it has any.
+    /// Format of its pages, if it has any.
     pub format: Option<&'static str>,
 }
 
@@ -35,131 +35,131 @@ pub struct FileNote {
 pub struct GridFigures {
     pub grid: Grid,
     pub blocks: u64,
-    /// Blocks of nothing but zeros; they count as one content.
+    /// Blocks that consist only of zeros; they count as one content.
     pub zero_blocks: u64,
-    /// Different contents that are not zeros: blocks that must be stored.
+    /// Distinct contents that are not zeros: blocks that must be stored.
     pub unique_blocks: Interval,
-    /// Copies in a file that has the content before; not a number where that is not known.
+    /// Blocks whose content occurred in the same file before; NaN if that is unknown.
     pub same_file_duplicates: f64,
-    /// First copies in a file of what another file has.
+    /// Blocks that are the first in their file with a content that another file has.
     pub cross_file_duplicates: f64,
-    /// The share of hash space that was kept; 1 is all of it.
+    /// Share of hash space that was kept; 1 is all of it.
     pub share: f64,
-    /// Contents that were kept.
+    /// Number of contents kept.
     pub contents_kept: usize,
     /// Blocks ÷ contents.
     pub dedup_ratio: Option<Interval>,
-    /// Bytes of contents ÷ bytes that the model stores for them.
+    /// Bytes of contents ÷ bytes the model stores for them.
     pub compression_ratio: Option<Interval>,
     /// Bytes of blocks ÷ bytes stored: the product of the two.
     pub reduction_ratio: Option<Interval>,
-    /// Contents that were compressed.
+    /// Number of contents compressed.
     pub contents_compressed: usize,
-    /// Blocks that were drawn and compressed, where these and not contents give the ratio: the
-    /// model stores every block, and not all contents were compressed. Else 0.
+    /// Number of blocks drawn and compressed, if the ratio is based on them rather than on
+    /// contents: the model stores every block, and not all contents were compressed. Otherwise 0.
     pub blocks_drawn: u64,
 }
 
-/// Compression of the model's blocks: one compressor, one step of allocation.
+/// Compression of the model's blocks by one compressor with one allocation granule.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CompressionFigures {
-    /// The compressor.
+    /// Compressor and its level.
     pub codec: Codec,
-    /// Steps in which compressed blocks are stored, in bytes.
+    /// Allocation granule of compressed blocks, in bytes.
     pub granule_bytes: u32,
-    /// Of which contents.
+    /// Class of the contents.
     pub class: Class,
-    /// Contents of the class that were compressed.
+    /// Number of contents of the class that were compressed.
     pub contents: usize,
-    /// Bytes of them ÷ bytes stored.
+    /// Bytes of these contents ÷ bytes stored for them.
     pub ratio: f64,
 }
 
 named! {
-    /// Classes of contents that are compressed apart.
+    /// Classes of contents whose compression is reported separately.
     #[derive(Serialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     Class {
-        /// All of them.
+        /// All contents.
         All = "all",
-        /// Those that occur once.
+        /// Contents that occur once.
         Once = "occurs once",
-        /// Those that occur more than once, in one file.
+        /// Contents that occur more than once, in one file.
         SameFile = "repeats in a file",
-        /// Those that occur in several files.
+        /// Contents that occur in several files.
         CrossFile = "repeats across files",
-        /// Those of pages that their database never used.
+        /// Contents of pages that their database never used.
         NeverUsed = "never used",
     }
 }
 
-/// A copy that lies where no block of 4 KiB can match it.
+/// A copy at a position where no block of 4 KiB can match its original.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Shift {
-    /// From where to where, and by how much.
+    /// The two files, and the shift between them.
     #[serde(flatten)]
     pub displacement: Displacement,
-    /// Bytes that match there.
+    /// Number of bytes that match at this shift.
     pub bytes: u64,
-    /// Their part of the copy's bytes.
+    /// Fraction of the copy's bytes that match.
     pub part_of_copy: f64,
 }
 
-/// What a sample of blocks would have said.
+/// Result that a sample of blocks would have given.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BlockSample {
-    /// Blocks drawn.
+    /// Number of blocks drawn.
     pub blocks: u64,
-    /// Their part of all.
+    /// Fraction of all blocks that was drawn.
     pub part: f64,
-    /// The ratio that they alone have.
+    /// Deduplication ratio of the drawn blocks alone.
     pub dedup_ratio: f64,
 }
 
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// The model that says what is stored.
+    /// Model that determines what is stored.
     pub model: Model,
-    /// Every grid, by size and then by offset.
+    /// All grids, by size and then by offset.
     pub grids: Vec<GridFigures>,
-    /// Index of the model's grid: its blocks, from the smallest offset on.
+    /// Index of the model's grid: its block size, at the smallest offset.
     pub primary: usize,
-    /// The model's blocks behind every compressor, at every step, by class.
+    /// Compression of the model's blocks by every compressor, at every granule, by class.
     pub compression: Vec<CompressionFigures>,
-    /// What masks do.
+    /// Ratios under masks.
     pub masked: Vec<MaskedRatio>,
-    /// What each field costs at the model's block size.
+    /// Cost of each field at the model's block size.
     pub field_costs: Vec<FieldCost>,
-    /// Who shares what with whom.
+    /// Contents shared between files.
     pub matrix: Matrix,
-    /// How many contents occur how often.
+    /// Number of contents by number of occurrences.
     pub occurrences: Vec<Occurrences>,
-    /// Where copies lie.
+    /// Distribution of copies over files.
     pub strips: Vec<Strip>,
-    /// The longest copies.
+    /// The longest runs of copies.
     pub runs: Vec<Run>,
-    /// Copies between the blocks.
+    /// Copies that are not aligned with blocks.
     pub shifts: Vec<Shift>,
-    /// Bytes of chunks ÷ bytes of different chunks.
+    /// Bytes of chunks ÷ bytes of distinct chunks.
     pub chunk_ratio: Option<f64>,
-    /// Used and never used.
+    /// Used and never-used blocks.
     pub usage: Usage,
     pub block_sample: Option<BlockSample>,
     /// Empty until the findings are judged.
     pub verdicts: Vec<Verdict>,
 }
 
-/// Steps of allocation that are compared.
+/// Allocation granules that are compared.
 pub const GRANULES_BYTES: [u32; 4] = [512, 1024, 2048, 4096];
-/// A copy that is displaced and smaller than this part of its file is no shifted copy.
+/// A displaced copy smaller than this fraction of its file is not reported as a shifted copy.
 const SHIFT_PART_MIN: f64 = 0.05;
 const SHIFTS_MAX: usize = 50;
 
 impl Findings {
-    /// The figures of what was counted, as `model` would store it.
+    /// Computes the figures of the counts, as `model` would store the data.
     ///
     /// # Panics
-    /// When the plan's primary grid is not of the model's blocks.
+    /// If the plan's primary grid does not have the model's block size.
     pub fn new(counter: &Counter, files: &[FileNote], model: &Model) -> Self {
         let plan = counter.plan();
         let primary = plan.primary();
@@ -206,7 +206,7 @@ fn figures(counter: &Counter, count: &GridCount, model: &Model) -> GridFigures {
     }
     let copies = nonzero - unique.value;
     let seen = (same + cross) as f64;
-    // Of a share in which no content repeats it is not known which copies there are.
+    // If no content repeats in a share, the kind of the copies outside it is unknown.
     let scale = match (seen > 0.0, copies > 0.5) {
         (true, _) => copies / seen,
         (false, true) => f64::NAN,
@@ -243,7 +243,7 @@ fn figures(counter: &Counter, count: &GridCount, model: &Model) -> GridFigures {
     }
 }
 
-/// Bytes of contents ÷ bytes stored for them. The block of zeros is one of them.
+/// Bytes of contents ÷ bytes stored for them. The block of zeros is one of the contents.
 fn compression_ratio(
     counter: &Counter,
     count: &GridCount,
@@ -265,12 +265,12 @@ fn compression_ratio(
     let zero_bytes = if count.zero_blocks == 0 || model.zeros_are_free {
         0.0
     } else {
-        // A block of zeros is a few bytes behind any compressor.
+        // A block of zeros takes a few bytes under any compressor.
         f64::from(stored(1))
     };
     let zero_contents = f64::from(u8::from(count.zero_blocks > 0));
     if count.table.is_empty() {
-        // Nothing but zeros: there is nothing to divide by where they are free.
+        // Only zeros: if they are free, there is nothing to divide by.
         return (zero_bytes > 0.0).then(|| Interval::exact(f64::from(block_bytes) / zero_bytes));
     }
     if !model.deduplicates {
@@ -280,7 +280,7 @@ fn compression_ratio(
         let population = if compressed.are_drawn { blocks - zeros } else { unique.value };
         let sizes = compressed.sizes.iter().map(|(_, times, sizes)| (*times, stored(sizes[place])));
         let mut sizes: Vec<(u32, u32)> = sizes.collect();
-        // In one order, so that the last digit does not depend on where a map keeps what.
+        // In a fixed order, so that the last digit does not depend on the order of a map.
         sizes.sort_unstable();
         let mean = estimate::weighted_mean(&sizes, population)?;
         let bytes = mean.scaled(blocks - zeros).plus(zeros * zero_bytes);
@@ -398,7 +398,7 @@ mod tests {
         Plan::new(&[Bytes(8192)], &[offset], Bytes(8192)).unwrap()
     }
 
-    /// Random blocks that occur once, one block that occurs often, and zeros.
+    /// Creates random blocks that occur once, one block that occurs often, and zeros.
     fn data(random: usize, copies: usize, zeros: usize) -> Vec<u8> {
         let mut bytes = vec![0; random * 8192];
         rng::fill(1, &mut bytes);
@@ -420,7 +420,8 @@ mod tests {
     const STORES_ALL: &str = "about = 'a'\nblock_size = '8K'\ncodec = 'lz4'\ngranule = '512B'\n\
                               deduplicates = false\nzeros = 'free'";
 
-    /// A scan of blocks, each twentieth of them the same filler, and their mean size as stored.
+    /// Scans blocks, every twentieth of them the same filler; also returns their mean size as
+    /// stored.
     fn with_filler(seed: u64, plan: Plan) -> (Counter, f64) {
         const BLOCKS: u64 = 3000;
         let sector = |at: u64| match at % 20 {
@@ -451,7 +452,7 @@ mod tests {
         (counter, f64::from(all) / BLOCKS as f64)
     }
 
-    /// In how many of 200 scans the ratio lies in its 99 % interval, and in that of 95 %.
+    /// Counts in how many of 200 scans the true ratio is in the 99 % interval, and in that of 95 %.
     fn held(scan: impl Fn(u64) -> (Counter, f64)) -> (u32, u32) {
         let model = Model::parse("mine", STORES_ALL).unwrap();
         let (mut wide, mut narrow) = (0, 0);
@@ -523,9 +524,9 @@ mod tests {
         };
         let all = used(0, &files);
         assert!((80..=84).contains(&all), "{all}");
-        // Two heads lose as many blocks as lie before the offset.
+        // With two blocks per head, each file loses the blocks before the offset.
         assert_eq!(used(16 * 8192, &files), all - 2 * 16);
-        // A copy of unknown format has the same empty blocks.
+        // A copy in an unknown format has the same empty blocks.
         let mut copy = vec![7; 8192];
         copy.extend_from_slice(&files[0]);
         let with_copy = used(0, &[files[0].clone(), copy]);

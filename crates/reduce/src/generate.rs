@@ -1,5 +1,5 @@
-//! Data sets whose numbers are known before counting, made block by block as they are read: a block
-//! depends on its data set, its file and its place alone, so that nothing is stored.
+//! Data sets whose figures are known before counting, generated block by block as they are read: a
+//! block depends only on its data set, its file and its place, so that nothing is stored.
 //!
 //! A kind is a file here and a line in [`registry::ALL`].
 //!
@@ -26,21 +26,21 @@ pub mod zeros;
 
 use blockstone_base::rng;
 
-/// The size of a data set, and what its content depends on.
+/// The size and the seed of a data set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     pub files: u32,
     pub blocks_per_file: u64,
-    /// Bytes of a block: 2K to 32K.
+    /// Bytes per block: 2K to 32K.
     pub block_bytes: usize,
-    /// Blocks at the beginning of each file that occur nowhere else, of kinds that have such.
+    /// Blocks at the beginning of each file that occur nowhere else, in kinds that have them.
     pub head_blocks: u64,
-    /// Another seed is other content.
+    /// A different seed gives different content.
     pub seed: u64,
 }
 
 impl Default for Shape {
-    /// The 121 files that [`Expected`] is about, each at 1/256 of its size.
+    /// The 121 files described at [`Expected`], each at 1/256 of its size.
     fn default() -> Self {
         Self { files: 121, blocks_per_file: 16_384, block_bytes: 8192, head_blocks: 34, seed: 1 }
     }
@@ -55,12 +55,12 @@ impl Shape {
         self.files as u64 * self.blocks_per_file
     }
 
-    /// A number for one block of one file of this data set.
+    /// Returns a number for one block of one file of this data set.
     pub const fn key(&self, file: u32, block: u64) -> u64 {
         rng::mix(rng::mix(self.seed ^ rng::mix(file as u64)) ^ block)
     }
 
-    /// Different blocks when files differ in their heads and in nothing else.
+    /// Number of distinct blocks if files differ only in their heads.
     pub fn distinct_by_head(&self) -> u64 {
         let others = u64::from(self.files.saturating_sub(1));
         let first = if self.files == 0 { 0 } else { self.blocks_per_file };
@@ -81,28 +81,28 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Blocks for each different one.
+    /// Blocks per distinct block.
     pub fn ratio(&self) -> f64 {
         self.blocks as f64 / self.distinct.plain as f64
     }
 
-    /// The same with fields masked.
+    /// Blocks per distinct block with fields masked.
     pub fn ratio_masked(&self) -> f64 {
         self.blocks as f64 / self.distinct.masked as f64
     }
 }
 
-/// How many different blocks a data set has, zeros included.
+/// Number of distinct blocks of a data set, zeros included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Distinct {
-    /// As they are.
+    /// Without any mask.
     pub plain: u64,
     /// With all fields of their format masked.
     pub masked: u64,
 }
 
 impl Distinct {
-    /// As many whether or not anything is masked.
+    /// The same number whether or not anything is masked.
     pub const fn unmasked(blocks: u64) -> Self {
         Self { plain: blocks, masked: blocks }
     }
@@ -112,9 +112,9 @@ impl Distinct {
 pub struct Kind {
     pub name: &'static str,
     pub doc: &'static str,
-    /// Makes block `block` of file `file`: writes all of `out`, which is one block long.
+    /// Generates block `block` of file `file`: writes all of `out`, which is one block long.
     pub block: fn(&Shape, u32, u64, &mut [u8]),
-    /// How many different blocks there are; none where that has no closed form.
+    /// Number of distinct blocks; `None` if it has no closed form.
     pub distinct: Option<fn(&Shape) -> Distinct>,
 }
 
@@ -122,10 +122,10 @@ pub fn find(name: &str) -> Option<&'static Kind> {
     registry::ALL.iter().find(|kind| kind.name == name).copied()
 }
 
-/// Fills `out` with what file `file` has from byte `offset` on; behind its end are zeros.
+/// Fills `out` with the content of file `file` from byte `offset` on; past its end are zeros.
 ///
 /// # Panics
-/// When blocks of the shape are not 2K to 32K, in powers of two.
+/// If the block size of the shape is not a power of two from 2K to 32K.
 pub fn fill(shape: &Shape, kind: &Kind, file: u32, offset: u64, out: &mut [u8]) {
     let size = shape.block_bytes;
     assert!(
@@ -151,12 +151,12 @@ pub fn fill(shape: &Shape, kind: &Kind, file: u32, offset: u64, out: &mut [u8]) 
     }
 }
 
-/// The numbers of a data set, of kinds for which they have a closed form.
+/// Returns the figures of a data set, if its kind has a closed form for them.
 pub fn expected(kind: &Kind, shape: &Shape) -> Option<Expected> {
     Some(Expected { blocks: shape.blocks(), distinct: kind.distinct?(shape) })
 }
 
-/// Whether blocks at the beginning of its files occur nowhere else, as many as the shape says.
+/// Returns whether this kind has blocks at the beginning of files that occur nowhere else.
 pub fn has_head(kind: &Kind) -> bool {
     let shape = Shape { files: 2, blocks_per_file: 8, ..Shape::default() };
     let with = |head_blocks| expected(kind, &Shape { head_blocks, ..shape });
@@ -185,7 +185,7 @@ mod tests {
         bytes
     }
 
-    /// Counts by keeping every block: the plain way, and with all fields masked.
+    /// Counts distinct blocks by keeping all of them: without masks, and with all fields masked.
     fn count(shape: &Shape, kind: &Kind) -> (u64, u64) {
         let (mut plain, mut masked) = (HashSet::new(), HashSet::new());
         for number in 0..shape.files {

@@ -1,7 +1,7 @@
-//! Grids: the same bytes cut into blocks of several sizes, beginning at several offsets, as they
-//! are or with fields of database pages masked.
+//! Grids: the same bytes cut into blocks of several sizes, beginning at several offsets, with or
+//! without fields of database pages masked.
 //!
-//! A [`Tower`] turns a stream of sectors into the fingerprints of all blocks of all sizes of one
+//! A [`Tower`] turns a stream of sectors into the fingerprints of all blocks of all sizes at one
 //! offset: each finished block is one half of a block twice its size.
 
 use blockstone_base::units::Bytes;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::{self, Fingerprint, SECTOR_BYTES, UNIT_BYTES, UNIT_SECTORS};
 
-/// The largest block that is counted, in bytes.
+/// Largest block size that is counted, in bytes.
 pub const BLOCK_BYTES_MAX: u64 = 1 << 20;
 
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +31,7 @@ pub enum GridError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Grid {
     pub block_bytes: u32,
-    /// Where the first block of a file begins, in bytes. What is before it belongs to no block.
+    /// Offset of the first block of a file, in bytes. Data before it belongs to no block.
     pub offset_bytes: u32,
 }
 
@@ -41,13 +41,13 @@ impl Grid {
         (self.block_bytes as usize / UNIT_BYTES).trailing_zeros() as usize
     }
 
-    /// Blocks of a file of this size; the last may be in part behind its end.
+    /// Number of blocks of a file of this size; the last may extend past its end.
     pub fn blocks_of(self, file_bytes: u64) -> u64 {
         file_bytes.saturating_sub(self.offset_bytes.into()).div_ceil(self.block_bytes.into())
     }
 }
 
-/// All grids of a scan: every size at every offset that differs from the others.
+/// Returns all grids of a scan: every size at every offset that makes a difference.
 pub fn grids(sizes: &[Bytes], offsets: &[u64]) -> Result<Vec<Grid>, GridError> {
     if sizes.is_empty() || offsets.is_empty() {
         let what = if sizes.is_empty() { "block size" } else { "offset" };
@@ -90,7 +90,7 @@ impl Tower {
         self.halves.len()
     }
 
-    /// Emits every block that this unit completes with its level, the smallest first.
+    /// Emits every block that this unit completes, with its level, the smallest first.
     #[inline]
     pub fn push(&mut self, unit: Fingerprint, mut emit: impl FnMut(usize, Fingerprint)) {
         let mut finished = unit;
@@ -105,13 +105,13 @@ impl Tower {
         }
     }
 
-    /// Forgets what has started: the next unit is the first of a file.
+    /// Discards incomplete blocks: the next unit is the first of a file.
     pub fn reset(&mut self) {
         self.halves.fill(None);
     }
 }
 
-/// Turns a file's sectors into units that begin at one offset.
+/// Turns a file's sectors into units, starting at one offset.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Units {
     skip: usize,
@@ -126,7 +126,7 @@ impl Units {
         Self { skip, left: skip, pending: Vec::with_capacity(UNIT_SECTORS) }
     }
 
-    /// Whether it can have come about for units from this offset on.
+    /// Returns whether it can have resulted from units at this offset.
     pub(crate) fn is_sound(&self, offset_bytes: u32) -> bool {
         let Self { skip, left, pending } = self;
         *skip == offset_bytes as usize / SECTOR_BYTES
@@ -134,7 +134,7 @@ impl Units {
             && pending.len() < UNIT_SECTORS
     }
 
-    /// The next sectors; every unit that they complete goes to `emit`.
+    /// Takes the next sectors; every unit that they complete is passed to `emit`.
     #[inline]
     pub fn push(&mut self, mut sectors: &[Fingerprint], mut emit: impl FnMut(Fingerprint)) {
         let skipped = self.left.min(sectors.len());
@@ -157,7 +157,7 @@ impl Units {
         }
     }
 
-    /// The next sector is the first of a file.
+    /// Starts a new file: the next sector is its first.
     pub fn reset(&mut self) {
         self.left = self.skip;
         self.pending.clear();

@@ -1,5 +1,5 @@
-//! What is known of a segment of a file once its bytes have been looked at, and before anything is
-//! counted. Any number of threads may do this; counting is one thread's.
+//! Hashes of a segment of a file, computed before anything is counted. Any number of threads may do
+//! this; counting is done by one thread.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use crate::digest::{self, Fingerprint, SECTOR_BYTES};
 use crate::mask::{MaskedUnit, Masker};
 use crate::page::{Recognised, Rows};
 
-/// A multiple of every page and of the largest block. The last segment of a file may be shorter.
+/// A multiple of every page size and of the largest block. The last segment of a file may be
+/// shorter.
 pub const SEGMENT_BYTES: usize = 1 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub struct Depth {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hashed {
-    /// Nothing but zeros, or a hole: its length in bytes.
+    /// Only zeros, or a hole: its length in bytes.
     Zeros(u64),
     Data(Prints),
 }
@@ -37,14 +38,14 @@ impl Hashed {
 pub struct Prints {
     pub len_bytes: u64,
     pub sectors: Arc<[Fingerprint]>,
-    /// Its units with their fields apart, if its file's format is known.
+    /// Its units with their fields separated, if the format of its file is known.
     pub masked: Vec<MaskedUnit>,
-    /// Rows of its pages, likewise.
+    /// Rows of its pages, if the format of its file is known.
     pub rows: Rows,
     pub chunks: Vec<Chunk>,
 }
 
-/// Hashes segments; holds the memory that this needs. One a thread.
+/// Hashes segments; holds the memory needed for that. One per thread.
 #[derive(Debug, Default)]
 pub struct Hasher {
     masker: Masker,

@@ -1,12 +1,12 @@
 //! How far an array would reduce files, and what limits it: deduplication and compression of
 //! blocks, counted in one pass over any number of bytes, in bounded memory.
 //!
-//! It is given bytes and gives back counts. It must not know where bytes come from, how they are
+//! It takes bytes and returns counts. It must not know where the bytes come from, how they are
 //! read, or how findings are shown: no I/O, no clock, no threads.
 //!
-//! [`digest`] makes fingerprints, [`grid`] cuts a stream into blocks of several sizes and offsets,
-//! [`table`] counts contents, [`mask`] takes the fields of database pages out, which [`page`]
-//! knows, and [`generate`] makes data sets whose numbers are known.
+//! [`digest`] computes fingerprints, [`grid`] cuts a stream into blocks of several sizes and
+//! offsets, [`table`] counts contents, [`mask`] removes the fields of database pages that [`page`]
+//! finds, and [`generate`] creates data sets whose figures are known.
 //!
 //! ```
 //! use blockstone_reduce::digest;

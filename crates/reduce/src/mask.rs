@@ -1,23 +1,23 @@
-//! The same pages with fields masked: what would deduplication be without them?
+//! The same pages with fields masked: how would they deduplicate without these?
 //!
 //! The bytes of all fields are set to zero and the rest is hashed once, then the bytes of each
-//! class of fields are hashed on their own. Which classes are masked is decided afterwards, by
-//! which of these digests go into a fingerprint: nine questions for the price of two.
+//! class of fields are hashed separately. Which classes are masked is decided afterwards, by which
+//! of these digests go into a fingerprint: nine questions for the price of two.
 
 use serde::{Deserialize, Serialize};
 
 use crate::digest::{self, Fingerprint, UNIT_BYTES};
 use crate::page::{Field, Fields, PageUse, Recognised, Rows};
 
-/// Which classes of fields are masked; a bit each, in the order of [`Field::ALL`].
+/// Set of masked field classes, one bit each, in the order of [`Field::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Mask(pub u8);
 
 impl Mask {
-    /// All classes.
+    /// Masks all classes.
     pub const ALL: Self = Self((1 << Field::ALL.len()) - 1);
 
-    /// The first `count` classes.
+    /// Masks the first `count` classes.
     pub const fn first(count: usize) -> Self {
         Self((1 << count) - 1)
     }
@@ -26,26 +26,27 @@ impl Mask {
         Self(Self::ALL.0 & !(1 << field.index()))
     }
 
-    /// Whether it masks a class.
+    /// Returns whether it masks a class.
     #[inline]
     pub const fn masks(self, index: usize) -> bool {
         self.0 >> index & 1 == 1
     }
 
-    /// The classes it masks.
+    /// Returns the classes it masks.
     pub fn fields(self) -> impl Iterator<Item = Field> {
         Field::ALL.iter().copied().filter(move |field| self.masks(field.index()))
     }
 }
 
-/// Every mask that is counted: the ladder, one class more at each step, then all but one class.
+/// Every mask that is counted: first a ladder with one more class at each step, then all but one
+/// class.
 pub fn masks() -> Vec<Mask> {
     let ladder = (1..=Field::ALL.len()).map(Mask::first);
-    // All but the last class are a step of the ladder.
+    // All classes but the last are a step of the ladder already.
     ladder.chain(Field::ALL[..Field::ALL.len() - 1].iter().copied().map(Mask::all_but)).collect()
 }
 
-/// What is left of a unit when its fields are taken out, and the fields.
+/// A unit without its fields, and the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
     body: Fingerprint,
@@ -53,7 +54,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// The fingerprint of the unit with the fields of `mask` set to zero.
+    /// Returns the fingerprint of the unit with the fields of `mask` set to zero.
     #[inline]
     pub fn masked(&self, mask: Mask) -> Fingerprint {
         let mut bytes = [0; (1 + Field::ALL.len()) * 16];
@@ -70,13 +71,13 @@ impl Parts {
 /// A unit of a file whose format is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MaskedUnit {
-    /// `None` where no field lies in it: it is the same under every mask.
+    /// `None` if the unit contains no field: it is the same under every mask.
     pub parts: Option<Parts>,
     /// Whether its database ever used it, as far as the page shows.
     pub used: bool,
 }
 
-/// Takes pages apart; holds the memory that this needs.
+/// Separates the fields of pages; holds the memory needed for that.
 #[derive(Debug, Default)]
 pub struct Masker {
     fields: Fields,
@@ -95,7 +96,7 @@ impl Masker {
         }
     }
 
-    /// The rows of all pages since this was last asked.
+    /// Returns the rows of all pages since the last call.
     pub fn take_rows(&mut self) -> Rows {
         std::mem::take(&mut self.rows)
     }
@@ -126,7 +127,7 @@ impl Masker {
         }
     }
 
-    /// Takes the fields out of the unit at `start`; one that reaches over its edge is cut there.
+    /// Separates the fields of the unit at `start`; a field that crosses its edge is cut there.
     fn parts(&mut self, start: usize, ranges: &[(usize, usize, usize)]) -> Option<Parts> {
         let end = (start + UNIT_BYTES).min(self.page.len());
         self.bytes.iter_mut().for_each(Vec::clear);

@@ -1,4 +1,5 @@
-//! Models of arrays: in which blocks an array looks for copies, and what a compressed block takes.
+//! Models of arrays: the blocks in which an array looks for copies, and the space that a compressed
+//! block takes.
 //!
 //! A model is a small TOML file; those of [`BUILT_IN`] are files of this crate.
 //!
@@ -20,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::compress::Codec;
 use crate::grid::BLOCK_BYTES_MAX;
 
-/// The models that need no file, by name.
+/// Models that need no file, by name.
 pub const BUILT_IN: &[(&str, &str)] = &[
     ("generic", include_str!("../models/generic.toml")),
     ("vdo", include_str!("../models/vdo.toml")),
@@ -35,25 +36,25 @@ pub enum ModelError {
     Nonsense { name: String, what: String, hint: &'static str },
 }
 
-/// What an array does with a block.
+/// How an array stores a block.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Model {
     pub name: String,
     pub about: String,
-    /// Bytes of a block that is deduplicated and compressed.
+    /// Block size for deduplication and compression, in bytes.
     #[serde(rename = "block_size")]
     pub block_bytes: u32,
-    /// How blocks are compressed; not at all if there is none.
+    /// Compressor of blocks; null if the array does not compress.
     pub codec: Option<Codec>,
-    /// Steps in which compressed blocks are stored, in bytes.
+    /// Allocation granule of compressed blocks, in bytes.
     pub granule_bytes: u32,
-    /// What a compressed block takes at least, in bytes.
+    /// Minimum size of a compressed block, in bytes.
     pub smallest_bytes: u32,
-    /// A block that shrinks to no less than this part of it stays whole.
+    /// A block whose compressed size is not below this fraction of it is stored uncompressed.
     pub counted_below: f64,
-    /// Whether a content is stored once.
+    /// Whether a content is stored only once.
     pub deduplicates: bool,
-    /// Whether blocks of zeros take nothing.
+    /// Whether blocks of zeros take no space.
     pub zeros_are_free: bool,
 }
 
@@ -80,7 +81,7 @@ enum Zeros {
 }
 
 impl Model {
-    /// A built-in model.
+    /// Returns a built-in model.
     pub fn built_in(name: &str) -> Result<Self, ModelError> {
         let Some((_, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) else {
             let known: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
@@ -90,7 +91,7 @@ impl Model {
         Self::parse(name, text)
     }
 
-    /// A model from its text; `name` is for messages and reports.
+    /// Parses a model; `name` is used in messages and reports.
     pub fn parse(name: &str, text: &str) -> Result<Self, ModelError> {
         let unreadable = |why: String| ModelError::Unreadable { name: name.to_owned(), why };
         let file: File = toml::from_str(text).map_err(|e| unreadable(one_line(&e.to_string())))?;
@@ -138,7 +139,8 @@ impl Model {
         })
     }
 
-    /// What a block of `block_bytes` that shrank to `compressed_bytes` takes, in bytes.
+    /// Returns the space, in bytes, that a block of `block_bytes` takes after shrinking to
+    /// `compressed_bytes`.
     pub fn stored_bytes(&self, block_bytes: u32, compressed_bytes: u32) -> u32 {
         if f64::from(compressed_bytes) >= f64::from(block_bytes) * self.counted_below {
             return block_bytes;
@@ -175,8 +177,8 @@ mod tests {
             [10, 1000, 2047, 2048].map(|b| vdo.stored_bytes(4096, b)),
             [292, 1000, 2047, 4096]
         );
-        // Initialised blocks without data, which compress to next to nothing, were reported as
-        // 4.0:1 by a real array: it stores no less than 2 KiB of 8.
+        // A real array reported initialised blocks without data, which compress to next to nothing,
+        // as 4.0:1: it stores no less than 2 KiB of 8.
         let xtremio = Model::built_in("xtremio").unwrap();
         assert_eq!(
             [100, 2048, 2049, 8000].map(|b| xtremio.stored_bytes(8192, b)),

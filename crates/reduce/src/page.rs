@@ -1,8 +1,8 @@
-//! Pages of databases: which bytes of a page differ although its rows do not, and whether the page
-//! was ever used.
+//! Database pages: which bytes of a page differ although its rows do not, and whether the page was
+//! ever used.
 //!
 //! A format is a file here and a line in [`registry::ALL`]. It recognises a file by its beginning,
-//! and says of each page where fields of each [`Field`] class lie.
+//! and locates the fields of each [`Field`] class in each page.
 
 pub mod blockstone;
 pub mod innodb;
@@ -18,17 +18,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 named! {
-    /// What a field of a page header or a row header is for, in the order in which they are masked.
-    /// All formats have the same classes, so that one ladder of masks serves them all.
+    /// Purpose of a field of a page header or a row header, in the order in which fields are
+    /// masked. All formats have the same classes, so that one ladder of masks serves them all.
     #[derive(PartialOrd, Ord, Serialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     Field {
-        /// When the page was changed: LSN, SCN.
+        /// Time of the last change of the page: LSN, SCN.
         Lsn = "lsn",
         Checksum = "checksum",
-        /// Where the page belongs: its number, its file, its neighbours.
+        /// Place of the page: its number, its file, its neighbours.
         Address = "address",
-        /// Which transactions touched it: xmin, xmax, cid, interested transactions.
+        /// Transactions that touched it: xmin, xmax, cid, interested transactions.
         Transaction = "transaction",
         /// Hint bits and flags that reads set: infomask, page flags.
         Flags = "flags",
@@ -36,7 +36,7 @@ named! {
 }
 
 impl Field {
-    /// Its place in [`Field::ALL`].
+    /// Index in [`Field::ALL`].
     pub const fn index(self) -> usize {
         self as usize
     }
@@ -44,7 +44,7 @@ impl Field {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageUse {
-    /// Not a page of this format; zeros are never one.
+    /// Not a page of this format; zeros never are.
     Unknown,
     /// Formatted, but nothing was ever stored in it.
     NeverUsed,
@@ -52,21 +52,21 @@ pub enum PageUse {
     Used,
 }
 
-/// Rows of pages, as far as pages show them.
+/// Counts of rows in pages, as far as the pages show them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rows {
     /// Rows that are not marked deleted.
     pub live_rows: u64,
-    /// Rows that a DELETE or an UPDATE marked and nothing removed yet.
+    /// Rows that a DELETE or an UPDATE marked as deleted but that have not been removed yet.
     pub deleted_rows: u64,
     /// Pages with rows.
     pub row_pages: u64,
-    /// Those of them in which all rows are marked deleted.
+    /// Pages with rows in which all rows are marked deleted.
     pub deleted_pages: u64,
 }
 
 impl Rows {
-    /// Those of one page.
+    /// Counts the rows of one page.
     pub fn of_page(live_rows: u64, deleted_rows: u64) -> Self {
         let row_pages = u64::from(live_rows + deleted_rows > 0);
         let deleted_pages = if live_rows == 0 { row_pages } else { 0 };
@@ -82,11 +82,11 @@ impl Rows {
     }
 }
 
-/// Where fields lie in one page, in bytes from its beginning; ranges do not overlap.
+/// Positions of fields in one page, in bytes from its beginning; ranges do not overlap.
 #[derive(Clone, Debug, Default)]
 pub struct Fields {
     ranges: Vec<(Field, Range<usize>)>,
-    /// The rows of the page; none where its format does not tell.
+    /// Rows of the page; zero if its format does not show them.
     pub rows: Rows,
 }
 
@@ -108,15 +108,15 @@ impl Fields {
 
 #[derive(Debug)]
 pub struct Format {
-    /// Its name in reports: `PostgreSQL`.
+    /// Name in reports: `PostgreSQL`.
     pub name: &'static str,
-    /// What it calls its fields of each class, in the order of [`Field::ALL`]; empty if it has
-    /// none.
+    /// Names of its fields of each class, in the order of [`Field::ALL`]; empty if it has none.
     pub fields: [&'static str; 5],
-    /// Bytes of a page, if a file that begins so (64 KiB or the whole file) is of this format.
+    /// Returns the page size in bytes, if a file with this start (64 KiB or the whole file) has
+    /// this format.
     pub recognise: fn(&[u8]) -> Option<usize>,
-    /// What a page is, and where its fields lie. A malformed page is [`PageUse::Unknown`] and has
-    /// none; nothing in a page can make this fail.
+    /// Returns the use of a page, and collects the positions of its fields. A malformed page is
+    /// [`PageUse::Unknown`] and has no fields; no content of a page can make this fail.
     pub look: fn(&[u8], &mut Fields) -> PageUse,
 }
 
@@ -140,7 +140,7 @@ fn is_zeros(bytes: &[u8]) -> bool {
     bytes.iter().all(|&byte| byte == 0)
 }
 
-/// Whether pages have this size: a power of two in `range`.
+/// Returns whether this is a valid page size: a power of two in `range`.
 fn is_size(size: usize, range: RangeInclusive<usize>) -> bool {
     range.contains(&size) && size.is_power_of_two()
 }
@@ -161,7 +161,7 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The page with all its fields set to zero.
+    /// Returns the page with all its fields set to zero.
     pub(crate) fn masked(format: &Format, page: &[u8]) -> Vec<u8> {
         let (mut fields, mut masked) = (Fields::default(), page.to_vec());
         (format.look)(page, &mut fields);
@@ -171,7 +171,7 @@ pub(crate) mod tests {
         masked
     }
 
-    /// Checks what must be true of whatever bytes `page` has.
+    /// Checks what must hold for arbitrary bytes in `page`.
     pub(crate) fn check_any(format: &Format, page: &[u8]) {
         let mut fields = Fields::default();
         let found = (format.look)(page, &mut fields);

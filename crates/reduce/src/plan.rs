@@ -1,4 +1,4 @@
-//! What one scan counts.
+//! The plan of a scan.
 
 use std::collections::BTreeSet;
 
@@ -14,37 +14,37 @@ use crate::sets::Sets;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Compress {
-    /// None.
+    /// No contents.
     Not,
-    /// All up to this number in the primary grid, and an eighth of them in each other one; then a
-    /// fixed share of hash space.
+    /// All contents up to this number in the primary grid, and an eighth of it in every other grid;
+    /// beyond that, a fixed share of hash space.
     Sample(usize),
     Every,
 }
 
-/// What one scan counts, and within which memory.
+/// What a scan counts, and its memory limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     grids: Vec<Grid>,
     primary: usize,
-    /// Compressors. The first one sees every block that is compressed, the others those of the
-    /// primary grid.
+    /// Compressors. The first one is applied to every block that is compressed, the others only to
+    /// those of the primary grid.
     pub codecs: Vec<Codec>,
     pub compress: Compress,
     pub masks: Vec<Mask>,
     /// Whether chunks are cut and counted.
     pub chunks: bool,
-    /// Bytes of memory for all tables.
+    /// Memory for all tables, in bytes.
     pub memory_bytes: usize,
 }
 
-/// Contents of a grid that are compressed before a share is taken: enough for an interval of a
-/// percent, few enough to cost seconds.
+/// Contents of a grid that are compressed before a share is taken: enough for an interval of one
+/// percent, few enough to take only seconds.
 pub const COMPRESSED_CONTENTS: usize = 16 << 10;
 
 impl Plan {
-    /// Every size at every offset; details (which file holds what, where, how often) are of the
-    /// blocks of `primary` at the smallest offset.
+    /// Plans every size at every offset; details (which file holds which content, where and how
+    /// often) are kept for blocks of `primary` at the smallest offset.
     pub fn new(sizes: &[Bytes], offsets: &[u64], primary: Bytes) -> Result<Self, GridError> {
         let mut sizes = sizes.to_vec();
         if !sizes.is_empty() && !sizes.contains(&primary) {
@@ -63,7 +63,7 @@ impl Plan {
         })
     }
 
-    /// Whether it is one that [`Plan::new`] can make; one from a document may be anything.
+    /// Returns whether [`Plan::new`] can create it; a deserialized one may be anything.
     pub(crate) fn is_sound(&self) -> bool {
         let sizes: BTreeSet<u64> = self.grids.iter().map(|grid| grid.block_bytes.into()).collect();
         let offsets: BTreeSet<u64> =
@@ -75,14 +75,14 @@ impl Plan {
             && self.codecs.len() <= CODECS_MAX
     }
 
-    /// Counts the usual masks too: some file has pages of a known format.
+    /// Also counts the usual masks, for scans with pages of a known format.
     #[must_use]
     pub fn with_masks(mut self) -> Self {
         self.masks = masks();
         self
     }
 
-    /// Contents of a grid that are compressed before a share of them is taken.
+    /// Number of contents of a grid that are compressed before a share of them is taken.
     pub fn compressed_contents(&self, grid: usize) -> usize {
         match self.compress {
             Compress::Not => 0,
@@ -92,7 +92,7 @@ impl Plan {
         }
     }
 
-    /// Blocks of a grid that are drawn from all of them and compressed, beside those contents.
+    /// Number of blocks of a grid that are drawn and compressed in addition to those contents.
     pub fn compressed_blocks(&self, grid: usize) -> usize {
         match self.compress {
             Compress::Every if grid == self.primary => COMPRESSED_CONTENTS,
@@ -101,7 +101,7 @@ impl Plan {
         }
     }
 
-    /// How many of the compressors see the blocks of a grid, the first ones.
+    /// Number of compressors, the first ones, that are applied to the blocks of a grid.
     pub fn compressors(&self, grid: usize) -> usize {
         if grid == self.primary { self.codecs.len() } else { self.codecs.len().min(1) }
     }
@@ -110,12 +110,12 @@ impl Plan {
         &self.grids
     }
 
-    /// Index of the grid of which details are kept.
+    /// Index of the grid for which details are kept.
     pub fn primary(&self) -> usize {
         self.primary
     }
 
-    /// Sizes of blocks as powers of two of units, ascending.
+    /// Block sizes as powers of two of units, ascending.
     pub fn levels(&self) -> Vec<usize> {
         let mut levels: Vec<usize> = self.grids.iter().map(|grid| grid.level()).collect();
         levels.sort_unstable();
@@ -127,13 +127,13 @@ impl Plan {
         Depth { masks: !self.masks.is_empty(), chunks: self.chunks }
     }
 
-    /// Sets of files kept before contents are dropped: they may take an eighth of the memory.
+    /// Number of file sets kept before contents are dropped: they may use an eighth of the memory.
     pub fn sets_max(&self) -> usize {
         (self.memory_bytes / 8 / Sets::NODE_BYTES).max(1024)
     }
 
     /// Memory of each table, so that they fill at about the same time; masked grids get a tenth of
-    /// that, because a share of their contents answers their question as well.
+    /// that, because a share of their contents is just as good an answer.
     pub fn memory(&self) -> Memory {
         let plain: Vec<f64> =
             self.grids.iter().map(|grid| 1.0 / f64::from(grid.block_bytes)).collect();
@@ -142,13 +142,13 @@ impl Plan {
         let masked = masked.repeat(self.masks.len());
         let chunks = if self.chunks { 1.0 / CHUNK_BYTES_MEAN as f64 } else { 0.0 };
         let all = || plain.iter().chain(&masked).chain([&chunks]);
-        // A table that grows is there one and a half times, one at a time; sets have an eighth.
+        // A growing table exists one and a half times, one table at a time; sets have an eighth.
         let growing = all().copied().fold(0.0, f64::max) / 2.0;
         let bytes = self.memory_bytes as f64 * 0.85 / (all().sum::<f64>() + growing);
         let scaled = |weights: Vec<f64>, part: f64| {
             weights.iter().map(|weight| (weight * bytes * part) as usize).collect()
         };
-        // Where every content is compressed, its sizes take twice what it takes itself.
+        // If every content is compressed, its sizes take twice the memory of the content itself.
         let plain_part = if self.compress == Compress::Every { 1.0 / 3.0 } else { 1.0 };
         Memory {
             plain: scaled(plain, plain_part),
@@ -162,7 +162,7 @@ impl Plan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Memory {
     pub plain: Vec<usize>,
-    /// Of the masked grids: by mask, then by level.
+    /// Memory for the masked grids: by mask, then by level.
     pub masked: Vec<usize>,
     pub chunks: usize,
 }

@@ -1,5 +1,5 @@
-//! What was scanned: the files, and what was wrong with them. The reader of the files fills this
-//! in; reports show it beside the findings.
+//! The scanned files, and the problems with them. The reader of the files fills this in; reports
+//! show it next to the findings.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,30 +7,30 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum FileState {
-    /// Read from its beginning to its end, which stayed where it was.
+    /// The file was read from beginning to end, and its end did not move.
     Complete,
-    /// The scan ended before it did.
+    /// The scan ended before the file did.
     Pending,
-    /// It became longer meanwhile; what came behind the end was not read.
+    /// It grew during the scan; data past its original end was not read.
     Grew {
-        /// By so much.
+        /// Number of bytes added.
         #[serde(rename = "changed_bytes")]
         bytes: u64,
     },
-    /// It became shorter meanwhile; what was missing is not counted.
+    /// It shrank during the scan; the missing data is not counted.
     Shrank {
-        /// By so much.
+        /// Number of bytes lost.
         #[serde(rename = "changed_bytes")]
         bytes: u64,
     },
-    /// Its size stayed, but it was written to meanwhile.
+    /// Its size stayed the same, but it was written to during the scan.
     Written,
     /// It could not be read to its end.
     Unreadable { why: String },
 }
 
 impl FileState {
-    /// Whether the figures lack a part of the file.
+    /// Returns whether the figures lack a part of the file.
     pub fn is_partial(&self) -> bool {
         !matches!(self, Self::Complete | Self::Written)
     }
@@ -44,18 +44,18 @@ pub struct ScannedFile {
     pub bytes: u64,
     /// Bytes of them in holes, which were not read.
     pub hole_bytes: u64,
-    /// The format of its pages, if it has any.
+    /// Format of its pages, if it has any.
     pub format: Option<String>,
     #[serde(flatten)]
     pub state: FileState,
 }
 
-/// Something met on the way that was not scanned.
+/// A file or other path that was not scanned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Skipped {
     pub path: String,
     pub why: String,
-    /// Whether it has content that the figures now lack.
+    /// Whether it has content that is missing from the figures.
     pub matters: bool,
 }
 
@@ -63,23 +63,23 @@ pub struct Skipped {
 pub struct Scanned {
     /// Files, in the order in which they were read.
     pub files: Vec<ScannedFile>,
-    /// What was not scanned.
+    /// Paths that were not scanned.
     pub skipped: Vec<Skipped>,
-    /// Bytes that were read from storage, holes left out.
+    /// Bytes read from storage, excluding holes.
     pub read_bytes: u64,
     /// Seconds from the first read to the last count.
     pub elapsed_s: f64,
     pub cpu_s: f64,
-    /// Most memory that the process had, in bytes.
+    /// Peak memory of the process, in bytes.
     pub memory_bytes: u64,
-    /// Whether reads went past the page cache.
+    /// Whether reads bypassed the page cache.
     pub direct: bool,
-    /// Why the scan ended before its end, if it did.
+    /// Reason why the scan ended early, if it did.
     pub ended_by: Option<String>,
 }
 
 impl Scanned {
-    /// Whether every file is in the figures from its beginning to its end.
+    /// Returns whether the figures cover every file from beginning to end.
     pub fn is_whole(&self) -> bool {
         self.ended_by.is_none()
             && !self.skipped.iter().any(|skipped| skipped.matters)

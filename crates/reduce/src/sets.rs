@@ -1,14 +1,14 @@
-//! Which files hold a content: sets of files, each kept once however many contents have it.
+//! The files that hold a content: sets of files, each stored once however many contents have it.
 //!
-//! Files are numbered in the order in which they are read, so a set only ever gains a file behind
-//! its last one. That makes the sets a tree: a set is its parent and one file more.
+//! Files are numbered in the order in which they are read, so a set only ever gains a file after
+//! its last one. That makes the sets a tree: a set is its parent plus one file.
 
 use std::collections::HashMap;
 
 /// Number of a file, in the order of the scan.
 pub type FileId = u32;
 
-/// A set of files; only of use to the [`Sets`] that made it.
+/// A set of files; only valid for the [`Sets`] that created it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SetId(pub u32);
 
@@ -36,7 +36,7 @@ impl Default for Sets {
 }
 
 impl Sets {
-    /// `set` and `file`, which is its last one or comes behind it.
+    /// Returns `set` with `file` added, which is its last file already or comes after it.
     #[inline]
     pub fn with(&mut self, set: SetId, file: FileId) -> SetId {
         let node = self.nodes[set.0 as usize];
@@ -67,7 +67,7 @@ impl Sets {
         node.files > 0 && node.last == file
     }
 
-    /// Its files, the last one first.
+    /// Returns the files of a set, the last one first.
     pub fn files(&self, set: SetId) -> impl Iterator<Item = FileId> + '_ {
         let mut at = self.nodes[set.0 as usize];
         std::iter::from_fn(move || {
@@ -77,19 +77,19 @@ impl Sets {
         })
     }
 
-    /// All sets but the empty one, each as its parent and its last file, parents first.
+    /// Returns all sets except the empty one, each as its parent and its last file, parents first.
     pub fn rows(&self) -> impl Iterator<Item = (u32, FileId)> + '_ {
         self.nodes[1..].iter().map(|node| (node.parent, node.last))
     }
 
-    /// Adds a set as [`Sets::rows`] gave it. Nothing if its parent is not there.
+    /// Adds a set returned by [`Sets::rows`]. Returns `None` if its parent does not exist.
     pub fn push_row(&mut self, parent: u32, last: FileId) -> Option<SetId> {
         let before = self.nodes.get(parent as usize)?;
         let fits = before.files == 0 || before.last < last;
         fits.then(|| self.with(SetId(parent), last))
     }
 
-    /// How many sets there are, the parents of sets among them.
+    /// Returns the number of sets, including those that exist only as parents.
     pub fn count(&self) -> usize {
         self.nodes.len()
     }

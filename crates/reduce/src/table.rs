@@ -1,22 +1,23 @@
-//! Contents and how often they occur: exact while they fit, then a fixed share of all contents.
+//! Contents and the number of their occurrences: exact while they fit, then a fixed share of all
+//! contents.
 //!
-//! The share is one of *hash space*: a content is kept if its fingerprint lies in the lowest 2^-n
-//! of all. Which contents are kept then depends on nothing but the contents; each kept one is
+//! The share is one of *hash space*: a content is kept if its fingerprint is in the lowest 2^-n of
+//! all. Which contents are kept then depends only on the contents themselves; each kept one is
 //! counted at every occurrence, so its count is exact. A sample of *blocks* would lose most second
-//! occurrences and say that nothing repeats.
+//! occurrences and suggest that nothing repeats.
 
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Fingerprint;
 use crate::sets::{FileId, SetId};
 
-/// Where something lies: a file, and a number of blocks or bytes from its beginning.
+/// A place: a file, and a number of blocks or bytes from its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place(u64);
 
 const AT_BITS: u32 = 44;
 
-/// Files that one scan can tell apart.
+/// Number of files that one scan can distinguish.
 pub const FILES_MAX: usize = 1 << (64 - AT_BITS);
 
 impl Place {
@@ -42,7 +43,7 @@ const NEVER_USED: u32 = 1 << 31;
 pub struct Entry {
     pub print: Fingerprint,
     pub first: Place,
-    /// How often it occurred; at least once.
+    /// Number of occurrences; at least one.
     pub count: u32,
     set: u32,
 }
@@ -54,7 +55,7 @@ impl Entry {
         Self { print, first, count, set: 0 }
     }
 
-    /// The same content of another scan, whose files come behind `files` others.
+    /// The same content in another scan, whose files are numbered after `files` others.
     pub(crate) fn behind(self, files: FileId) -> Self {
         Self { first: Place::new(self.first.file() + files, self.first.at()), ..self }
     }
@@ -69,7 +70,7 @@ impl Entry {
         self.set = self.set & NEVER_USED | set.0;
     }
 
-    /// Whether it is of pages that their database never used.
+    /// Returns whether it belongs to pages that their database never used.
     pub fn never_used(&self) -> bool {
         self.set & NEVER_USED != 0
     }
@@ -79,7 +80,7 @@ impl Entry {
     }
 }
 
-/// Whether a fingerprint lies in the lowest 2^-`share_log2` of hash space.
+/// Returns whether a fingerprint is in the lowest 2^-`share_log2` of hash space.
 #[inline]
 pub(crate) fn in_share(print: Fingerprint, share_log2: u32) -> bool {
     print.leading_zeros() >= share_log2
@@ -87,15 +88,15 @@ pub(crate) fn in_share(print: Fingerprint, share_log2: u32) -> bool {
 
 #[derive(Debug)]
 pub enum Seen<'a> {
-    /// Its content is outside the share that is kept.
+    /// The content is outside the share that is kept.
     Outside,
-    /// The first of its content.
+    /// The first occurrence of a content.
     New(&'a mut Entry),
-    /// One more of a content; it is counted.
+    /// A further occurrence of a content, already counted.
     Again(&'a mut Entry),
 }
 
-/// Contents by fingerprint. As a document it is empty; its contents are kept elsewhere.
+/// Contents by fingerprint. A serialized table is empty; its contents are stored separately.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Table {
     #[serde(skip, default = "no_slots")]
@@ -107,7 +108,7 @@ pub struct Table {
 }
 
 const SLOTS_MIN: usize = 256;
-/// No scan of any size gets to a smaller share; of a smaller one nothing could be told.
+/// No scan of any size gets to a smaller share, which would say nothing.
 const SHARE_LOG2_MAX: u32 = 48;
 
 fn no_slots() -> Vec<Entry> {
@@ -115,13 +116,13 @@ fn no_slots() -> Vec<Entry> {
 }
 
 impl Table {
-    /// A table that takes at most `memory_bytes` once it has grown.
+    /// Creates a table that takes at most `memory_bytes` once it has grown.
     pub fn new(memory_bytes: usize) -> Self {
         let slots_max = (memory_bytes / size_of::<Entry>()).max(SLOTS_MIN);
         Self { slots: no_slots(), len: 0, slots_max, share_log2: 0 }
     }
 
-    /// Whether it is one that can be filled and scaled; one from a document may be anything.
+    /// Returns whether it can be filled and scaled; a deserialized one may be anything.
     pub(crate) fn is_sound(&self) -> bool {
         self.slots_max >= SLOTS_MIN && self.share_log2 <= SHARE_LOG2_MAX
     }
@@ -144,7 +145,7 @@ impl Table {
             }
             slot = self.after(slot);
         }
-        // Three quarters of the slots may be taken.
+        // Up to three quarters of the slots may be occupied.
         if self.len >= self.slots.len() / 4 * 3 {
             return self.see_crowded(print, place);
         }
@@ -154,7 +155,7 @@ impl Table {
         Seen::New(entry)
     }
 
-    /// Fetches the slots of several contents, so that their cache misses overlap.
+    /// Prefetches the slots of several contents, so that their cache misses overlap.
     #[inline]
     pub fn fetch(&self, prints: &[Fingerprint]) {
         let counts = prints.iter().map(|&print| self.slots[self.home(print)].count);
@@ -172,7 +173,7 @@ impl Table {
         seen
     }
 
-    /// The contents that are kept, in no order that means anything.
+    /// Returns the contents kept, in no particular order.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.slots.iter().filter(|entry| entry.count > 0)
     }
@@ -187,7 +188,7 @@ impl Table {
         }
     }
 
-    /// Marks a content that is kept as one of pages that their database never used.
+    /// Marks a kept content as belonging to pages that their database never used.
     pub fn mark_never_used(&mut self, print: Fingerprint) {
         if let Some(slot) = self.find(print) {
             self.slots[slot].set_never_used();
@@ -202,12 +203,12 @@ impl Table {
         self.len == 0
     }
 
-    /// Contents of all hash space for each one that is kept.
+    /// Number of contents in all hash space per content kept.
     pub fn scale(&self) -> f64 {
         (1_u64 << self.share_log2) as f64
     }
 
-    /// The share of hash space that is kept is 2 to the power of minus this; 0 is all of it.
+    /// The share of hash space that is kept, as a negative power of two; 0 is all of it.
     pub fn share_log2(&self) -> u32 {
         self.share_log2
     }
@@ -227,9 +228,10 @@ impl Table {
             return;
         }
         self.share_log2 = share_log2;
-        // In place, because there may be no memory for a second table. From behind a vacant slot
-        // on, every entry is taken out, and put back at the first vacant slot from its home on if
-        // it is kept: that is never behind where it was, as those before it are in place already.
+        // In place, because there may be no memory for a second table. Starting after a vacant
+        // slot, every entry is taken out and, if it is kept, put back at the first vacant slot from
+        // its home on: that is never after its old slot, as the entries before it are in place
+        // already.
         let slots = self.slots.len();
         let Some(start) = self.slots.iter().position(|entry| entry.count == 0) else { return };
         for step in 1..=slots {
@@ -264,7 +266,7 @@ impl Table {
 
     #[inline]
     fn home(&self, print: Fingerprint) -> usize {
-        // The low half: the high one is all alike in a small share.
+        // The low half: the high one is the same everywhere in a small share.
         ((u128::from(print as u64) * self.slots.len() as u128) >> 64) as usize
     }
 

@@ -1,4 +1,4 @@
-//! Fingerprints in documents: 32 hexadecimal digits, as a number of JSON has too few.
+//! Fingerprints in documents: 32 hexadecimal digits, as JSON numbers have too few.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serializer};
@@ -13,7 +13,7 @@ where
     to.collect_seq(all.iter().map(|&one| one.into().map(|print| format!("{print:032x}"))))
 }
 
-/// Fingerprints of which some may be missing.
+/// Deserializes fingerprints, some of which may be missing.
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Vec<Option<Fingerprint>>, D::Error> {

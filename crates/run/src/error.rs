@@ -1,4 +1,4 @@
-//! Why a run could not start, or ended early.
+//! Errors that prevent a run or end it early.
 
 use std::path::PathBuf;
 
@@ -93,7 +93,7 @@ pub enum RunError {
     ScanSize {
         size: Bytes,
         parallel: u32,
-        /// Bytes of all slots of a session.
+        /// Total size of a session's slots.
         least: Bytes,
     },
     #[error("add noise of {writers} writers: it must be 1 to {most}\nhint: --noise redo:2")]

@@ -1,4 +1,4 @@
-//! The files a run makes: removed with it, unless they are kept. Devices are left empty.
+//! The files a run creates: removed at its end, unless they are kept. Devices are left empty.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ pub struct Files {
     paths: Vec<PathBuf>,
     devices: Vec<PathBuf>,
     noises: u32,
-    /// The target may have written to the devices.
+    /// Whether the target may have written to the devices.
     started: bool,
     adopted: bool,
 }
 
 impl Files {
-    /// Nothing yet; `id` is the identity of the run.
+    /// Starts without any files; `id` is the identity of the run.
     pub fn new(id: u64) -> Self {
         Self {
             id,
@@ -33,14 +33,14 @@ impl Files {
         }
     }
 
-    /// The file that the next disk, in `dir`, will be. Nothing is created.
+    /// Returns the path of the next disk's file in `dir`. Nothing is created.
     pub fn file_in(&mut self, dir: &Path) -> PathBuf {
         let path = dir.join(scratch::name(self.id, &purpose(self.paths.len())));
         self.paths.push(path.clone());
         path
     }
 
-    /// The file that the next noise writer uses, in `dir`. Its creator removes it.
+    /// Returns the path of the next noise writer's file in `dir`. Its creator removes it.
     pub fn noise_in(&mut self, dir: &Path) -> PathBuf {
         self.noises += 1;
         dir.join(scratch::name(self.id, &format!("noise{}", self.noises - 1)))
@@ -51,26 +51,27 @@ impl Files {
         path.to_owned()
     }
 
-    /// From now on the target writes to the devices, and clears their ends when it fails.
+    /// Records that the target writes to the devices from now on, and clears their ends if it
+    /// fails.
     pub fn start(&mut self) {
         self.started = true;
     }
 
-    /// From now on all of them belong to this run and are removed on drop. Before that, their
-    /// creator cleans up: a file of that name may not be ours.
+    /// Makes this run the owner of all files, which are removed on drop. Before that, their creator
+    /// cleans up: a file of that name may not be ours.
     pub fn adopt(&mut self) {
         self.adopted = true;
     }
 
     /// Renames the files so that no later run removes them, and returns the new paths. Fails when
-    /// one cannot be renamed; those that were not yet are removed.
+    /// one cannot be renamed; the remaining ones are removed.
     pub fn keep(&mut self) -> Result<Vec<PathBuf>, RunError> {
         let mut kept = std::mem::take(&mut self.devices);
         for (index, path) in self.paths.iter().enumerate() {
             let target = path.with_file_name(scratch::kept_name(self.id, &purpose(index)));
             match rename(path, &target) {
                 Ok(()) => kept.push(target),
-                // A disk that was removed during the run: its mirrors are kept.
+                // A disk that was removed during the run, but its mirrors are kept.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(source) => return Err(RunError::Keep { path: path.clone(), source }),
             }
@@ -92,7 +93,7 @@ impl Drop for Files {
     }
 }
 
-/// Both in the directory that the path leads to now.
+/// Renames within the directory that the path leads to now.
 fn rename(path: &Path, to: &Path) -> io::Result<()> {
     let (dir, name) = HeldDir::hold_parent(path)?;
     dir.rename_new(&name, Path::new(to.file_name().unwrap_or_default()))

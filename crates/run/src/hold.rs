@@ -1,5 +1,5 @@
-//! The sessions of a workload: started, held, stopped, each window recorded as a phase. The same
-//! sessions can run in several windows: first alone, then with noise.
+//! The sessions of a workload: started, held and stopped, with each window recorded as a phase. The
+//! same sessions can run in several windows: first alone, then with noise.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,25 +21,25 @@ use blockstone_workload::{Outcome, Parameters, Population, Running, Totals};
 use crate::error::RunError;
 use crate::latencies::{Collector, Taken};
 
-/// How long the sessions together may take to end after the stop request.
+/// How long all sessions together may take to end after the stop request.
 const GRACE: Duration = Duration::from_secs(10);
-/// … and each of those that make or scan tables: a database may take long to undo what was
+/// Grace period of sessions that create or scan tables: a database may take long to undo what was
 /// cancelled, or may not be able to cancel it.
 const GRACE_OF_TABLES: Duration = Duration::from_mins(10);
-/// A warm-up takes at most this share of the window's length.
+/// A warm-up takes at most one part in this many of the window's length.
 const WARM_UP_SHARE: u64 = 2;
-/// … and at most this long.
+/// Longest warm-up.
 const WARM_UP_MOST: Nanos = Nanos::millis(15_000);
-/// Progress shows rates over this long.
+/// Interval over which progress shows rates.
 const SHOW_NS: u64 = 900_000_000;
 const BACKGROUND: &str = "background";
-/// Rows go to disk this often: a crash costs no more.
+/// How often rows are written to disk: a crash loses no more than this.
 const SEGMENT_NS: u64 = 30_000_000_000;
 
 pub struct Load<'a> {
     pub target: &'a Arc<dyn Target>,
     pub parameters: &'a Parameters,
-    /// The length of a window, where no number of loops ends it.
+    /// Length of a window, unless a number of loops ends it.
     pub run_time: Nanos,
     pub block: Bytes,
     /// Publishes its counters to `watch --db run:…`.
@@ -49,14 +49,14 @@ pub struct Load<'a> {
 pub struct Step<'a> {
     pub label: String,
     pub group: Group,
-    /// The load in the terms of block I/O, where it has such.
+    /// The load in terms of block I/O, if it has any.
     pub load: Option<LoadSpec>,
-    /// Where noise is written beside the sessions.
+    /// Areas to which noise is written alongside the sessions.
     pub noise: Option<&'a Areas>,
 }
 
 impl Load<'_> {
-    /// The longest warm-up: none before loops, which are counted from the start.
+    /// Returns the longest warm-up: zero before loops, which are counted from the start.
     fn warm_up(&self) -> Nanos {
         match self.parameters.loops {
             Some(_) => Nanos(0),
@@ -64,7 +64,7 @@ impl Load<'_> {
         }
     }
 
-    /// The longest that one step takes, warm-up and window.
+    /// Returns the longest time of one step, warm-up and window.
     pub fn longest(&self) -> Nanos {
         Nanos(self.warm_up().get() + self.run_time.get())
     }
@@ -84,8 +84,8 @@ impl Load<'_> {
 }
 
 /// Runs the sessions and records each step as a phase, until their work or the run ends; `left` is
-/// the longest that these steps and what follows may take. What was measured before an error is
-/// recorded. Fails when a session or the noise cannot start, fails, or does not come back.
+/// the longest time for these steps and everything after them. Measurements up to an error are
+/// recorded. Fails when a session or the noise cannot start, fails, or does not return.
 pub fn hold(
     session: &mut Session,
     observer: &mut dyn Observer,
@@ -135,7 +135,7 @@ struct Ended<'a> {
     step: &'a Step<'a>,
     start_ns: u64,
     window: Window,
-    /// What the sessions did, where they were stopped.
+    /// Outcome of the sessions, if they were stopped.
     outcome: Option<Outcome>,
     noise: NoiseOutcome,
 }
@@ -212,14 +212,14 @@ struct Held<'a, 'b> {
     latencies: Collector,
     ends_ns: u64,
     segment_ns: u64,
-    /// The counts that the displayed rates are relative to, and these rates.
+    /// Counts to which the displayed rates are relative; the rates follow.
     shown: Moment,
     rates: Vec<Rate>,
 }
 
 impl Held<'_, '_> {
-    /// Holds the sessions for one window. Those that still work through their loops are read on
-    /// until the last has ended, outside of the window: their counts belong to the phase.
+    /// Holds the sessions for one window. Sessions that are still working through their loops are
+    /// read after the window, until the last has ended: their counts belong to the phase.
     fn measure(
         &mut self,
         session: &mut Session,
@@ -228,7 +228,7 @@ impl Held<'_, '_> {
         let window = hold::hold(session, observer, self)?;
         let mut ended = window.stop != Stop::WorkDone;
         while !ended {
-            // Checked before the last tick, so that the tick includes what the last session did.
+            // Checked before the last tick, so that the tick includes the work of the last session.
             ended = self.running.all_ended() || observer.interrupted().is_some();
             self.tick(session, observer, Stage::After)?;
             if !ended {
@@ -281,7 +281,7 @@ impl Loaded for Held<'_, '_> {
         self.load.warm_up()
     }
 
-    /// Latencies are also taken at the edges of the window and when a second is over.
+    /// Also takes latencies at the edges of the window and at the end of each second.
     fn tick(
         &mut self,
         session: &mut Session,
@@ -307,7 +307,7 @@ impl Loaded for Held<'_, '_> {
                 let mut counted =
                     ["physical_reads", "physical_writes"].map(|n| counted(readings, n));
                 if self.load.scans_by_statement() {
-                    // A server counts what a statement reads once that has ended.
+                    // A server only counts what a statement reads once it has ended.
                     let block = self.load.block.get().max(1);
                     counted[0] = counted[0].max(returned_bytes(readings) / block);
                 }
@@ -346,7 +346,7 @@ impl Loaded for Held<'_, '_> {
         noise_failed || self.running.first_error().is_some()
     }
 
-    /// The load is no longer what was asked for once a session has ended.
+    /// Returns whether a session has ended: the load is then no longer the requested one.
     fn finished(&self) -> bool {
         self.running.any_ended()
     }
@@ -362,7 +362,7 @@ fn noise_reading(noise: &Noise) -> Reading {
     Reading { probe: load::SERIES.probe, object: BACKGROUND.to_owned(), cells }
 }
 
-/// Bytes that system calls returned to the processes of a server.
+/// Returns the bytes that system calls returned to a server's processes.
 fn returned_bytes(readings: &[Reading]) -> u64 {
     let column = SERVER.columns.iter().position(|column| column.name == "requested_read_bytes");
     let rows = readings.iter().filter(|reading| reading.probe == SERVER.probe);

@@ -1,4 +1,4 @@
-//! Latencies by the second: taken from the sessions and the target when a second is over and at the
+//! Latencies by second: taken from the sessions and the target at the end of each second and at the
 //! edges of the window, so that no row spans an edge.
 
 use blockstone_base::LatencyHistogram;
@@ -16,22 +16,22 @@ pub struct Collector {
     second: u64,
 }
 
-/// What sessions and target measured since the last time.
+/// Latencies measured by sessions and target since the last time.
 pub struct Taken {
     sent: Vec<SessionLatencies>,
-    /// What had not ended, at the end of a window.
+    /// Operations that had not ended, at the end of a window.
     unfinished: Vec<(&'static str, Op, LatencyHistogram)>,
     waited: Vec<Latencies>,
 }
 
 impl Taken {
-    /// Takes them. Called right where counters are read, so that the two agree.
+    /// Takes the latencies. Called right where counters are read, so that the two agree.
     pub fn now(running: &Running, target: &dyn Target) -> Self {
         let (sent, waited) = (running.take_latencies(), target.take_latencies());
         Self { sent, unfinished: Vec::new(), waited }
     }
 
-    /// The same at the end of a window.
+    /// Like [`Taken::now`], at the end of a window.
     pub fn at_end(running: &Running, target: &dyn Target) -> Self {
         let taken = Self::now(running, target);
         Self { unfinished: running.unfinished().collect(), ..taken }
@@ -43,12 +43,12 @@ impl Collector {
         Self { second: now_ns / SECOND_NS }
     }
 
-    /// Whether a second is over, so that its latencies are to be taken.
+    /// Returns whether a second is over, so that its latencies must be taken.
     pub fn is_due(&self, now_ns: u64) -> bool {
         now_ns / SECOND_NS > self.second
     }
 
-    /// Records what was taken at `t_ns`, inside the window or outside.
+    /// Records the latencies taken at `t_ns`, inside or outside the window.
     pub fn record(
         &mut self,
         session: &mut Session,

@@ -1,9 +1,9 @@
 //! A run: a workload sent to a target on the user's storage, from settings to a recording.
 //!
-//! It does not know the command line, judge or render. [`prepare`] checks everything that
-//! can be checked before anything is written; [`Prepared::run`] sets the target up, loads it, lets
-//! the sessions run and records. Nor does it know any target by name: the settings name one of the
-//! registry.
+//! This crate is independent of the command line, judging and rendering. [`prepare`] checks
+//! everything that can be checked before anything is written; [`Prepared::run`] sets up the target,
+//! loads it, runs the sessions and records. It does not know any target by name either: the
+//! settings name one in the registry.
 //!
 //! ```no_run
 //! use blockstone_measure::Observer;

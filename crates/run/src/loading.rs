@@ -1,4 +1,4 @@
-//! Setting the target up and loading its schemas, with progress.
+//! Setting up the target and loading its schemas, with progress.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::files::Files;
 
 const SHOW_NS: u64 = 100_000_000;
 
-/// Opens the target and fills its schemas, as the next phase of the recording. What it puts on the
-/// disks belongs to `files` from then on.
+/// Opens the target and fills its schemas, as the next phase of the recording. From then on `files`
+/// owns whatever the target puts on the disks.
 pub fn load(
     session: &mut Session,
     observer: &mut dyn Observer,
@@ -64,7 +64,7 @@ struct LoadProgress<'a> {
     observer: &'a mut dyn Observer,
     block: Bytes,
     label: &'static str,
-    /// When this part began, and when progress was last shown.
+    /// Times at which this part began and progress was last shown.
     begin: Option<(u64, u64)>,
 }
 

@@ -1,4 +1,4 @@
-//! What the manifest says about a run before it starts.
+//! The part of the manifest that describes a run before it starts.
 
 use std::collections::BTreeMap;
 
@@ -101,12 +101,12 @@ fn of_population(parameters: &Parameters, run: RunParameters) -> RunParameters {
     }
 }
 
-/// Of 100 transactions of order entry, how many are of each kind.
+/// Returns how many of 100 transactions of order entry are of each kind.
 fn shares() -> BTreeMap<String, u32> {
     TRANSACTIONS.iter().map(|&name| name.to_owned()).zip(order_entry::SHARES).collect()
 }
 
-/// Adds the parameters of order entry, of a matrix of scans and of noise beside the sessions.
+/// Adds the parameters of order entry, of a matrix of scans and of noise alongside the sessions.
 fn of_form(prepared: &Prepared<'_>, run: RunParameters) -> RunParameters {
     let (plan, noise) = (prepared.scan.as_ref(), prepared.noise.as_ref());
     let Parameters { order_entry, bulk_write, .. } = prepared.parameters;

@@ -1,4 +1,4 @@
-//! Where the noise beside a load writes, and how much space it takes.
+//! Places and space for the noise alongside a load.
 
 use blockstone_base::identity::{PathKind, StorageTarget};
 use blockstone_base::units::Bytes;
@@ -13,14 +13,15 @@ use crate::error::RunError;
 use crate::files::Files;
 use crate::settings::{NoiseSetting, Settings};
 
-/// The area of a writer, as large as a redo log of a busy database …
+/// Largest default area of a writer, the size of a redo log of a busy database.
 const AREA: Bytes = Bytes::mib(256);
-/// … or this part of what is free over all of them …
+/// By default, all areas together take at most one part in this many of the free space.
 const FREE_SHARE: u64 = 8;
-/// … but not less.
+/// Smallest area.
 const AREA_MIN: Bytes = Bytes::mib(1);
 
-/// The noise of `--noise`; none without. Nothing is created. Fails when there is no place for it.
+/// Returns the noise of `--noise`; `None` without it. Nothing is created. Fails when there is no
+/// place for the noise.
 pub fn spec(
     settings: &Settings,
     entry: &Entry,
@@ -57,7 +58,7 @@ pub fn spec(
     }
 }
 
-/// Refuses what cannot be written in whole pieces.
+/// Fails if the noise cannot be written in whole pieces.
 fn check(noise: NoiseSetting) -> Result<(), RunError> {
     let NoiseSetting { writers, write, area, .. } = noise;
     if !(1..=WRITERS_MAX).contains(&writers) {

@@ -1,5 +1,6 @@
-//! Everything before the first write: survey the paths, settle the parameters, ask the target what
-//! it needs, reject what cannot work. If this fails, nothing has been written.
+//! Everything before the first write: surveys the paths, settles the parameters, asks the target
+//! for its requirements, rejects settings that cannot work. If this fails, nothing has been
+//! written.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,20 +27,20 @@ use crate::{noise, reuse, scan};
 
 /// Default number of schemas, and of sessions on each.
 const POPULATION: (u32, u32) = (4, 4);
-/// The same of a bulk write: one statement at a time.
+/// Default of a bulk write: one statement at a time.
 const POPULATION_OF_BULK_WRITES: (u32, u32) = (1, 1);
-/// A schema is never larger than this unless asked for …
+/// Largest schema unless a size is requested.
 const SCALE: Bytes = Bytes::mib(256);
-/// … nor are all together, so that many of them are loaded in time.
+/// Largest total size of the schemas by default, so that even many of them are loaded in time.
 const ALL_SCHEMAS: Bytes = Bytes::gib(4);
-/// A redo log is this part of the data …
+/// A redo log is one part in this many of the data.
 const REDO_SHARE: u64 = 16;
-/// … within these limits.
+/// Smallest and largest redo log.
 const REDO_LIMITS: (Bytes, Bytes) = (Bytes::mib(8), Bytes::mib(256));
 /// Without `--scale`, schemas take at most one part in this many of the free space.
 const FREE_SHARE: u64 = 4;
 
-/// What a run took beside its cache, with 4 sessions and with 64: 63 MiB.
+/// Memory that a run took in addition to its cache, with 4 and with 64 sessions: 63 MiB.
 const OWN_BYTES: u64 = 64 << 20;
 const SESSION_BYTES: u64 = 64 << 10;
 const LESS: &str = "--scale or --schemas";
@@ -48,7 +49,7 @@ const LESS: &str = "--scale or --schemas";
 pub struct Prepared<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) parameters: Parameters,
-    /// The direct-path matrix, where that is what is measured.
+    /// The direct-path matrix, if that is measured.
     pub(crate) scan: Option<scan::Plan>,
     pub(crate) noise: Option<NoiseSpec>,
     pub(crate) spec: TargetSpec,
@@ -57,14 +58,14 @@ pub struct Prepared<'a> {
     pub(crate) storage: StorageTarget,
     pub(crate) files: Files,
     pub(crate) capabilities: Vec<NamedCapability>,
-    /// Directories that files of killed runs are removed from.
+    /// Directories from which files of killed runs are removed.
     pub(crate) directories: Vec<PathBuf>,
 }
 
-/// The disks that a run on `target` uses, given those that were `named`. A target with an address
-/// may have its data elsewhere, and a server on another machine has no visible disks. Fails when
-/// there is no such target, its server does not answer, or disks are named although the target has
-/// its own.
+/// Returns the disks that a run on `target` uses, given those that were `named`. A target with an
+/// address may have its data elsewhere, and a server on another machine has no visible disks. Fails
+/// when there is no such target, its server does not answer, or disks are named although the target
+/// has its own.
 pub fn disks(
     target: &str,
     programs: Option<&Path>,
@@ -88,7 +89,7 @@ pub fn disks(
     Ok(elsewhere.into_iter().map(disk).collect())
 }
 
-/// Surveys the disks and prepares a run on them. Fails when the settings do not fit each other or
+/// Surveys the disks and prepares a run on them. Fails when the settings contradict each other or
 /// the storage. Nothing is written.
 pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, RunError> {
     let entry = registry::find(&settings.target)?;
@@ -122,7 +123,7 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, RunError> {
     let own = io_settings(settings, entry, &spec)?;
     let read_size = scan.as_ref().and_then(|plan| plan.setting);
     let read_size = read_size.map(|(name, blocks)| (name.to_owned(), blocks.to_string()));
-    // What the user gives comes later, and counts.
+    // The user's settings come later, so they take precedence.
     spec.settings.splice(0..0, own.into_iter().chain(read_size));
     if let Some(kept) = &kept {
         reuse::adapt(&mut spec, settings, kept)?;
@@ -164,7 +165,7 @@ pub fn prepare(settings: &Settings) -> Result<Prepared<'_>, RunError> {
     })
 }
 
-/// What an earlier run kept on the disks; none when they have to be set up.
+/// Returns what an earlier run kept on the disks; `None` if they have to be set up.
 fn kept(
     settings: &Settings,
     entry: &Entry,
@@ -177,7 +178,7 @@ fn kept(
     Ok(kept(&paths)?)
 }
 
-/// The parameters of sessions that visit rows by key. What was kept has its own size and seed.
+/// Returns the parameters of sessions that visit rows by key. Kept data has its own size and seed.
 fn method(
     settings: &Settings,
     surveys: &[StorageTarget],
@@ -219,7 +220,7 @@ fn scan_plan(
 }
 
 impl Prepared<'_> {
-    /// The first of `required` that is degraded, as a message; none when all are there.
+    /// Returns a message for the first of `required` that is degraded; `None` if all are available.
     pub fn missing(&self, required: &[String]) -> Result<Option<String>, RunError> {
         Ok(capability::missing(&self.capabilities, required)?)
     }
@@ -250,18 +251,18 @@ fn check_disks(settings: &Settings, surveys: &[StorageTarget]) -> Result<(), Run
     Ok(())
 }
 
-/// What data may take without `--scale`.
+/// Returns how much space the data may take without `--scale`.
 fn room(settings: &Settings, surveys: &[StorageTarget]) -> u64 {
     free_bytes(surveys) / FREE_SHARE / settings.redundancy.copies() as u64
 }
 
-/// A scale that leaves most of the free space free.
+/// Returns a scale that leaves most of the free space free.
 fn default_scale(settings: &Settings, surveys: &[StorageTarget], schemas: u32) -> Scale {
     let share = room(settings, surveys).min(ALL_SCHEMAS.get()) / u64::from(schemas.max(1));
     Scale::Bytes(SCALE.min(Bytes(share)))
 }
 
-/// The file system that a disk takes its space from; a device is its own.
+/// Returns the file system that a disk takes its space from; a device is its own.
 fn space_of(survey: &StorageTarget) -> &str {
     survey.file_system.as_ref().map_or(&survey.path, |fs| &fs.mount_point)
 }
@@ -272,7 +273,7 @@ fn free_bytes(surveys: &[StorageTarget]) -> u64 {
     by_space.values().sum()
 }
 
-/// Checks the size of the rows alone, before planning in detail what cannot fit.
+/// Checks the size of the rows alone first, before detailed planning of what cannot fit.
 fn check_data(
     settings: &Settings,
     spec: &TargetSpec,
@@ -317,7 +318,7 @@ fn check_space(
     Ok(())
 }
 
-/// A size with which log switches are neither rare nor constant.
+/// Returns a size with which log switches are neither rare nor constant.
 fn redo_size(settings: &Settings, parameters: &Parameters) -> Bytes {
     let blocks = u64::from(parameters.population.schemas()).saturating_mul(parameters.rows);
     let share = blocks.saturating_mul(settings.block.get()) / REDO_SHARE;
@@ -372,7 +373,7 @@ fn target_spec(
     }
 }
 
-/// What is expected of the disks, before they are opened.
+/// Returns the expected capabilities of the disks, before they are opened.
 fn capabilities(surveys: &[StorageTarget]) -> Vec<NamedCapability> {
     let direct = surveys.iter().map(|survey| &survey.direct_io.capability);
     let direct = direct.clone().find(|one| !one.is_full()).or(direct.clone().next()).cloned();
@@ -383,14 +384,14 @@ fn capabilities(surveys: &[StorageTarget]) -> Vec<NamedCapability> {
         .collect()
 }
 
-/// How the database reads and writes: as asked, or what makes a bound on its page cache tight where
-/// the path can do that.
+/// Returns how the database reads and writes: as requested, or in the way that makes a bound on its
+/// page cache tight, if the path supports that.
 fn io(settings: &Settings, entry: &Entry, spec: &TargetSpec) -> Option<Io> {
     let bounded = settings.page_cache.and(entry.family.io_bounded);
     settings.io.or(bounded.filter(|&io| (entry.family.io)(io, spec).is_ok()))
 }
 
-/// Settings of the database that make it do so; none were asked for without --io.
+/// Returns the database settings for this kind of I/O; empty without one.
 fn io_settings(
     settings: &Settings,
     entry: &Entry,
@@ -403,7 +404,7 @@ fn io_settings(
     })
 }
 
-/// Refuses a bound that would change nothing, or be too tight.
+/// Fails if the bound would have no effect, or is too tight.
 fn check_page_cache(entry: &Entry, spec: &TargetSpec) -> Result<(), RunError> {
     let Some(most) = spec.page_cache else { return Ok(()) };
     let refused = |why: String, hint| {
@@ -424,7 +425,8 @@ fn check_page_cache(entry: &Entry, spec: &TargetSpec) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Refuses what the kernel would kill this process for, or the whole control group.
+/// Fails if there is so little memory that the kernel would kill this process, or its whole control
+/// group.
 fn check_memory(entry: &Entry, spec: &TargetSpec, available: Option<u64>) -> Result<(), RunError> {
     let is_here = entry.family.in_process || spec.address == SCRATCH;
     let cache = if is_here && entry.takes_space { spec.cache.get() } else { 0 };
@@ -436,7 +438,7 @@ fn check_memory(entry: &Entry, spec: &TargetSpec, available: Option<u64>) -> Res
     }
 }
 
-/// The storage of a server on another machine, of which nothing is known here.
+/// Describes the storage of a server on another machine, of which nothing is known here.
 fn far_away(target: &str) -> StorageTarget {
     let why = "the storage belongs to a server on another machine";
     StorageTarget {
@@ -455,7 +457,7 @@ fn far_away(target: &str) -> StorageTarget {
     }
 }
 
-/// One storage of several disks: named after the first, with the devices of all.
+/// Combines several disks into one storage: named after the first, with the devices of all.
 fn united(surveys: Vec<StorageTarget>) -> Result<StorageTarget, RunError> {
     let mut surveys = surveys.into_iter();
     let mut all = surveys.next().ok_or(RunError::NoDisk)?;

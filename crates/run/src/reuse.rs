@@ -12,7 +12,7 @@ use blockstone_target::{Kept, TargetSpec};
 use crate::error::RunError;
 use crate::settings::Settings;
 
-/// Whether every disk is a file, or a device that was named twice and is not empty.
+/// Returns whether every disk is a file, or a device that was named twice and is not empty.
 pub fn may_be(settings: &Settings, surveys: &[StorageTarget]) -> bool {
     let disks = settings.disks.iter().zip(surveys);
     !settings.disks.is_empty()
@@ -28,7 +28,7 @@ fn holds(device: &Path) -> bool {
         && matches!(survey::user_of(Path::new("/"), device), Ok(None))
 }
 
-/// Adapts `spec` to what was kept. Fails when an option asks for something else.
+/// Adapts `spec` to the kept data. Fails when an option requests something else.
 pub fn adapt(spec: &mut TargetSpec, settings: &Settings, kept: &Kept) -> Result<(), RunError> {
     let wanted = &settings.wanted;
     let redo = settings.redo.unwrap_or(kept.redo);

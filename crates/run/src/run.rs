@@ -24,7 +24,7 @@ use crate::prepare::Prepared;
 use crate::scan::Plan;
 use crate::{loading, manifest, noise};
 
-/// By what a run has: a target whose sessions are sampled, and noise beside it.
+/// Series by kind of run: with or without sampling of the target's sessions, with or without noise.
 static SERIES: [LazyLock<Vec<&Schema>>; 4] = [
     LazyLock::new(|| series(&[])),
     LazyLock::new(|| series(database::OF_SESSIONS)),
@@ -36,12 +36,12 @@ fn series(more: &[&'static Schema]) -> Vec<&'static Schema> {
     database::ALL.iter().chain(more).copied().collect()
 }
 
-/// Time between two ticks. A tick reads every thread, so thousands of them are read less often.
+/// Interval between two ticks. A tick reads every thread, so thousands of them are read less often.
 const TICK: Nanos = Nanos::millis(100);
 const TICK_OF_MANY: Nanos = Nanos::millis(1000);
 /// From this number of sessions on, [`TICK_OF_MANY`] applies.
 const MANY: u32 = 1000;
-/// Files of a database whose content is looked at.
+/// Number of database files whose content is examined.
 const DATA_FILES: usize = 8;
 
 #[derive(Clone, Copy)]
@@ -118,8 +118,8 @@ impl Prepared<'_> {
         Ok(shut_down?)
     }
 
-    /// Publishes this run while it is in progress. Not fatal if it cannot, as where the directory
-    /// of the recording does not support sockets.
+    /// Publishes this run while it is in progress. It is not fatal if that is impossible, for
+    /// example if the directory of the recording does not support sockets.
     fn teller(
         &self,
         observer: &mut dyn Observer,
@@ -139,7 +139,7 @@ impl Prepared<'_> {
         Ok(started.ok())
     }
 
-    /// The method's sessions, in one window; in a second one, with noise.
+    /// Measures the method's sessions in one window, and with noise in a second one.
     fn windows(
         &self,
         session: &mut Session,
@@ -162,7 +162,7 @@ impl Prepared<'_> {
         hold(session, observer, &load, &steps, left)
     }
 
-    /// The points of the direct-path matrix, each with sessions of its own.
+    /// Measures the points of the direct-path matrix, each with its own sessions.
     fn matrix(
         &self,
         session: &mut Session,

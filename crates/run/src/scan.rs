@@ -1,5 +1,5 @@
-//! The matrix of scans: its points, and the table that is loaded for them once, divided into parts
-//! of which each session scans one after the other.
+//! The matrix of scans: its points, and the table that is loaded once for all of them, divided into
+//! parts that each session scans one after the other.
 
 use std::collections::BTreeSet;
 
@@ -14,39 +14,39 @@ use crate::error::RunError;
 use crate::hold::Step;
 use crate::settings::ScanMatrix;
 
-/// The table is never larger than this unless asked for.
+/// Largest table unless a size is requested.
 pub const SIZE: Bytes = Bytes::gib(1);
 /// Default read sizes in blocks; the largest possible read is added.
 const MULTIBLOCK: [u32; 3] = [4, 8, 16];
-/// A part of the table begins at a multiple of this: no read crosses an allocation unit.
+/// Alignment of the parts of the table, so that no read crosses an allocation unit.
 const ALIGNED: Bytes = Bytes::mib(1);
-/// Least rows of the first table of a schema, which the matrix does not read.
+/// Fewest rows of the first table of a schema, which the matrix does not read.
 const ROWS: u64 = 64;
-/// The longest that evaluating a row may take.
+/// Longest time that evaluating a row may take.
 const ROW_COST_MAX: Nanos = Nanos::millis(10);
 /// Most reads outstanding over all sessions: each takes a thread.
 const OUTSTANDING: u64 = 4096;
-/// Reads that a session keeps outstanding past the buffer cache, by default.
+/// Default number of reads that a session keeps outstanding past the buffer cache.
 const SLOTS: u32 = 2;
-/// A part of a table that statements scan is this large, so that many of them end in a window …
+/// Size of the parts of a table that statements scan, so that many scans end in a window.
 const PART: Bytes = Bytes::mib(16);
-/// … and larger than this share of the cache: PostgreSQL keeps a smaller table in it.
+/// Such a part is also larger than this share of the cache: PostgreSQL keeps a smaller table in it.
 const CACHE_SHARE: u64 = 4;
 /// Most parts for each session.
 const PARTS: u64 = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Blocks of a read, in the order asked for; empty where they cannot be chosen.
+    /// Blocks per read, in the order requested; empty if they cannot be chosen.
     pub multiblock: Vec<u32>,
-    /// Sessions, in the order asked for.
+    /// Numbers of sessions, in the order requested.
     pub parallel: Vec<u32>,
-    /// Reads outstanding a session, and processor time for each row, past the buffer cache; none
-    /// where statements scan.
+    /// Outstanding reads per session, and processor time for each row, past the buffer cache;
+    /// `None` if statements scan.
     pub direct: Option<(u32, Nanos)>,
-    /// The setting that a private server needs for its reads.
+    /// Setting that a private server needs for its reads.
     pub setting: Option<(&'static str, u32)>,
-    /// Parts of the table, each in a schema of its own.
+    /// Number of parts of the table, each in its own schema.
     schemas: u32,
     /// Blocks of each part of the table.
     part: u64,
@@ -54,8 +54,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan for `matrix` over a table of `size` on a target of `spec`. Fails when it names what
-    /// cannot be measured.
+    /// Creates the plan for `matrix` over a table of `size` on a target of `spec`. Fails when the
+    /// matrix names something that cannot be measured.
     pub fn new(
         matrix: &ScanMatrix,
         entry: &Entry,
@@ -99,7 +99,7 @@ impl Plan {
                 let blocks = size.blocks(spec.block) / u64::from(sessions);
                 let share = Bytes(spec.cache.get() / CACHE_SHARE + ALIGNED.get());
                 let wanted = PART.max(share).get() / spec.block.get();
-                // Each session has as many parts, so that no two scan one.
+                // Each session has the same number of parts, so that no two scan the same one.
                 let parts = (blocks / wanted.max(1)).clamp(1, PARTS);
                 let part = checked_part(blocks / parts, largest, size, sessions, spec.block)?;
                 Ok(Self {
@@ -145,7 +145,7 @@ impl Plan {
         Ok(Self { multiblock, parallel, direct, setting: None, schemas: sessions, part, seed })
     }
 
-    /// Reads outstanding a session, where that is chosen.
+    /// Returns the outstanding reads per session, if that number can be chosen.
     pub fn slots(&self) -> Option<u32> {
         self.direct.map(|(slots, _)| slots)
     }
@@ -180,8 +180,8 @@ impl Plan {
         }
     }
 
-    /// The points in the order in which they are measured: all read sizes of one number of sessions
-    /// follow each other, so that drift affects them alike.
+    /// Returns the points in the order in which they are measured: all read sizes for one number of
+    /// sessions follow each other, so that drift affects them equally.
     pub fn points(&self, spec: &TargetSpec, target: &str) -> Vec<(Parameters, Step<'static>)> {
         let sizes: Vec<Option<u32>> = match self.multiblock.as_slice() {
             [] => vec![None],
@@ -220,12 +220,13 @@ impl Plan {
     }
 }
 
-/// The usual sizes of reads, and the largest possible one.
+/// Returns the default read sizes, and the largest possible one.
 fn usual(most: u32) -> impl Iterator<Item = u32> {
     MULTIBLOCK.into_iter().filter(move |&blocks| blocks < most).chain([most])
 }
 
-/// A part of `blocks`, aligned; it holds at least what a session reads at a time.
+/// Returns the size of a part of about `blocks`, aligned. Fails if it is less than what a session
+/// reads at a time.
 fn checked_part(
     blocks: u64,
     at_a_time: u32,

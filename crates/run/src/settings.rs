@@ -1,4 +1,4 @@
-//! What the user asked for.
+//! The user's settings.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use blockstone_workload::noise::NoiseMode;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Where the target keeps its data.
+    /// Disks on which the target keeps its data.
     pub disks: Vec<DiskSetting>,
     /// Block devices among them, named a second time: their content may be destroyed.
     pub destroy: Vec<PathBuf>,
@@ -18,68 +18,68 @@ pub struct Settings {
     pub target: String,
     pub target_settings: Vec<(String, String)>,
     pub programs: Option<PathBuf>,
-    /// What is sent; options not given get defaults that suit the storage.
+    /// Requested parameters; those not given get defaults that suit the storage.
     pub wanted: Wanted,
-    /// How long a window is, where no number of loops ends it.
+    /// Length of a window, unless a number of loops ends it.
     pub run_time: Nanos,
-    /// Transactions of order entry in place of single statements.
+    /// Whether to send transactions of order entry instead of single statements.
     pub order_entry: bool,
-    /// Tables made of existing rows in place of single statements.
+    /// Whether to create tables from existing rows instead of sending single statements.
     pub bulk_write: bool,
-    /// The direct-path matrix in place of what is wanted.
+    /// The direct-path matrix to measure instead of `wanted`.
     pub scan: Option<ScanMatrix>,
     /// Noise writers, in a second window.
     pub noise: Option<NoiseSetting>,
     pub block: Bytes,
     pub cache: Bytes,
-    /// The most page cache of the database.
+    /// Upper bound on the database's page cache.
     pub page_cache: Option<Bytes>,
-    /// How the database reads and writes its files; none leaves that to the target.
+    /// How the database reads and writes its files; `None` leaves that to the target.
     pub io: Option<Io>,
     pub database_writers: u32,
     pub redundancy: Redundancy,
     pub allocation_unit: Bytes,
     pub torn_protection: TornProtection,
-    /// Size of each redo log; none derives it from the size of the data.
+    /// Size of each redo log; `None` derives it from the size of the data.
     pub redo: Option<Bytes>,
-    /// Speed of the link to the storage; none asks the kernel.
+    /// Speed of the link to the storage in MB/s; `None` asks the kernel.
     pub link_mb_per_s: Option<f64>,
     pub keep: bool,
-    /// Open what was kept even when damage has lost commits of it.
+    /// Whether to open kept data even if damage has lost some of its commits.
     pub accept_loss: bool,
     /// Seed of all random choices and data, unless `wanted` has one.
     pub seed: u64,
     pub argv: Vec<String>,
-    /// Where the recording goes: a directory that does not exist or is empty.
+    /// Directory of the recording, which must be empty or not exist.
     pub recording: RunDir,
 }
 
-/// Noise beside the sessions.
+/// Noise alongside the sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoiseSetting {
     pub writers: u32,
     pub mode: NoiseMode,
-    /// What each writer goes through; none lets the free space decide.
+    /// Area that each writer cycles through; `None` derives it from the free space.
     pub area: Option<Bytes>,
     pub write: Bytes,
 }
 
-/// Sessions that share one scan: every size of read with every number of sessions.
+/// Sessions that share one scan: every read size with every number of sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScanMatrix {
-    /// Blocks of a read; none measures the usual ones.
+    /// Blocks per read; `None` measures the default sizes.
     pub multiblock: Option<Vec<u32>>,
     pub parallel: Vec<u32>,
-    /// Reads that each session keeps outstanding, past the buffer cache; none keeps the usual.
+    /// Reads that each session keeps outstanding, past the buffer cache; `None` uses the default.
     pub slots: Option<u32>,
-    /// Processor time that evaluating a row takes, past the buffer cache; there is one in a block.
+    /// Processor time for evaluating a row, past the buffer cache; a block has one row.
     pub row_cost: Option<Nanos>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskSetting {
-    /// A directory, in which a file is made, or a block device.
+    /// A directory, in which a file is created, or a block device.
     pub path: PathBuf,
-    /// Disks that fail together; none makes each disk a group of its own.
+    /// Name shared by disks that fail together; `None` makes each disk its own group.
     pub failure_group: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Whole runs on small data: what judging relies on is in the recording.
+//! Complete runs on small data: everything that judging relies on is in the recording.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
 
@@ -20,7 +20,7 @@ use blockstone_workload::noise::NoiseMode;
 struct Silent;
 impl Observer for Silent {}
 
-/// Asks for the end once the sessions run.
+/// Requests the end once the sessions run.
 #[derive(Default)]
 struct Impatient(bool);
 impl Observer for Impatient {
@@ -74,11 +74,11 @@ fn settings(scratch: &Path, target: &str) -> Settings {
 }
 
 fn scratch() -> tempfile::TempDir {
-    // The build directory lies on a real file system; /tmp may be memory.
+    // The build directory is on a real file system; /tmp may be in memory.
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
-/// A directory that a server of another user may enter.
+/// Creates a directory that a server of another user may enter.
 fn open_scratch() -> tempfile::TempDir {
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     tempfile::Builder::new().permissions(open).tempdir_in("/var/tmp").unwrap()
@@ -94,7 +94,7 @@ fn recorded(settings: &Settings, observer: &mut dyn Observer) -> Recording {
     Recording::open(&dir).unwrap()
 }
 
-/// Takes a disk away while the sessions run, and brings it back a second later.
+/// Removes a disk while the sessions run, and restores it a second later.
 struct Puller {
     disk: PathBuf,
     pulled: Option<Instant>,
@@ -160,7 +160,7 @@ fn a_failure_group_may_go_and_come_back_during_a_run() {
     assert!((500_000_000..8_000_000_000).contains(&away_ns), "{away_ns}");
 }
 
-/// Settings for a run on the files that are in the directories of `made`.
+/// Returns settings for a run on the files in the directories of `made`.
 fn reusing(made: &Settings, recording: &str) -> Settings {
     let file = |disk: &DiskSetting| {
         let kept = std::fs::read_dir(&disk.path).unwrap().next().unwrap().unwrap().path();
@@ -189,7 +189,7 @@ fn what_a_run_kept_is_used_again_when_it_is_what_is_asked_for() {
     prepare(&made).unwrap().run(&mut Silent).unwrap();
 
     let again = reusing(&made, "again");
-    // In another order than they were made.
+    // In a different order from their creation.
     let again = Settings { disks: again.disks.iter().rev().cloned().collect(), ..again };
     let dir = prepare(&again).unwrap().run(&mut Silent).unwrap();
     let recording = Recording::open(&dir).unwrap();
@@ -245,7 +245,7 @@ fn the_window_has_its_edges_in_every_series() {
         for info in &manifest.probes {
             let probe = info.probe.as_str();
             let series = recording.series(probe).unwrap();
-            // What the machine does not count has no edges.
+            // Columns that the machine does not count have no edges.
             let mut columns = info.columns.iter().filter(|column| column.unmeasured.is_none());
             let Some(column) = columns.find(|column| column.kind != Kind::State) else { continue };
             let column = column.name.clone();
@@ -283,13 +283,13 @@ fn counters_rows_and_histograms_agree() {
         let rows = recording.histograms().unwrap();
         let windowed = rows.iter().filter(|row| row.windowed && row.role == "update");
         let latencies: u64 = windowed.map(|row| row.histogram.count()).sum();
-        // Counters and latencies are read one after the other, while the sessions go on.
+        // Counters and latencies are read one after the other, while the sessions keep running.
         let most = 8 + updates / 10;
         assert!(latencies.abs_diff(updates) <= most, "{target}: {latencies} of {updates}");
     }
 }
 
-/// A small matrix of two sizes and two numbers of sessions.
+/// Returns settings for a small matrix of two sizes and two numbers of sessions.
 fn matrix(scratch: &Path) -> Settings {
     let mut settings = settings(scratch, "instance");
     settings.wanted = Wanted { scan_size: "16M".parse().ok(), ..Wanted::default() };
@@ -406,7 +406,8 @@ fn an_interruption_is_recorded_and_leaves_nothing_behind() {
     }
 }
 
-/// What the manifest says was to be sent, and what was: operations and rows of each kind.
+/// Returns the planned operations in the manifest, and those sent: operations and rows of each
+/// kind.
 fn sent(seed: u64, target: &str) -> (String, Vec<[u64; 2]>) {
     sent_of(seed, target, false, &["select", "update", "scan"])
 }
@@ -448,7 +449,8 @@ fn the_same_seed_visits_the_same_rows_in_every_database() {
     }
 }
 
-/// Transactions whose rows do not depend on orders of others, which come and go.
+/// Like [`sent`], for transactions whose rows do not depend on orders of others, which are created
+/// and deleted.
 fn transacted(target: &str) -> (String, Vec<[u64; 2]>) {
     sent_of(1, target, true, &["new-order", "payment", "stock-level"])
 }

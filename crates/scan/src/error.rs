@@ -1,4 +1,4 @@
-//! What keeps a scan from being made.
+//! Errors that prevent a scan.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ pub enum ScanError {
     Vanished,
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// The verb is what was to be done with it: `read`, `resume`, `merge`.
+    /// `verb` is the attempted action: `read`, `resume`, `merge`.
     #[error("{verb} saved scan {path}: {why}\nhint: {hint}")]
     Saved { verb: &'static str, path: PathBuf, why: String, hint: &'static str },
 }
@@ -67,7 +67,7 @@ impl ScanError {
     }
 }
 
-/// The first line of an error's text: what it is without its hint.
+/// Returns the first line of an error's text: the error without its hint.
 pub(crate) fn first_line(error: &impl ToString) -> String {
     error.to_string().lines().next().unwrap_or_default().to_owned()
 }

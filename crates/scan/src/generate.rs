@@ -1,4 +1,4 @@
-//! Data sets as files, so that scans can be tried and tested on what is known.
+//! Writes data sets as files, so that scans can be tried and tested on known data.
 
 use std::io::Write;
 use std::path::Path;
@@ -14,8 +14,8 @@ use crate::error::ScanError;
 const PART_BYTES: u64 = 1 << 20;
 
 /// Writes the files of a data set into `dir`, which must not exist or be empty, and returns their
-/// bytes. `watch` sees the part that is done; if it returns false, or
-/// on an error, all files are removed.
+/// bytes. `watch` receives the fraction done; if it returns false, or on an error, all files are
+/// removed.
 pub fn generate(
     dir: &Path,
     kind: &Kind,
@@ -65,7 +65,7 @@ pub fn generate(
     })();
     if !matches!(result, Ok(true)) {
         for name in made {
-            // The error to report is the reason for removing it.
+            // The error to report is the one that led to the removal.
             let _ = held.remove(Path::new(&name));
         }
         if !was_there {
@@ -75,15 +75,15 @@ pub fn generate(
     result.map(|_| done)
 }
 
-/// Removes a directory that was made for files that are not there; why they are not is reported.
+/// Removes a directory created for files that were not written; the cause is reported elsewhere.
 fn remove_dir(held: &HeldDir) {
     let above = HeldDir::hold_parent(held.path());
     let _ = above.and_then(|(above, name)| above.remove_dir(name.as_os_str(), held));
 }
 
-/// Filling a file system affects all of its users.
+/// Checks for free space first, because filling a file system affects all of its users.
 fn room(dir: &Path, bytes: u64) -> Result<(), ScanError> {
-    // Where the system does not tell, writing will.
+    // If the system does not report it, writing will fail instead.
     let Ok(place) = target(Path::new("/"), dir) else { return Ok(()) };
     if place.free_bytes >= bytes {
         return Ok(());

@@ -1,11 +1,11 @@
-//! Files → counts: finding files, reading them, counting their blocks, saving the counts and
-//! continuing from them later.
+//! Files → counts: finds files, reads them, counts their blocks, saves the counts and continues
+//! from them later.
 //!
 //! It must not know what an array is, or how findings are shown: it feeds the counter of
-//! `blockstone-reduce` with what the streams of `blockstone-engine` read.
+//! `blockstone-reduce` with the data read by the streams of `blockstone-engine`.
 //!
-//! [`survey`] finds files, [`scan`] counts them, [`resume`] goes on with a scan that was saved,
-//! [`merge`] counts several as one.
+//! [`survey`] finds files, [`scan`] counts them, [`resume`] continues a saved scan, [`merge`]
+//! counts several as one.
 //!
 //! ```
 //! use blockstone_base::Bytes;

@@ -1,4 +1,5 @@
-//! Saved scans: to go on after an interruption, look again, and count several machines together.
+//! Saved scans: continue after an interruption, look at results later, and count several machines
+//! together.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,7 @@ pub fn merge(dirs: &[PathBuf]) -> Result<Outcome, ScanError> {
     let mut known: Vec<(String, Vec<KeptFile>)> = Vec::new();
     let mut seen = HashSet::new();
     for dir in dirs {
-        // Every file of it would be a copy of itself.
+        // Every file of a scan given twice would be a copy of itself.
         if let Ok(resolved) = dir.canonicalize()
             && !seen.insert(resolved)
         {
@@ -68,8 +69,8 @@ pub fn merge(dirs: &[PathBuf]) -> Result<Outcome, ScanError> {
     merged.ok_or(ScanError::Empty { what, hint })
 }
 
-/// Goes on with a scan where it was saved. What is counted, and within which memory, stays. A file
-/// that is no longer what it was is an error.
+/// Continues a scan from where it was saved, with the same plan and memory limit. A file that has
+/// changed since is an error.
 pub fn resume(
     dir: &Path,
     settings: &Settings,
@@ -85,7 +86,7 @@ pub fn resume(
         let found = BlockFile::open(&path, Access::Read, false).and_then(|open| open.state());
         let before = FileState { bytes: file.bytes, modified_ns: file.modified_ns };
         let same = found.as_ref().is_ok_and(|now| *now == before);
-        // A file that is done may have gone its way.
+        // A file already counted may have disappeared.
         if !same && index >= document.position.file {
             let what = match found {
                 Ok(_) => "has changed since the scan began".to_owned(),

@@ -1,4 +1,4 @@
-//! What is kept of a scan: its counter, how far it came, and its files as they were.
+//! Contents of a saved scan: its counter, its position, and its files as they were.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -15,26 +15,26 @@ use serde::{Deserialize, Serialize};
 use crate::error::ScanError;
 use crate::survey::Found;
 
-/// Up to where a scan came.
+/// Position that a scan has reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
-    /// The file at hand; all before it are done.
+    /// Index of the current file; all files before it are done.
     pub file: usize,
-    /// Bytes of it that are counted.
+    /// Bytes of the current file that have been counted.
     pub bytes: u64,
 }
 
-/// A file as it was when the scan began: it must be the same when it goes on.
+/// A file as it was when the scan began: it must be unchanged when the scan continues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct KeptFile {
-    /// Absolute, so that the scan can go on from anywhere.
+    /// Absolute, so that the scan can be continued from any directory.
     pub path: KeptPath,
     pub bytes: u64,
     pub modified_ns: i64,
     pub format: Option<(String, usize)>,
 }
 
-/// A path: text, or the bytes of a name that is none.
+/// A path as text, or as bytes if it is not valid text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum KeptPath {
@@ -59,14 +59,14 @@ impl KeptPath {
     }
 }
 
-/// `scan.json`, as it is written.
+/// The file `scan.json`, for writing.
 #[derive(Serialize)]
 struct Written<'a> {
     tool_version: &'static str,
-    /// Where the files are.
+    /// Host on which the files are stored.
     host: String,
     complete: bool,
-    /// What the column `table` of the fingerprints means.
+    /// Names for the values of the fingerprints' column `table`.
     tables: Vec<String>,
     files: Vec<KeptFile>,
     position: Position,
@@ -74,7 +74,7 @@ struct Written<'a> {
     counter: &'a Counter,
 }
 
-/// `scan.json`, as it is read.
+/// The file `scan.json`, for reading.
 #[derive(Deserialize)]
 pub(crate) struct Document {
     pub host: String,

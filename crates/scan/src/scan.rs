@@ -27,17 +27,17 @@ use crate::workers::{Bytes, Compressed, Job, Message, Piece, Pool, Segment, Work
 
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Threads that read, hash and compress; as many reads are in flight.
+    /// Threads that read, hash and compress; each has one read in flight.
     pub threads: usize,
-    /// Past the page cache.
+    /// Bypasses the page cache.
     pub direct: bool,
-    /// Limit in bytes a second.
+    /// Limit on reads, in bytes per second.
     pub rate: Option<u64>,
-    /// Where the scan is saved, now and then and at its end.
+    /// Directory in which the scan is saved, periodically and at its end.
     pub save: Option<PathBuf>,
-    /// How long to count before the first time.
+    /// Time before the first save.
     pub save_every: Duration,
-    /// Counts pages without their header fields too, if some file has pages of a known format.
+    /// Also counts pages without their header fields, if some file has pages of a known format.
     pub masks: bool,
 }
 
@@ -51,7 +51,7 @@ impl Default for Settings {
     }
 }
 
-/// Reads of a megabyte that keep a device busy.
+/// Number of 1 MiB reads that keep a device busy.
 const READS_IN_FLIGHT: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
@@ -65,14 +65,14 @@ pub struct Progress<'a> {
 pub struct Outcome {
     pub counter: Counter,
     pub scanned: Scanned,
-    /// Why it could not be saved at its end, if it could not: what was counted is here even so.
+    /// Why the final save failed, if it did; the counts are valid nevertheless.
     pub unsaved: Option<ScanError>,
-    /// It ended at a file that needs masks, which the plan has none of.
+    /// Whether it ended at a file that needs masks, while the plan has none.
     pub(crate) lacks_masks: bool,
 }
 
 impl Outcome {
-    /// What findings need to know of the files.
+    /// Returns the information about files that findings need.
     pub fn notes(&self) -> Vec<FileNote> {
         let note = |file: &ScannedFile| FileNote {
             path: file.path.clone(),
@@ -82,18 +82,18 @@ impl Outcome {
     }
 }
 
-/// Memory of the sizes of one content, and of the map that holds them.
+/// Memory for the sizes of one content, and for the map that holds them.
 const SIZES_BYTES: u64 = 112;
-/// Memory that is no table's: what the program has before it scans, of which its mapped text is
-/// most and differs between builds and kernels, and what findings take.
+/// Memory that belongs to no table: the program's own before it scans, most of which is its mapped
+/// text and differs between builds and kernels, and the memory of findings.
 const PROGRAM_BYTES_MIN: u64 = 20 << 20;
 const FINDINGS_BYTES: u64 = 12 << 20;
 
-/// Scans what was surveyed. `watch` sees how far it is, and says whether to go on; a scan that is
-/// ended early gives what was counted.
+/// Scans the surveyed files. `watch` receives the progress and returns whether to go on; a scan
+/// that is ended early returns what was counted.
 ///
-/// Whether masks are to be counted may be known only when a small file is read that the survey did
-/// not look at; then it starts again. A scan that is saved must know before: [`Look::All`].
+/// The need for masks may become known only when a small file is read that the survey did not look
+/// at; the scan then starts again. A scan that is saved must know beforehand: [`Look::All`].
 ///
 /// [`Look::All`]: crate::Look::All
 pub fn scan(
@@ -140,7 +140,7 @@ fn from_the_beginning(
     go_on(survey, start, settings, watch)
 }
 
-/// Where a scan begins: with nothing, or where an earlier one was saved.
+/// Starting point of a scan: nothing, or the state in which an earlier one was saved.
 pub(crate) struct Start {
     pub counter: Counter,
     pub scanned: Scanned,
@@ -181,7 +181,7 @@ pub(crate) fn go_on(
                 pool.end();
                 return Err(ScanError::Thread { number, threads: settings.threads, source });
             }
-            // Those that there are scan all.
+            // The threads already started do the whole scan.
             Err(_) => break,
         }
     }
@@ -211,7 +211,7 @@ pub(crate) fn go_on(
     let counted = counting.all(&messages, watch);
     pool.end();
     shared.stream.end();
-    // Workers that still send something find the receiver gone.
+    // Workers that still send a message find the receiver gone.
     drop(messages);
     for thread in threads {
         thread.join().map_err(|_| ScanError::Vanished)?;
@@ -229,9 +229,9 @@ fn resumed_from(position: Position) -> u64 {
     position.bytes.saturating_sub(SEGMENT_BYTES as u64)
 }
 
-/// Segments that wait to be counted or compressed, beside those being read.
+/// Segments waiting to be counted or compressed, in addition to those being read.
 const SEGMENTS_WAITING: usize = 8;
-/// At most this part of the time goes into saving.
+/// Saving takes at most one part in this many of the elapsed time.
 const SAVING_PART: u32 = 25;
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -308,7 +308,7 @@ impl Counting<'_> {
         Ok(())
     }
 
-    /// Waits for what is being compressed, so that what is saved is whole.
+    /// Waits for blocks that are being compressed, so that the saved state is complete.
     fn drain(&mut self, messages: &Receiver<Message>) -> Result<(), ScanError> {
         while self.jobs > 0 {
             match messages.recv().map_err(|_| ScanError::Vanished)? {
@@ -334,7 +334,7 @@ impl Counting<'_> {
     fn piece(&mut self, piece: Piece) {
         let index = self.first_file + piece.source;
         if index < self.position.file {
-            // The rest of a file that ended before its end.
+            // The rest of a file that ended early.
             return;
         }
         let piece = match self.resumed(piece) {
@@ -384,8 +384,9 @@ impl Counting<'_> {
         }
     }
 
-    /// What of a piece is new. A scan that goes on in the middle of a file reads the segment before
-    /// again, because blocks may begin there: its bytes are the error.
+    /// Returns the new part of a piece. A scan that continues in the middle of a file reads the
+    /// previous segment again, because blocks may begin there: its bytes are then returned as the
+    /// error.
     fn resumed(&self, mut piece: Piece) -> Result<Piece, Option<Arc<Bytes>>> {
         let known = self.position.bytes.saturating_sub(piece.start_bytes);
         if known == 0 {
@@ -400,7 +401,7 @@ impl Counting<'_> {
             }
             Ok(segment) if segment.hashed.len_bytes() >= known => Err(segment.bytes.take()),
             found => {
-                // What was counted before can no longer be read; the file ends where it was.
+                // Data counted before can no longer be read; the file ends at the saved position.
                 if found.is_ok() {
                     *found = Err("it shrank while the scan was interrupted".to_owned());
                 }
@@ -448,7 +449,7 @@ impl Counting<'_> {
         self.ended(index, state);
     }
 
-    /// The file at hand is done; `state` is what is known to be wrong with it.
+    /// Ends the current file; `state` is a known problem with it, if any.
     fn ended(&mut self, index: usize, state: Option<FileState>) {
         let found = &self.survey.files[index];
         let now = self.file.take().and_then(|open| open.state().ok());
@@ -486,7 +487,7 @@ impl Counting<'_> {
     }
 }
 
-/// What tables may take of the process's memory, beside its threads and their compressors.
+/// Memory left for tables in the process, after its threads and their compressors.
 pub fn table_bytes(memory: Size, threads: usize, plan: &Plan) -> Result<usize, ScanError> {
     let segments = ((threads + SEGMENTS_WAITING) * SEGMENT_BYTES) as u64;
     let grids = plan.grids().iter().enumerate();
@@ -494,13 +495,13 @@ pub fn table_bytes(memory: Size, threads: usize, plan: &Plan) -> Result<usize, S
         let blocks = grids.clone().filter(|&(grid, _)| place < plan.compressors(grid));
         blocks.map(|(_, grid)| u64::from(grid.block_bytes)).max().unwrap_or(0)
     };
-    // Without compression no memory is needed for it.
+    // Without compression, no memory is needed for it.
     let compresses = plan.compress != Compress::Not;
     let compressors = plan.codecs.iter().enumerate().filter(|_| compresses);
     let compressors: u64 = compressors.map(|(place, codec)| codec.memory_bytes(seen(place))).sum();
     let contents = |grid| match plan.compress {
         Compress::Sample(_) => plan.compressed_contents(grid),
-        // Every content then has its sizes, which tables make room for.
+        // In this case every content has its sizes, and the tables make room for them.
         Compress::Not | Compress::Every => 0,
     };
     let sampled = |grid| contents(grid) + plan.compressed_blocks(grid);
@@ -531,7 +532,7 @@ mod tests {
         plan
     }
 
-    /// Three files with copies, holes and an odd end.
+    /// Creates three files with copies, holes and an odd end.
     fn files(dir: &std::path::Path) {
         let mut bytes = vec![0; 5 << 20];
         rng::fill(1, &mut bytes);
@@ -618,7 +619,7 @@ mod tests {
         files(&data);
         let survey = survey(&[data], Look::All, None, &mut |_| true).unwrap();
         let whole = scan(&survey, plan(), &Settings::default(), &mut |_| true).unwrap();
-        // At some tens of megabytes a second the end comes in the middle of some file.
+        // At some tens of megabytes per second, the end comes in the middle of a file.
         let slow = Settings {
             rate: Some(16 << 20),
             save: Some(saved.clone()),

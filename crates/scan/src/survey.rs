@@ -1,5 +1,5 @@
-//! Which files there are to scan: paths are walked, what is no file is named and left out, and the
-//! format of a file is recognised by its beginning.
+//! Finds the files to scan: walks paths, lists everything that is not a file as skipped, and
+//! recognises the format of a file by its beginning.
 
 use std::collections::HashSet;
 use std::fs::Metadata;
@@ -21,21 +21,21 @@ use blockstone_sys::{input, path, thread};
 
 use crate::error::{ScanError, first_line};
 
-/// Bytes of a file by which its format is recognised.
+/// Number of bytes of a file used to recognise its format.
 pub(crate) const HEAD_BYTES: usize = 64 << 10;
-/// Files that are looked at together. A look is one small read, so it is the device that is waited
-/// for, not a processor.
+/// Files that are looked at concurrently. A look is one small read, so the limit is the device, not
+/// a processor.
 const LOOKS_IN_FLIGHT: usize = 16;
-/// How often is told how far it is.
+/// Interval between progress reports.
 const TELL_EVERY: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Debug)]
 pub struct Found {
     pub path: PathBuf,
     pub bytes: u64,
-    /// When it was last written to, in nanoseconds since 1970.
+    /// Time of the last modification, in nanoseconds since 1970.
     pub modified_ns: i64,
-    /// None where it was not looked at, too.
+    /// Also `None` if the file was not looked at.
     pub format: Option<Recognised>,
 }
 
@@ -43,14 +43,14 @@ pub struct Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
     All,
-    /// Those that a scan reads in several pieces, and devices. A scan recognises a smaller file
-    /// when it reads it, which is once less.
+    /// Only devices, and files that a scan reads in several pieces. A scan recognises a smaller
+    /// file when it reads it, which saves one read.
     Large,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Survey {
-    /// Files and block devices, in the order of the paths, directories by name.
+    /// Files and block devices in the order of the paths, the contents of directories by name.
     pub files: Vec<Found>,
     pub skipped: Vec<Skipped>,
 }
@@ -65,19 +65,19 @@ impl Survey {
     }
 }
 
-/// How far a survey is: files found, and those of them that need no look any more.
+/// Progress of a survey: number of files found, and of those that need no further look.
 #[derive(Clone, Copy, Debug)]
 pub struct Surveying {
     pub found: usize,
     pub looked_at: usize,
 }
 
-/// Sees how far a survey is, and says whether to go on.
+/// Receives the progress of a survey, and returns whether to go on.
 type Watch<'a> = dyn FnMut(Surveying) -> bool + 'a;
 
 /// Walks `paths`. Symbolic links are followed, as a database follows those to its tablespaces; a
-/// file that is reached twice is scanned once. What is read of them, to recognise their formats, is
-/// no more than `rate` bytes a second. A survey that `watch` ends is an error.
+/// file reached twice is scanned once. Reads for recognising formats are limited to `rate` bytes
+/// per second. A survey that `watch` ends is an error.
 pub fn survey(
     paths: &[PathBuf],
     look: Look,
@@ -133,14 +133,14 @@ struct Walk<'a, 'w> {
     watch: &'a mut Watch<'w>,
     ended: bool,
     files: Vec<Found>,
-    /// Those of them that are to be looked at.
+    /// Indices of the files still to be looked at.
     unseen: Vec<usize>,
     skipped: Vec<Skipped>,
     seen: HashSet<(u64, u64)>,
 }
 
 impl Walk<'_, '_> {
-    /// False for what is neither directory nor regular file.
+    /// Returns false for anything that is neither a directory nor a regular file.
     fn enter(&mut self, path: &Path, found: &Metadata) -> bool {
         if found.is_dir() {
             self.directory(path, found);
@@ -176,7 +176,7 @@ impl Walk<'_, '_> {
     }
 
     fn file(&mut self, path: &Path, found: &Metadata) {
-        // A device is known by its number, whatever name leads to it.
+        // A device is identified by its number, whatever name leads to it.
         let device = found.file_type().is_block_device();
         let key = if device { (u64::MAX, found.rdev()) } else { (found.dev(), found.ino()) };
         if !self.seen.insert(key) {
@@ -202,10 +202,10 @@ impl Walk<'_, '_> {
     }
 }
 
-/// A file whose beginning is to be read, and its size.
+/// A file whose beginning is to be read, and its size in bytes.
 type Head<'a> = (&'a Path, u64);
 
-/// Which file is looked at next, and not before when.
+/// Hands out the next file to look at, no faster than the rate.
 struct Looks<'a> {
     files: &'a [Head<'a>],
     next: AtomicUsize,
@@ -215,7 +215,7 @@ struct Looks<'a> {
 }
 
 impl<'a> Looks<'a> {
-    /// The next one, once the rate allows it; none when all are taken, or at the end.
+    /// Returns the next file, once the rate allows it; `None` if all are taken, or after the end.
     fn take(&self) -> Option<(usize, &'a Path)> {
         let index = self.next.fetch_add(1, Ordering::Relaxed);
         let &(path, bytes) = self.files.get(index)?;
@@ -239,7 +239,7 @@ impl<'a> Looks<'a> {
     }
 }
 
-/// Looks at the files, several at a time, and gives what there is to say of each in their order.
+/// Looks at the files, several at a time, and returns the results in the order of the files.
 fn look_at_all(
     files: &[Head<'_>],
     rate: Option<u64>,
@@ -260,7 +260,7 @@ fn look_at_all(
                     let threads = LOOKS_IN_FLIGHT;
                     return Err(ScanError::Thread { number, threads, source });
                 }
-                // Those that there are look at all.
+                // The threads already started look at all files.
                 Err(_) => break,
             }
         }
@@ -271,7 +271,7 @@ fn look_at_all(
     })
 }
 
-/// What a file was found to be, or why it cannot be scanned.
+/// What a file was recognised as, or why it cannot be scanned.
 type Looked = Result<Found, String>;
 
 fn look_at_each(looks: &Looks<'_>, head: &mut [u8], tell: &Sender<(usize, Looked)>) {
@@ -333,7 +333,7 @@ fn kind_name(found: &Metadata) -> &'static str {
     }
 }
 
-/// A path as text that a terminal can be given: a file name must not control it.
+/// Returns a path as text that is safe for a terminal: a file name must not control it.
 pub(crate) fn shown(path: &Path) -> String {
     let mut shown = String::new();
     for c in path.display().to_string().chars() {
@@ -360,7 +360,7 @@ mod tests {
         }
         let (paths, began) = ([dir.path().to_owned()], Instant::now());
         survey(&paths, Look::All, Some(1_000_000), &mut |_| true).unwrap();
-        // The last begins when ten have had 20 ms each.
+        // The last one begins after ten have taken 20 ms each.
         assert!(began.elapsed() >= Duration::from_millis(190), "{:?}", began.elapsed());
         let mut tells = 0;
         let ended = survey(&paths, Look::All, Some(1), &mut |_| {

@@ -1,5 +1,5 @@
-//! The threads of a scan: they read and hash segments in any order, and compress what the counter
-//! asks them to. Segments are memory of one pool, and go back to it with their last reference.
+//! The threads of a scan: they read and hash segments in any order, and compress blocks on request
+//! of the counter. Segments use memory from one pool, which is returned with their last reference.
 
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -20,25 +20,25 @@ use crate::survey::HEAD_BYTES;
 
 pub struct Piece {
     pub number: u64,
-    /// Its file, as an index into the sources.
+    /// Index of its file in the sources.
     pub source: usize,
     pub start_bytes: u64,
-    /// Bytes that were to be there.
+    /// Number of bytes expected there.
     pub expected_bytes: u64,
     pub is_last: bool,
     pub found: Result<Segment, String>,
-    /// Memory that nothing was read into. It goes back to the pool with this piece, so that holes
-    /// and failures are no further ahead of the counter than what is read.
+    /// Memory that nothing was read into. It returns to the pool with this piece, so that holes and
+    /// failures get no further ahead of the counter than data.
     #[expect(dead_code, reason = "it is kept only to be given back")]
     held: Option<Bytes>,
 }
 
 pub struct Segment {
     pub open: Arc<Open>,
-    /// Of a file that is read as a whole.
+    /// Set for a file that is read as a whole.
     pub format: Option<Recognised>,
     pub hashed: Hashed,
-    /// Its bytes; none of a hole.
+    /// Its bytes; `None` for a hole.
     pub bytes: Option<Arc<Bytes>>,
     pub is_hole: bool,
 }
@@ -67,14 +67,14 @@ impl Drop for Bytes {
     }
 }
 
-/// Blocks to be compressed: in a segment, or started in the one before it.
+/// Blocks to compress: within a segment, or started in the one before it.
 pub struct Job {
     pub wanted: Vec<Wanted>,
-    /// The plan's grids, and how many compressors see the blocks of each.
+    /// The plan's grids, and the number of compressors for the blocks of each.
     pub grids: Arc<[(Grid, usize)]>,
     pub before: Option<Arc<Bytes>>,
     pub start_bytes: u64,
-    /// The segment; behind its end are zeros.
+    /// Bytes of the segment; zeros follow after its end.
     pub bytes: Option<Arc<Bytes>>,
 }
 
@@ -83,7 +83,7 @@ pub enum Message {
     Compressed(Vec<Compressed>),
 }
 
-/// A block that was compressed: its grid, its fingerprint, how large it is behind each compressor.
+/// A compressed block: its grid, its fingerprint, and its size under each compressor.
 pub type Compressed = (usize, Fingerprint, Sizes);
 
 pub struct Pool {
@@ -109,7 +109,7 @@ impl Pool {
         self.changed.notify_one();
     }
 
-    /// No more work: all workers end when they have done what they are at.
+    /// Ends all work: workers stop after their current task.
     pub fn end(&self) {
         self.lock().ended = true;
         self.changed.notify_all();
@@ -132,7 +132,7 @@ enum Next {
     Read(Slot),
 }
 
-/// Works until there is nothing left to do, or the receiver is gone.
+/// Works until nothing is left to do, or the receiver is gone.
 pub fn work(work: &Work, mut compressors: Compressors, messages: &Sender<Message>) {
     let mut hasher = Hasher::default();
     let mut block = Vec::new();
@@ -159,7 +159,7 @@ pub fn work(work: &Work, mut compressors: Compressors, messages: &Sender<Message
     }
 }
 
-/// Compression goes first: it is what gives memory back.
+/// Takes the next task; compression goes first because it frees memory.
 fn next(pool: &Pool) -> Option<Next> {
     let mut state = pool.lock();
     loop {
@@ -189,7 +189,7 @@ fn read(work: &Work, claim: Claim, mut slot: Slot, hash: &mut Hasher) -> Piece {
             (Ok(segment), Some(memory(slot, 0)))
         }
         ClaimKind::Data(open) => {
-            // A direct read has whole sectors, also where the file ends between them.
+            // A direct read covers whole sectors, even if the file ends between them.
             let room = (expected_bytes as usize).next_multiple_of(4096).min(SEGMENT_BYTES);
             match open.read(start_bytes, &mut slot[..room]) {
                 Ok(read) => {
@@ -222,7 +222,7 @@ fn compress(job: &Job, compressors: &mut Compressors, block: &mut Vec<u8>) -> Ve
         } else {
             block.clear();
             let missing = job.start_bytes.saturating_sub(wanted.start_bytes) as usize;
-            // A hole before the segment has no bytes; it is zeros.
+            // A hole before the segment has no bytes; it counts as zeros.
             let tail = before.len().saturating_sub(missing);
             let lacking = missing.saturating_sub(before.len()).min(block_bytes);
             block.resize(lacking, 0);

@@ -1,4 +1,4 @@
-//! Which columns of a table fit on the screen.
+//! Selects the columns of a table that fit on the screen.
 
 use blockstone_report::cell;
 use blockstone_view::{Measure, Table, Value};
@@ -16,8 +16,8 @@ pub const GAP: usize = 2;
 /// A text column is at most this wide, unless space remains after all other columns.
 const TEXT_WIDTH: usize = 32;
 
-/// The columns that fit into `width`: always the first, then those after the first `scrolled`. If
-/// not all fit, columns without a value other than zero are omitted.
+/// Returns the columns that fit into `width`: always the first, then those after the first
+/// `scrolled`. If not all fit, columns without a value other than zero are omitted.
 pub fn fitting(table: &Table, width: usize, scrolled: usize) -> Vec<ColumnLayout> {
     let all: Vec<ColumnLayout> =
         (0..table.columns.len()).map(|index| measured(table, index)).collect();

@@ -134,7 +134,7 @@ fn header(
     Line::from(pieces).render(area, buffer);
 }
 
-/// Draws the overview and the headings with their digits.
+/// Draws the overview's heading and those of the groups, with their digits.
 fn groups(state: &State, history: &History, area: Rect, buffer: &mut Buffer) {
     let known = |group: &Group| group.views.iter().any(|view| is_known(view, history));
     let groups = GROUPS.iter().map(|group| (group.title, known(group)));
@@ -147,7 +147,8 @@ fn groups(state: &State, history: &History, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// The panes below the heading of the one that is shown; of a history that has some, only those.
+/// Returns the panes below the current heading; if the history has data for some of them, only
+/// those.
 fn panes(state: &State, history: &History) -> Vec<&'static View> {
     let Some(group) = state.group() else { return Vec::new() };
     let views = GROUPS[group].views;
@@ -159,7 +160,7 @@ fn panes(state: &State, history: &History) -> Vec<&'static View> {
     }
 }
 
-/// Draws panes on as many lines as needed.
+/// Draws the panes on as many lines as needed.
 fn tab_bar(state: &State, history: &History, panes: &[&View], area: Rect, buffer: &mut Buffer) {
     let mut line = area.y;
     let mut at = area.x;

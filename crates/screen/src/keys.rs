@@ -1,11 +1,11 @@
-//! Keys: the list in the help, and what they do.
+//! Keys: the list in the help, and their effects.
 
 use blockstone_view::History;
 pub use ratatui::crossterm::event::KeyCode as Key;
 
 use crate::state::{Picture, State};
 
-/// Rows of a page.
+/// Rows per page.
 const PAGE: usize = 10;
 
 pub const HELP: [(&str, &str); 19] = [
@@ -86,7 +86,7 @@ pub fn press(state: &mut State, key: Key, history: &History, rows: usize) {
     }
 }
 
-/// Whether the key does something with the rows of a pane.
+/// Whether the key acts on the rows of a pane.
 fn is_of_rows(key: Key) -> bool {
     match key {
         Key::Char(key) => "dbhmtosS/<>".contains(key),
@@ -94,7 +94,7 @@ fn is_of_rows(key: Key) -> bool {
     }
 }
 
-/// Selects a row; a picture shows it from now on.
+/// Selects a row. An open picture then shows this row.
 fn choose(state: &mut State, row: usize, history: &History) {
     state.row = row;
     if state.picture.is_some() {
@@ -102,7 +102,7 @@ fn choose(state: &mut State, row: usize, history: &History) {
     }
 }
 
-/// Closes what was opened last.
+/// Closes whatever was opened last.
 fn back(state: &mut State) {
     if state.picture.is_some() {
         state.picture = None;

@@ -1,4 +1,4 @@
-//! What pictures show: the pinned row or place, and its figures over time.
+//! Contents of pictures: the pinned row or place, and its figures over time.
 
 use blockstone_view::{History, Interval, Timed, Value};
 
@@ -6,8 +6,8 @@ use crate::places;
 use crate::state::{Picture, Pinned, Span, State};
 
 impl State {
-    /// The slices of a picture over time: one per tick as far as there is room, or all ticks,
-    /// several per slice.
+    /// Returns the slices of a picture over time: one per tick as far as they fit, or all ticks
+    /// with several per slice.
     pub fn slices<'a>(&self, history: &'a History, room: usize) -> Vec<Interval<'a>> {
         match (self.span, self.interval(history)) {
             (Span::All, Some(interval)) => interval.slices(room),
@@ -36,14 +36,14 @@ impl State {
         self.pinned = Some(Pinned { name, timed });
     }
 
-    /// Average active sessions of the place in each of the last `count` intervals.
+    /// Returns the average active sessions of the place in each of the last `count` intervals.
     pub fn activity(&self, history: &History, count: usize) -> Vec<f64> {
         let Some(focus) = self.focus() else { return Vec::new() };
         let past = self.past(history, count);
         past.iter().map(|interval| places::active(&interval.only(focus))).collect()
     }
 
-    /// A column of the row that begins with `name`, in each of the last `count` intervals.
+    /// Returns a column of the row named `name` in each of the last `count` intervals.
     pub fn trend(&self, history: &History, name: &str, column: usize, count: usize) -> Vec<f64> {
         let value = |interval: &Interval<'_>| {
             let table = self.view().table(interval)?;

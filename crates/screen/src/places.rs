@@ -1,4 +1,4 @@
-//! Where in a history its user is: a pane, or deeper: at a wait, a session, a statement.
+//! The user's position in a history: a pane, or a wait, session or statement below it.
 
 use blockstone_view::{Focus, History, Interval, Table, Value, View, registry};
 
@@ -9,8 +9,8 @@ const SESSIONS: &str = "sampled-sessions";
 const STATEMENTS: &str = "sampled-statements";
 
 impl State {
-    /// The tables of the place, filtered and sorted, without those of probes that the history
-    /// lacks. `interval` is that of [`Self::interval`].
+    /// Returns the tables of the place, filtered and sorted, without those of probes that the
+    /// history lacks. `interval` must be that of [`Self::interval`].
     pub fn tables(&self, interval: &Interval<'_>) -> Vec<Table> {
         if self.overview {
             return Vec::new();
@@ -22,7 +22,8 @@ impl State {
         tables.map(|table| self.filtered(table)).collect()
     }
 
-    /// Drills down into the selected row. False if samples of sessions cannot be narrowed to it.
+    /// Drills down into the selected row. Returns false if session samples cannot be narrowed to
+    /// it.
     pub fn enter(&mut self, history: &History) -> bool {
         let chosen = self.chosen(history);
         let Some(focus) = chosen.and_then(|(view, row)| view.focus(&row)) else {
@@ -41,7 +42,7 @@ impl State {
             && let Some(first) = blockers.split(',').map(str::trim).find(|name| !name.is_empty())
             && let Ok(condition) = format!("session={first}").parse()
         {
-            // It is a session of the same database.
+            // The blocker is a session of the same database.
             let here = view.focus(&row);
             let conditions = here.iter().flat_map(Focus::conditions).cloned();
             let of = conditions.filter(|condition| condition.column == "instance");
@@ -49,14 +50,14 @@ impl State {
         }
     }
 
-    /// Goes one level up. False in a pane.
+    /// Goes one level up. Returns false in a pane.
     pub fn leave_place(&mut self) -> bool {
         let Some(place) = self.path.pop() else { return false };
         (self.row, self.filter) = (place.from_row, place.from_filter);
         true
     }
 
-    /// The selected row, in whichever table of the place.
+    /// Returns the selected row and the view of its table.
     pub fn chosen(&self, history: &History) -> Option<(&'static View, Vec<Value>)> {
         let interval = self.interval(history)?;
         let tables = self.tables(&interval);
@@ -76,7 +77,7 @@ impl State {
     }
 }
 
-/// The views of a place: for a wait, by session and by statement, and so on.
+/// Returns the views of a place: for a wait, by session and by statement, and so on.
 fn parts(focus: &Focus) -> [&'static str; 2] {
     if focus.value("query_id").is_some() {
         [WAITS, SESSIONS]
@@ -87,7 +88,7 @@ fn parts(focus: &Focus) -> [&'static str; 2] {
     }
 }
 
-/// The name of a place: `IO WALSync`, `session 4711`, the text of a statement.
+/// Returns the name of a place: `IO WALSync`, `session 4711`, or the text of a statement.
 pub fn name(focus: &Focus, interval: &Interval<'_>) -> String {
     if let Some(id) = focus.value("query_id") {
         return statement(id, &interval.only(focus));
@@ -108,7 +109,7 @@ pub fn statement(id: &str, interval: &Interval<'_>) -> String {
     }
 }
 
-/// Average active sessions.
+/// Returns the average active sessions in the interval.
 pub fn active(interval: &Interval<'_>) -> f64 {
     let table = registry::find(WAITS).and_then(|view| view.table(interval));
     let Some(table) = table else { return 0.0 };

@@ -14,7 +14,7 @@ use crate::state::{Frame, State};
 
 pub trait Source {
     fn history(&self) -> &History;
-    /// Time until the next tick is due; none if there will be no more.
+    /// Time until the next tick is due; `None` if there are no more ticks.
     fn due(&self) -> Option<Duration>;
     /// Takes the tick that is due. An error is a message for the user.
     fn look(&mut self) -> Result<(), String>;
@@ -36,7 +36,7 @@ pub enum ScreenError {
     Source(String),
 }
 
-/// How long to wait for a key while nothing is due.
+/// Time to wait for a key while nothing is due.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Shows `source` until the user quits or it ends. The terminal is restored in any case.
@@ -80,7 +80,7 @@ fn run(
         if is_hung_up_within(wait)? {
             return Ok(Left::Over);
         }
-        // Also without a key: the terminal may have been resized.
+        // Any event counts, not only a key: the terminal may have been resized.
         if event::poll(Duration::ZERO)? {
             is_stale = true;
             if let Event::Key(pressed) = event::read()?
@@ -92,14 +92,14 @@ fn run(
     }
 }
 
-/// Waits for the keyboard; true as soon as the terminal is closed. Checked first because crossterm
-/// loops forever on the end of file of a closed terminal.
+/// Waits for the keyboard. Returns true as soon as the terminal is closed, which is checked first
+/// because crossterm loops forever on the end of file of a closed terminal.
 fn is_hung_up_within(wait: Duration) -> io::Result<bool> {
     let keyboard = io::stdin();
     let mut asked = [PollFd::new(&keyboard, PollFlags::IN)];
     let wait = Timespec::try_from(wait).map_err(io::Error::other)?;
     match poll(&mut asked, Some(&wait)) {
-        // A signal: the terminal was resized, or the program shall end.
+        // A signal: the terminal was resized, or the program was asked to exit.
         Ok(_) | Err(Errno::INTR) => {}
         Err(error) => return Err(error.into()),
     }

@@ -1,4 +1,4 @@
-//! The state of the screen: what it shows.
+//! The state of the screen: what is shown, and where the user is.
 
 use std::collections::BTreeMap;
 
@@ -9,24 +9,24 @@ use blockstone_view::{Focus, History, Interval, Table, Timed, Value, View};
 pub enum Span {
     /// This many intervals between ticks.
     Ticks(usize),
-    /// Since the first tick that is kept.
+    /// Since the oldest tick in the history.
     All,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Picture {
-    /// A histogram of its latencies in the interval.
+    /// A histogram of the row's latencies in the interval.
     Histogram,
     HeatMap,
-    /// The figure that orders the rows, or the first, over time.
+    /// The column that orders the rows, or the first suitable one, over time.
     Chart,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pinned {
-    /// Its leading text cells.
+    /// The leading text cells of the row.
     pub name: String,
-    /// What its latencies are of; none if none are measured.
+    /// The latencies of the row; `None` if none are measured.
     pub timed: Option<Timed>,
 }
 
@@ -39,28 +39,28 @@ pub struct Place {
 
 #[derive(Clone, Debug, Default)]
 pub struct State {
-    /// Whether the overview is shown, in place of a pane.
+    /// Whether the overview is shown instead of a pane.
     pub overview: bool,
     pub view: usize,
-    /// The places drilled down to from there, each from the one before.
+    /// The path of places below the pane, each reached from the one before.
     pub path: Vec<Place>,
-    /// The selected row, counted through all tables of a place.
+    /// The selected row, counted across all tables of a place.
     pub row: usize,
     pub scrolled: usize,
-    /// The sort column of views that are not in their own order, by their index.
+    /// The sort column of each view, by view index. Views not listed keep their own order.
     pub sort: BTreeMap<usize, usize>,
-    /// Only rows with a text cell that contains this are shown.
+    /// Only rows with a text cell that contains this text are shown.
     pub filter: String,
     pub typing: bool,
     pub help: bool,
     /// Whether the selected row is shown with all its columns.
     pub detail: bool,
     pub picture: Option<Picture>,
-    /// The row it shows, which may move in the table meanwhile.
+    /// The row shown in the picture, which may meanwhile move in the table.
     pub pinned: Option<Pinned>,
-    /// Which of the operations that occurred it shows, if it shows one.
+    /// The operation shown in the picture, as an index into the operations that occurred.
     pub operation: usize,
-    /// The tick that is shown; none follows the latest.
+    /// The tick shown; `None` follows the latest.
     pub at_ns: Option<u64>,
     pub span: Span,
     pub leave: bool,
@@ -83,14 +83,14 @@ impl Default for Span {
 }
 
 impl State {
-    /// At a pane; without a name, or one of no pane, at the overview.
+    /// Creates a state at a pane. Without a name, or if no pane has it, it is at the overview.
     pub fn at_view(name: Option<&str>) -> Self {
         let place = |name| registry::ALL.iter().position(|view| view.name == name);
         let view = name.and_then(place);
         Self { overview: view.is_none(), view: view.unwrap_or(0), ..Self::default() }
     }
 
-    /// The heading of the pane; none at the overview.
+    /// Returns the heading of the pane; `None` at the overview.
     pub fn group(&self) -> Option<usize> {
         let is_of = |group: &Group| group.views.iter().any(|view| view.name == self.view().name);
         registry::GROUPS.iter().position(is_of).filter(|_| !self.overview)
@@ -100,12 +100,12 @@ impl State {
         registry::ALL[self.view.min(registry::ALL.len() - 1)]
     }
 
-    /// The focus of the place; none in a pane.
+    /// Returns the focus of the place; `None` in a pane.
     pub fn focus(&self) -> Option<&Focus> {
         self.path.last().map(|place| &place.focus)
     }
 
-    /// The interval that is shown; none before the second tick.
+    /// Returns the interval shown; `None` before the second tick.
     pub fn interval<'a>(&self, history: &'a History) -> Option<Interval<'a>> {
         let at_ns = self.at_ns.unwrap_or(u64::MAX);
         let to_ns = history.tick_at(at_ns).or_else(|| history.ticks().nth(1))?;
@@ -121,7 +121,7 @@ impl State {
         }
     }
 
-    /// The rows of the view as they are shown: filtered and in order.
+    /// Returns the rows of the view, filtered and sorted.
     pub fn table(&self, interval: &Interval<'_>) -> Option<Table> {
         let mut table = self.view().table(interval)?;
         if let Some(&column) = self.sort.get(&self.view) {
@@ -146,15 +146,15 @@ impl State {
         self.overview = true;
     }
 
-    /// Goes to the first pane under a heading that there is something to show in.
+    /// Goes to the first pane with data under a heading.
     pub fn go_to_group(&mut self, group: usize, history: &History) {
         let Some(group) = registry::GROUPS.get(group) else { return };
         let first = group.views.iter().find(|view| is_known(view, history));
         self.go_to_view(first.unwrap_or(&group.views[0]));
     }
 
-    /// Goes to the next pane that there is something to show in, or back to the one before; the
-    /// overview stands before the first.
+    /// Goes to the next pane with data, or to the previous one; the overview comes before the
+    /// first.
     pub fn go_on(&mut self, history: &History, back: bool) {
         let views = registry::GROUPS.iter().flat_map(|group| group.views);
         let mut panes: Vec<&View> = views.copied().filter(|view| is_known(view, history)).collect();
@@ -186,7 +186,7 @@ impl State {
         (self.row, self.scrolled, self.detail, self.picture) = (0, 0, false, None);
     }
 
-    /// Sorts by the next or the previous column; past either end, in the view's own order.
+    /// Sorts by the next or the previous column; beyond either end, restores the view's own order.
     pub fn sort_by_next(&mut self, history: &History, back: bool) {
         let count = self.view().width(history);
         let next = match (self.sort.remove(&self.view), back) {
@@ -204,7 +204,8 @@ impl State {
         self.span = SPANS[next];
     }
 
-    /// Goes `steps` ticks forward, or back; at the end it follows again.
+    /// Moves `steps` ticks forward, or back if negative; at the last tick it follows the latest
+    /// again.
     pub fn step(&mut self, history: &History, steps: i64) {
         let ticks: Vec<u64> = history.ticks().collect();
         let Some(last) = ticks.len().checked_sub(1) else { return };
@@ -223,7 +224,7 @@ impl State {
         };
     }
 
-    /// The last `count` intervals of one tick up to the one that is shown.
+    /// Returns the last `count` intervals of one tick each, up to the tick shown.
     pub fn past<'a>(&self, history: &'a History, count: usize) -> Vec<Interval<'a>> {
         let to_ns = self.at_ns.unwrap_or(u64::MAX);
         let before = history.ticks().rev().skip_while(|tick| *tick > to_ns);
@@ -233,7 +234,7 @@ impl State {
     }
 }
 
-/// Whether the history has what the pane shows.
+/// Whether the history has data for the pane.
 pub fn is_known(view: &View, history: &History) -> bool {
     view.is_in(history)
 }

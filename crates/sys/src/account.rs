@@ -1,26 +1,27 @@
-//! What the kernel charges to a process or a thread, this program's or another's: processor time,
-//! run queue and I/O, each number as far as this user may read it.
+//! Kernel accounting of a process or thread, of this program or another: processor time, run queue
+//! and I/O, each value only if this user may read it.
 
 use std::path::Path;
 use std::{fs, io};
 
 use crate::proc::{numbers, numbers_after, under};
 
-/// Cumulative since the process or thread began. What this user or kernel does not see is none.
+/// Counters since the process or thread started. A value is `None` if the kernel does not keep it
+/// or this user may not read it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
-    /// Time on a processor, in nanoseconds: of one thread, the first of a process.
+    /// Processor time in nanoseconds: of the thread, or of the process's first thread.
     pub cpu_ns: Option<u64>,
-    /// Time ready to run but waiting for a processor, likewise.
+    /// Nanoseconds ready to run but waiting for a processor, of the same thread.
     pub run_queue_ns: Option<u64>,
-    /// I/O of the thread, or of the process with the children that it has waited for.
+    /// I/O of the thread, or of the process including the children that it has waited for.
     pub io: Option<Io>,
 }
 
-/// From the `io` file of a process or thread.
+/// Counters from the `io` file of a process or thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Io {
-    /// Bytes that reading system calls returned, from the page cache or not.
+    /// Bytes returned by read system calls, from the page cache or not.
     pub requested_read_bytes: u64,
     /// Bytes passed to write system calls.
     pub requested_write_bytes: u64,
@@ -32,12 +33,12 @@ pub struct Io {
     pub write_bytes: u64,
 }
 
-/// A process of this machine that runs another program.
+/// A process on this machine other than this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     pub pid: u32,
     pub parent: u32,
-    /// Its command line, with blanks between the arguments; the program's name for one without.
+    /// Command line, arguments separated by spaces; the program's name if there is none.
     pub title: String,
 }
 
@@ -45,7 +46,7 @@ pub fn current_thread() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get() as u32
 }
 
-/// The account of process `pid`, or of `thread` of it; none when it has ended.
+/// Returns the account of process `pid`, or of its thread `thread`; `None` if it has ended.
 pub fn account(root: &Path, pid: u32, thread: Option<u32>) -> Option<Account> {
     let dir = match thread {
         None => format!("/proc/{pid}"),
@@ -55,19 +56,19 @@ pub fn account(root: &Path, pid: u32, thread: Option<u32>) -> Option<Account> {
     let schedstat = read_of_living(&dir, "schedstat").ok()?;
     let mut times = schedstat.as_deref().map(numbers).into_iter().flatten();
     let (cpu_ns, run_queue_ns) = (times.next(), times.next());
-    // It may end between the two.
+    // The process may end between the two reads.
     let io = read_of_living(&dir, "io").ok()?.and_then(|text| io_of(&text));
     Some(Account { cpu_ns, run_queue_ns, io })
 }
 
 struct Ended;
 
-/// A file of a process or thread; nothing if this user or this kernel does not have it.
+/// Reads a file of a process or thread; `None` if this user or this kernel does not have it.
 fn read_of_living(dir: &Path, name: &str) -> Result<Option<Vec<u8>>, Ended> {
     const ESRCH: i32 = 3;
     match fs::read(dir.join(name)) {
         Ok(text) => Ok(Some(text)),
-        // The directory of a thread that is just ending may still be there.
+        // The directory of a thread that is just ending may still exist.
         Err(error) if error.raw_os_error() == Some(ESRCH) => Err(Ended),
         Err(error) if error.kind() == io::ErrorKind::NotFound && !dir.exists() => Err(Ended),
         Err(_) => Ok(None),
@@ -86,11 +87,11 @@ fn io_of(text: &[u8]) -> Option<Io> {
     })
 }
 
-/// The process `pid`; none when there is none, or not any more.
+/// Returns process `pid`; `None` if it does not exist, or no longer exists.
 pub fn process(root: &Path, pid: u32) -> Option<Process> {
     let dir = under(root, format!("/proc/{pid}"));
     let stat = fs::read_to_string(dir.join("stat")).ok()?;
-    // The name stands in brackets and may hold any character: what follows the last one is fixed.
+    // The name is in parentheses and may contain any character; what follows the last one is fixed.
     let (head, tail) = stat.rsplit_once(')')?;
     let parent = tail.split_whitespace().nth(1)?.parse().ok()?;
     let command = fs::read(dir.join("cmdline")).unwrap_or_default();
@@ -106,51 +107,52 @@ pub fn all(root: &Path) -> Vec<u32> {
     ids(&under(root, "/proc"))
 }
 
-/// All processes that `parent` started and that still run.
+/// Returns all running processes that `parent` started.
 pub fn children(root: &Path, parent: u32) -> Vec<Process> {
     let processes = all(root).into_iter().filter_map(|pid| process(root, pid));
     processes.filter(|process| process.parent == parent).collect()
 }
 
-/// The threads of process `pid`, with their names.
+/// Returns the threads of process `pid`, with their names.
 pub fn threads(root: &Path, pid: u32) -> Vec<(u32, String)> {
     let named = |thread: u32| Some((thread, thread_name(root, pid, thread)?));
     thread_ids(root, pid).into_iter().filter_map(named).collect()
 }
 
-/// The numbers of the threads of process `pid`; none when it has ended.
+/// Returns the IDs of the threads of process `pid`; empty if it has ended.
 pub fn thread_ids(root: &Path, pid: u32) -> Vec<u32> {
     use std::os::unix::fs::MetadataExt;
     let tasks = under(root, format!("/proc/{pid}/task"));
-    // A directory links to itself twice and to each directory in it once.
+    // A directory has two links of its own and one for each subdirectory.
     match fs::metadata(&tasks) {
         Ok(one) if one.nlink() == 3 => vec![pid],
         _ => ids(&tasks),
     }
 }
 
-/// What a thread calls itself; none when it has ended.
+/// Returns a thread's name; `None` if it has ended.
 pub fn thread_name(root: &Path, pid: u32, thread: u32) -> Option<String> {
     let name = under(root, format!("/proc/{pid}/task/{thread}/comm"));
     Some(fs::read_to_string(name).ok()?.trim_end().to_owned())
 }
 
-/// Code that a process has in its memory: an executable file or library, mapped.
+/// Code mapped into a process's memory: an executable file or a library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
     pub start: u64,
     pub end: u64,
-    /// Its file's name without the folder, `[vdso]` and the like; `anonymous` for generated code.
+    /// File name without the directory, or `[vdso]` and the like; `anonymous` for generated code.
     pub module: String,
 }
 
-/// The code of process `pid` by address; none when it has ended or this user may not see it.
+/// Returns the code of process `pid` by address; `None` if it has ended or this user may not see
+/// it.
 pub fn code(root: &Path, pid: u32) -> Option<Vec<Code>> {
     let maps = fs::read(under(root, format!("/proc/{pid}/maps"))).ok()?;
     Some(String::from_utf8_lossy(&maps).lines().filter_map(code_of).collect())
 }
 
-/// `start-end perms offset device inode`, many blanks, and the path.
+/// Parses `start-end perms offset device inode`, many spaces, and the path.
 fn code_of(line: &str) -> Option<Code> {
     let mut words = line.splitn(6, ' ');
     let (start, end) = words.next()?.split_once('-')?;
@@ -166,7 +168,7 @@ fn code_of(line: &str) -> Option<Code> {
     is_code.then_some(code)
 }
 
-/// The processes whose working directory lies at or below `dir`.
+/// Returns the processes whose working directory is `dir` or below it.
 pub fn working_in(root: &Path, dir: &Path) -> Vec<u32> {
     let inside = |pid: &u32| {
         let link = under(root, format!("/proc/{pid}/cwd"));

@@ -1,6 +1,6 @@
-//! Many writes to many files, all in flight at once, from memory that the caller only lends: the
-//! way a database writer cleans a buffer cache. The call returns when the kernel has answered for
-//! every write, so nothing is copied and nothing can change under the device.
+//! Many writes to many files, all in flight at the same time, from memory that the caller only
+//! lends: the way a database writer cleans a buffer cache. The call returns when the kernel has
+//! completed every write, so nothing is copied and nothing can change under the device.
 
 use std::io::{self, IoSlice};
 use std::os::fd::AsRawFd;
@@ -14,17 +14,17 @@ use crate::ring::RingError;
 /// Parts that one write may gather (`UIO_MAXIOV`).
 pub const PARTS_MAX: usize = 1024;
 
-/// Before a call that the kernel refused is repeated.
+/// Pause in nanoseconds before a call that the kernel refused is repeated.
 const REFUSED_PAUSE_NS: u64 = 1_000_000;
 
-/// One write of a batch: its parts lie behind each other in the file, wherever they are in memory.
+/// One write of a batch: its parts are consecutive in the file, wherever they are in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct GatherWrite<'a> {
     pub file: &'a BlockFile,
     pub offset_bytes: u64,
-    /// The data, at most [`PARTS_MAX`] parts; each aligned as the file asks for.
+    /// Data to write, at most [`PARTS_MAX`] parts, each aligned as the file requires.
     pub parts: &'a [IoSlice<'a>],
-    /// Whether it completes only when durable (`RWF_DSYNC`).
+    /// Whether the write completes only when durable (`RWF_DSYNC`).
     pub durable: bool,
 }
 
@@ -32,19 +32,19 @@ pub struct GatherWrite<'a> {
 pub struct Written {
     /// Bytes written, or the errno.
     pub result: Result<u32, i32>,
-    /// From its submission to its completion, in nanoseconds.
+    /// Nanoseconds from submission to completion.
     pub elapsed_ns: u64,
 }
 
-/// An io_uring for batches. It may pass from thread to thread, one at a time.
+/// An io_uring for batches. It may be passed between threads, which use it one at a time.
 pub struct BatchRing {
     uring: IoUring,
     depth: usize,
 }
 
 impl BatchRing {
-    /// A ring that keeps up to `depth` writes in flight. Fails when the kernel gives no ring, or
-    /// one that does not run.
+    /// Opens a ring that keeps up to `depth` writes in flight. Fails when the kernel provides no
+    /// ring, or one that does not work.
     ///
     /// # Panics
     /// When `depth` is zero.
@@ -62,8 +62,8 @@ impl BatchRing {
         Ok(Self { uring, depth: depth as usize })
     }
 
-    /// Performs `writes`, as many at once as the ring is deep, and returns when the kernel has
-    /// answered for every one. `done` becomes their ends, in the order of `writes`.
+    /// Performs `writes`, as many at a time as the ring is deep, and returns when the kernel has
+    /// completed all of them. Fills `done` with their results, in the order of `writes`.
     ///
     /// # Panics
     /// When a write has more than [`PARTS_MAX`] parts.
@@ -86,8 +86,8 @@ impl BatchRing {
                     let room = unsafe { self.uring.submission().push(&entry) }.is_ok();
                     pushed += usize::from(room);
                 }
-                // One by one: the submission of many takes as long as many writes, and none of it
-                // is the latency of the first.
+                // Submitted one by one: submitting many takes as long as many writes, and that time
+                // is not latency of the first.
                 done[pushed - 1].elapsed_ns = clock::now_ns();
                 self.enter(0);
             }
@@ -95,8 +95,8 @@ impl BatchRing {
         }
     }
 
-    /// Ends the writes that the kernel has answered for, and returns how many. Until then
-    /// `elapsed_ns` is the instant of the submission.
+    /// Completes the writes that the kernel has answered, and returns how many. Until then
+    /// `elapsed_ns` holds the time of submission.
     fn reap(&mut self, done: &mut [Written]) -> usize {
         let completions = self.uring.completion();
         let answered = completions.len();
@@ -110,9 +110,9 @@ impl BatchRing {
         answered
     }
 
-    /// Sends what is queued and waits for `want` completions. A call that the kernel refuses as a
-    /// whole is to be repeated: the memory is the caller's, so there is no way out before all is
-    /// answered.
+    /// Submits what is queued and waits for `want` completions. A call that the kernel refuses as a
+    /// whole must be repeated: the memory is the caller's, so this cannot return before all writes
+    /// have completed.
     fn enter(&mut self, want: usize) {
         match self.uring.submit_and_wait(want).as_ref().map_err(io::Error::raw_os_error) {
             Ok(_) | Err(Some(libc::EINTR)) => {}
@@ -176,7 +176,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("data");
         drop(BlockFile::create_new(&path, false).unwrap());
-        // The kernel answers each write to this file while it is being submitted.
+        // The kernel completes each write to this file during its submission.
         let file = BlockFile::open(&path, crate::file::Access::Read, false).unwrap();
         let data = [7; 512];
         let parts = [IoSlice::new(&data)];

@@ -1,19 +1,19 @@
-//! Where a thread is blocked, of this program or another: the system call that it is in.
+//! The system call in which a thread of this program or another is blocked.
 
 use std::io;
 use std::path::Path;
 
 use crate::proc::under;
 
-/// What a thread does at this moment.
+/// Activity of a thread at this moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// It is on a processor, or ready for one.
+    /// On a processor, or ready for one.
     Running,
     Blocked(Place),
 }
 
-/// Where it is blocked.
+/// Kind of wait in which a thread is blocked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// Reading a file.
@@ -22,19 +22,18 @@ pub enum Place {
     Write,
     /// Waiting until a file is on stable storage.
     Flush,
-    /// Waiting for a lock or a condition that another thread gives.
+    /// Waiting for a lock or condition that another thread releases or signals.
     Futex,
     /// Waiting for the other end of a connection.
     Peer,
-    /// Sleeping for a time.
+    /// Sleeping for a fixed time.
     Sleep,
     /// Not in a system call: a page of memory has to be fetched first.
     Fault,
     Other,
 }
 
-/// The system calls by where they block. Those that depend on the descriptor are taken to be on
-/// files.
+/// System calls by kind of wait. Those that depend on the descriptor are assumed to be on files.
 const CALLS: &[(Place, &[libc::c_long])] = &[
     (
         Place::Read,
@@ -80,7 +79,7 @@ const CALLS: &[(Place, &[libc::c_long])] = &[
     ),
     #[cfg(target_arch = "x86_64")]
     (Place::Peer, &[libc::SYS_poll, libc::SYS_epoll_wait]),
-    // With descriptors it would wait for a peer; servers call it to sleep.
+    // With descriptors it would wait for a peer, but servers call it to sleep.
     #[cfg(target_arch = "x86_64")]
     (Place::Sleep, &[libc::SYS_select]),
     (Place::Sleep, &[libc::SYS_nanosleep, libc::SYS_clock_nanosleep]),
@@ -90,8 +89,9 @@ const CALLS: &[(Place, &[libc::c_long])] = &[
 const OF_ANY: [libc::c_long; 4] =
     [libc::SYS_read, libc::SYS_readv, libc::SYS_write, libc::SYS_writev];
 
-/// What `thread` of process `pid` does now. Fails when it has ended (`ENOENT`, `ESRCH`), this
-/// user may not see it (`EACCES`, `EPERM`), or the kernel does not tell (`ENOENT`).
+/// Returns what `thread` of process `pid` is doing now. Fails when it has ended (`ENOENT`,
+/// `ESRCH`), when this user may not see it (`EACCES`, `EPERM`), or when the kernel does not provide
+/// it (`ENOENT`).
 pub fn activity(root: &Path, pid: u32, thread: u32) -> io::Result<Activity> {
     let task = under(root, format!("/proc/{pid}/task/{thread}"));
     let text = std::fs::read_to_string(task.join("syscall"))?;
@@ -107,7 +107,7 @@ pub fn activity(root: &Path, pid: u32, thread: u32) -> io::Result<Activity> {
     Ok(Activity::Blocked(place))
 }
 
-/// The call's number and arguments; none of a thread that runs.
+/// Parses the call's number and arguments; `None` for a running thread.
 fn call(text: &str) -> Option<(libc::c_long, impl Iterator<Item = &str>)> {
     let mut words = text.split_ascii_whitespace();
     Some((words.next()?.parse().ok()?, words))
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use crate::account::current_thread;
 
-    /// Waits until the thread that does `work` is seen at `place`, ends it by `end`.
+    /// Waits until the thread that does `work` is seen at `place`, then ends it with `end`.
     fn seen_at(place: Place, work: impl FnOnce() + Send + 'static, end: impl FnOnce()) {
         let (tell, told) = channel();
         let worker = std::thread::spawn(move || {
@@ -166,7 +166,7 @@ mod tests {
         let reads = move || assert_eq!(read.read(&mut [0]).unwrap(), 0);
         seen_at(Place::Read, reads, || drop(write));
         let own = activity(Path::new("/"), std::process::id(), current_thread()).unwrap();
-        // It is in the very call that asks.
+        // The thread sees itself in the very call that it uses to look.
         assert_eq!(own, Activity::Blocked(Place::Read));
     }
 

@@ -1,10 +1,10 @@
-//! Programs that run inside the kernel (BPF) and count there what no file under /proc tells.
+//! Programs that run inside the kernel (BPF) and count what no file under /proc shows.
 //!
 //! They are written in C (crates/sys/bpf), compiled when the workspace's files are generated, and
 //! carried in the binary; the kernel's own type information (BTF) fits them to the running kernel
 //! when they are loaded. They attach to tracepoints only, never to functions of the kernel.
 //!
-//! Without the feature `bpf` this module still exists and reports that it can do nothing.
+//! Without the feature `bpf` this module still exists and reports that it cannot do anything.
 
 pub mod active;
 pub mod effect;
@@ -46,7 +46,7 @@ pub enum BpfError {
     File { path: PathBuf, why: String },
 }
 
-/// Whether programs can run in the kernel, as far as that can be known without trying.
+/// Returns whether programs can run in the kernel, as far as that can be known without trying.
 pub fn capability(root: &Path) -> Capability {
     const BTF: &str = "/sys/kernel/btf/vmlinux";
     if !cfg!(feature = "bpf") {
@@ -80,9 +80,9 @@ fn effective_capabilities(root: &Path) -> Option<u64> {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
-    /// I/Os, files and processes not counted: no room in a table, or the end was not seen.
+    /// I/Os, files and processes not counted because a table was full or their end was not seen.
     pub dropped: u64,
-    /// Times a program ran; none where the kernel does not measure it for this user.
+    /// Number of program runs; `None` if the kernel does not measure it for this user.
     pub runs: Option<u64>,
     pub own_ns: Option<u64>,
 }
@@ -94,11 +94,11 @@ impl Audit {
     }
 }
 
-/// The parser wants the object where a u64 could be.
+/// The object parser requires the alignment of a `u64`.
 #[repr(C, align(8))]
 struct Aligned<T: ?Sized>(T);
 
-/// The compiled programs of this name.
+/// The compiled programs with this name.
 macro_rules! object {
     ($name:literal) => {{
         static OBJECT: &$crate::bpf::Aligned<[u8]> =
@@ -108,7 +108,7 @@ macro_rules! object {
 }
 use object;
 
-/// The only number of a table; zero if it cannot be read.
+/// Returns the single number in a table; zero if it cannot be read.
 fn count(table: &Table<u32, u64>) -> u64 {
     table.get(&0).ok().flatten().unwrap_or(0)
 }

@@ -1,5 +1,5 @@
-//! I/O memory: one aligned arena a worker, cut into slots of equal size. Its pages are present
-//! before the first I/O, and huge where the machine gives huge pages, so that neither a page fault
+//! I/O memory: one aligned arena per worker, cut into slots of equal size. Its pages are present
+//! before the first I/O, and huge if the machine provides huge pages, so that neither a page fault
 //! nor a TLB miss is measured as storage latency.
 
 use std::alloc::Layout;
@@ -12,13 +12,13 @@ use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 use crate::memory::{self, Short};
 
-/// Every slot begins on this boundary: the strictest alignment that direct I/O asks for.
+/// Alignment of every slot: the strictest that direct I/O requires.
 pub const SLOT_ALIGN_BYTES: usize = 4096;
 
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Held from the question whether there is memory until all of it is there: of two threads that
-/// ask, the second must see what the first took.
+/// Held from the check for free memory until all of it is present: of two threads that ask, the
+/// second must see what the first took.
 static ASKING: Mutex<()> = Mutex::new(());
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum Pages {
     Huge,
     /// Ordinary memory that the kernel was asked to back with transparent huge pages.
     Transparent,
-    /// Ordinary pages, of the heap: the arena is smaller than a huge page.
+    /// Ordinary pages, from the heap: the arena is smaller than a huge page.
     Ordinary,
 }
 
@@ -46,12 +46,12 @@ pub struct Arena {
 // SAFETY: an arena owns its mapping exclusively, as a `Vec<u8>` owns its allocation.
 unsafe impl Send for Arena {}
 
-// SAFETY: through a shared reference an arena tells only addresses and lengths; its memory is
-// reached through `&mut`, or through the slots it was cut into, each of which has one owner.
+// SAFETY: a shared reference to an arena exposes only addresses and lengths; its memory is reached
+// through `&mut`, or through the slots it was cut into, each of which has one owner.
 unsafe impl Sync for Arena {}
 
-/// One slot of an arena that was cut up: it owns its memory as a `Box<[u8]>` would, aligned for
-/// direct I/O, beside its neighbours on the same huge pages. The arena goes with its last slot.
+/// One slot of an arena that was cut up. It owns its memory as a `Box<[u8]>` would, is aligned for
+/// direct I/O, and shares huge pages with its neighbours. The arena is freed with its last slot.
 #[derive(Debug)]
 pub struct Slot {
     arena: Arc<Arena>,
@@ -59,7 +59,7 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// Memory of `bytes` bytes, by itself.
+    /// Allocates a single slot of `bytes` bytes.
     ///
     /// # Panics
     /// When `bytes` is zero.
@@ -74,7 +74,7 @@ impl Deref for Slot {
     #[inline]
     fn deref(&self) -> &[u8] {
         let start = self.arena.slot_ptr(self.index);
-        // SAFETY: the slot lies inside the mapping, which lives as long as `arena`; its bytes are
+        // SAFETY: the slot is inside the mapping, which lives as long as `arena`; its bytes are
         // initialised, and only this `Slot` has this index, so nothing else writes to them.
         unsafe { std::slice::from_raw_parts(start, self.arena.slot_bytes) }
     }
@@ -104,7 +104,7 @@ pub enum ArenaError {
 }
 
 impl Arena {
-    /// An arena of `slots` slots of `slot_bytes` bytes. Fails where the control group or the
+    /// Allocates an arena of `slots` slots of `slot_bytes` bytes. Fails if the control group or the
     /// machine has less memory left.
     ///
     /// # Panics
@@ -120,7 +120,7 @@ impl Arena {
         } else if let Ok(mapping) = map(rounded, MapFlags::HUGETLB | MapFlags::POPULATE) {
             (mapping, rounded, Pages::Huge)
         } else {
-            // One page more than needed, so that the slots can begin on a huge page.
+            // One page more than needed, so that the slots can start on a huge page.
             let padded = rounded + HUGE_PAGE_BYTES;
             memory::ask(Bytes(padded as u64))?;
             (map(padded, MapFlags::empty())?, padded, Pages::Transparent)
@@ -145,8 +145,8 @@ impl Arena {
     /// Asks for huge pages (a kernel without them ignores it) and touches every page once.
     fn populate(&mut self) {
         let bytes = self.total_bytes();
-        // SAFETY: the range lies inside this arena's own private mapping, and the advice changes
-        // only which pages back it, never its content.
+        // SAFETY: the range is inside this arena's own private mapping, and the advice changes only
+        // which pages back it, never its content.
         let _ =
             unsafe { rustix::mm::madvise(self.base.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
         for offset in (0..bytes).step_by(SLOT_ALIGN_BYTES) {
@@ -168,19 +168,19 @@ impl Arena {
         self.pages
     }
 
-    /// The memory of a slot.
+    /// Returns the memory of a slot.
     ///
     /// # Panics
     /// When there is no such slot.
     #[inline]
     pub fn slot(&mut self, slot: usize) -> &mut [u8] {
         let start = self.slot_ptr(slot);
-        // SAFETY: the slot lies inside the mapping, its bytes are initialised, and `&mut self`
-        // makes this the only reference. `Ring` hands out no slot that the kernel may touch.
+        // SAFETY: the slot is inside the mapping, its bytes are initialised, and `&mut self` makes
+        // this the only reference. `Ring` hands out no slot that the kernel may touch.
         unsafe { std::slice::from_raw_parts_mut(start, self.slot_bytes) }
     }
 
-    /// Cuts the arena into its slots, in their order, each with an owner of its own.
+    /// Cuts the arena into its slots, in order, each with its own owner.
     pub fn into_slots(self) -> Vec<Slot> {
         let arena = Arc::new(self);
         (0..arena.slots).map(|index| Slot { arena: Arc::clone(&arena), index }).collect()
@@ -219,9 +219,9 @@ fn layout(bytes: usize) -> Layout {
     Layout::from_size_align(bytes, SLOT_ALIGN_BYTES).expect("smaller than a huge page")
 }
 
-/// Memory of the heap. Writing the zeros makes its pages present.
+/// Allocates memory from the heap. Writing the zeros makes its pages present.
 fn allocate(bytes: usize) -> Result<NonNull<u8>, ArenaError> {
-    // SAFETY: the layout is not of zero bytes: an arena has a slot of at least one.
+    // SAFETY: the layout's size is not zero: an arena has a slot of at least one byte.
     let memory = unsafe { std::alloc::alloc_zeroed(layout(bytes)) };
     let source = std::io::ErrorKind::OutOfMemory;
     NonNull::new(memory).ok_or_else(|| ArenaError::Map { bytes, source: source.into() })

@@ -1,4 +1,4 @@
-//! How much of a file the page cache holds: cachestat(2), Linux 6.5.
+//! How much of a file is in the page cache: cachestat(2), Linux 6.5.
 
 use std::ffi::c_void;
 use std::fs::{File, OpenOptions};
@@ -10,12 +10,12 @@ use std::time::Instant;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// Its number on every architecture.
+/// System call number, the same on every architecture.
 const CACHESTAT: libc::c_long = 451;
 /// tmpfs, ramfs and hugetlbfs, linux/magic.h.
 const IN_MEMORY: [i64; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
 const PAGE_BYTES: u64 = 4096;
-/// The kernel is asked about so much at once, so that a large file can be left in between.
+/// Size of one request to the kernel, so that the look at a large file can be abandoned in between.
 const PIECE_BYTES: u64 = 1 << 30;
 
 #[repr(C)]
@@ -38,32 +38,32 @@ struct Pages {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cached {
     pub cached_bytes: u64,
-    /// Those of them that are to be written, or are being written.
+    /// Cached bytes that are dirty or under writeback.
     pub dirty_bytes: u64,
 }
 
-/// What was found of a file.
+/// Result of a look at a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
     Cached(Cached),
-    /// Its file system keeps it in memory: that is no cache.
+    /// The file system keeps the file in memory, which is not a cache.
     InMemory,
     /// There was not enough time.
     Unfinished,
 }
 
-/// Looks what the page cache holds of the first `size_bytes` of a file until this instant. The
-/// kernel looks at every page that is there.
+/// Determines how much of the first `size_bytes` of a file is in the page cache. The kernel looks
+/// at every cached page, so this gives up at `until`.
 pub fn look(path: &Path, size_bytes: u64, until: Instant) -> io::Result<Look> {
-    // What was a file a moment ago could be a pipe now, which must not hold us up.
+    // A path that was a file a moment ago could be a pipe now, which must not block us.
     let mut options = OpenOptions::new();
     let file = options.read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     look_at(&file, size_bytes, until)
 }
 
-/// The same of a file that this process holds open under this number, without opening it once more:
-/// a process loses its locks on a file when it closes any descriptor of it. Whoever asks has to see
-/// to it that the number still means the same file afterwards.
+/// Like [`look`], for a file that this process holds open under this number, without opening it
+/// once more: a process loses its locks on a file when it closes any descriptor of it. The caller
+/// must ensure that the number still means the same file afterwards.
 pub fn look_at_own(number: RawFd, size_bytes: u64, until: Instant) -> io::Result<Look> {
     if number < 0 {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -74,7 +74,7 @@ pub fn look_at_own(number: RawFd, size_bytes: u64, until: Instant) -> io::Result
     look_at(file, size_bytes, until)
 }
 
-/// The same of a file that is open.
+/// Like [`look`], for an open file.
 pub fn look_at(file: impl AsFd, size_bytes: u64, until: Instant) -> io::Result<Look> {
     let file = file.as_fd();
     if keeps_in_memory(file)? {
@@ -92,14 +92,15 @@ pub fn look_at(file: impl AsFd, size_bytes: u64, until: Instant) -> io::Result<L
     Ok(Look::Cached(sum))
 }
 
-/// Bytes of this part of a file that the page cache holds.
+/// Returns the number of cached bytes in this part of a file.
 pub fn of_part(file: impl AsFd, offset_bytes: u64, len_bytes: u64) -> io::Result<u64> {
     let range = Range { offset: offset_bytes, length: len_bytes };
     Ok(pages(file.as_fd().as_raw_fd(), &range)?.cached * PAGE_BYTES)
 }
 
-/// The same of a file that is open to be read and written, before Linux 6.5 too: to others, the
-/// kernel may say that all is in memory. `offset_bytes` is a multiple of the page size.
+/// Like [`of_part`], for a file that is open for reading and writing, and also before Linux 6.5:
+/// for other files, the kernel may report that everything is in memory. `offset_bytes` is a
+/// multiple of the page size.
 pub fn of_own_part(file: impl AsFd, offset_bytes: u64, len_bytes: u64) -> io::Result<u64> {
     match of_part(&file, offset_bytes, len_bytes) {
         Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => {
@@ -113,7 +114,7 @@ fn mapped_part(file: impl AsFd, offset_bytes: u64, len_bytes: u64) -> io::Result
     let bytes = usize::try_from(len_bytes).map_err(io::Error::other)?;
     let mut pages = vec![0_u8; len_bytes.div_ceil(PAGE_BYTES) as usize];
     let (access, shared) = (ProtFlags::READ, MapFlags::SHARED);
-    // SAFETY: the kernel chooses the place, so that no other memory is replaced.
+    // SAFETY: the kernel chooses the address, so no other memory is replaced.
     let start = unsafe { mmap(std::ptr::null_mut(), bytes, access, shared, file, offset_bytes)? };
     // SAFETY: the kernel writes one byte for each page of the mapping, and nothing reads from it.
     let answer = unsafe { libc::mincore(start, bytes, pages.as_mut_ptr()) };
@@ -123,7 +124,7 @@ fn mapped_part(file: impl AsFd, offset_bytes: u64, len_bytes: u64) -> io::Result
     found.map(|()| pages.iter().filter(|&page| page & 1 == 1).count() as u64 * PAGE_BYTES)
 }
 
-/// Whether its file system is one that keeps files in memory.
+/// Returns whether the file's file system keeps files in memory.
 pub fn is_in_memory(file: &File) -> io::Result<bool> {
     keeps_in_memory(file)
 }

@@ -1,4 +1,4 @@
-//! Control groups of a process, version 1, version 2 and both at once: what they limit and used.
+//! Control groups of a process, version 1, version 2 and both together: their limits and usage.
 //!
 //! A limit holds for a whole subtree, so the process's own group and all its ancestors count.
 //! Groups above the mount's root (outside a container) and their limits cannot be seen.
@@ -17,23 +17,22 @@ const UNLIMITED_BYTES: u64 = 1 << 62;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
     pub limit_bytes: u64,
-    /// Used of it in bytes, without pages of files, which the kernel takes back where it needs
-    /// them.
+    /// Bytes used, without file pages, which the kernel reclaims when it needs them.
     pub used_bytes: u64,
 }
 
-/// What a control group has used. Times, and bytes and requests of I/O to all devices, are
-/// cumulative since it was made. A number that its version or controllers do not keep is none.
+/// Usage of a control group. Times, and bytes and requests of I/O to all devices, are cumulative
+/// since it was created. A value that its version or controllers do not keep is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupUsage {
     pub cpu_ns: Option<u64>,
-    /// Time during which it was throttled by its quota, in nanoseconds.
+    /// Nanoseconds for which it was throttled by its quota.
     pub throttled_ns: Option<u64>,
-    /// Periods of the quota in which that happened.
+    /// Quota periods in which it was throttled.
     pub throttled_periods: Option<u64>,
     /// Memory in use in bytes, page cache included.
     pub memory_bytes: Option<u64>,
-    /// The limit on it in bytes; none without one.
+    /// Memory limit in bytes; `None` if there is none.
     pub memory_limit_bytes: Option<u64>,
     pub read_bytes: Option<u64>,
     pub write_bytes: Option<u64>,
@@ -51,12 +50,13 @@ pub struct Groups {
     cpuacct: Vec<PathBuf>,
     memory: Vec<PathBuf>,
     blkio: Vec<PathBuf>,
-    /// The name of the innermost group that the kernel gave.
+    /// Name of the innermost group that the kernel reported.
     name: String,
 }
 
 impl Groups {
-    /// Reads the membership of this process. A machine without control groups gives an empty one.
+    /// Reads the membership of this process. Returns an empty one on a machine without control
+    /// groups.
     pub fn read(root: &Path) -> Self {
         Self::of(root, "self")
     }
@@ -92,17 +92,18 @@ impl Groups {
         }
     }
 
-    /// The innermost group's name, as in `/system.slice/postgresql.service`; `/` for the root.
+    /// Returns the innermost group's name, as in `/system.slice/postgresql.service`; `/` for the
+    /// root.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The directory of the group of version 1 that limits memory.
+    /// Returns the directory of the version-1 group that limits memory.
     pub fn memory(&self) -> Option<&Path> {
         self.memory.first().map(PathBuf::as_path)
     }
 
-    /// The directory of the group of version 2.
+    /// Returns the directory of the version-2 group.
     pub fn unified(&self) -> Option<&Path> {
         self.unified.first().map(PathBuf::as_path)
     }
@@ -134,7 +135,7 @@ impl Groups {
         }
     }
 
-    /// Bytes read and written, reads and writes, of all devices together.
+    /// Returns bytes read and written, reads and writes, summed over all devices.
     fn io_usage(&self) -> Option<[u64; 4]> {
         if let Some(text) = self.own(&self.unified, "io.stat") {
             let sum = |key: &str| {
@@ -157,7 +158,7 @@ impl Groups {
         text(&under(&self.root, directories.first()?.join(file)))
     }
 
-    /// The tightest processor quota, in thousandths of a processor.
+    /// Returns the tightest processor quota, in thousandths of a processor.
     pub fn cpu_quota_milli(&self) -> Option<u32> {
         let unified = self.files(&self.unified, "cpu.max").filter_map(|(_, text)| {
             let (quota, period) = text.split_once(' ')?;
@@ -170,7 +171,7 @@ impl Groups {
         unified.chain(v1).min()
     }
 
-    /// The memory limit with the least room left.
+    /// Returns the memory limit with the least room left.
     pub fn memory_limit(&self) -> Option<MemoryLimit> {
         let limits = |directories: &[PathBuf], [limit, used, files]: [&str; 3]| {
             let read = |directory: &PathBuf| {
@@ -186,7 +187,7 @@ impl Groups {
             };
             directories.iter().filter_map(read).collect::<Vec<_>>()
         };
-        // Version 1 counts pages of groups below it under names of their own.
+        // Version 1 counts pages of child groups under separate names.
         let unified = limits(&self.unified, ["memory.max", "memory.current", ""]);
         let v1 = limits(&self.memory, ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_"]);
         unified
@@ -196,7 +197,7 @@ impl Groups {
             .min_by_key(|limit| limit.limit_bytes.saturating_sub(limit.used_bytes))
     }
 
-    /// The I/O limits on `devices` (`major:minor`), each with its control file.
+    /// Returns the I/O limits on `devices` (`major:minor`), each with its control file.
     pub fn io_caps(&self, devices: &[&str]) -> Vec<CgroupCap> {
         /// The key in `io.max`, and the file of version 1.
         const KINDS: [(&str, &str, CapKind); 4] = [
@@ -217,7 +218,7 @@ impl Groups {
                 for (key, limit) in limits.split(' ').filter_map(|pair| pair.split_once('=')) {
                     let known = KINDS.iter().find(|(known, ..)| *known == key);
                     let Some(&(.., kind)) = known else { continue };
-                    // `max` is no number, and no limit.
+                    // `max` is not a number, and not a limit.
                     add(&source, device, kind, limit.parse().ok());
                 }
             }
@@ -244,15 +245,15 @@ impl Groups {
     }
 }
 
-/// The group's directory and those of its ancestors, up to the mount that shows them.
+/// Returns the group's directory and those of its ancestors, up to the mount that shows them.
 fn directories(mounts: &Mounts, controller: Option<&str>, group: &str) -> Vec<PathBuf> {
     let mount = mounts.iter().find(|mount| match controller {
         Some(name) => mount.kind == "cgroup" && mount.has_option(name),
         None => mount.kind == "cgroup2",
     });
     let Some(mount) = mount else { return Vec::new() };
-    // In a container without its own namespace the mount shows a subtree; a group that does not
-    // lie below it is outside, and only the mount itself is in sight.
+    // In a container without its own namespace the mount shows a subtree; a group that is not below
+    // it is outside, and only the mount itself is visible.
     let below = Path::new(group).strip_prefix(&mount.root).unwrap_or(Path::new(""));
     let below = if below.starts_with("..") { Path::new("") } else { below };
     let depth = below.components().count() + 1;

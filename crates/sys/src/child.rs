@@ -1,10 +1,10 @@
-//! Programs that this one starts: which, with what, as whom, and how they end.
+//! Child processes: which program, with which environment, as which user, and how they end.
 //!
-//! A program is named by an absolute path or looked for in the directories that the system's own
-//! programs are in, never in `PATH` and never in the working directory. It gets an environment of a
-//! few variables, no input, a working directory that is held by its descriptor, and it ends with
-//! the thread that started it. There is no way to a shell. Only [`Program::typed`], for a command
-//! line that is measured, finds the program and passes the environment as a shell would.
+//! A program is named by an absolute path or looked up in the directories of the system's own
+//! programs, never in `PATH` and never in the working directory. It gets an environment of a few
+//! variables, no input, and a working directory that is held by its descriptor, and it ends with
+//! the thread that started it. No shell is involved. Only [`Program::typed`], for a command line
+//! that is measured, finds the program and passes the environment as a shell would.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -25,12 +25,12 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open, pidfd_send_signal};
 
 use crate::process::{self, Ended};
 
-/// Where programs of the system are, in the order in which they are looked for.
+/// Directories of the system's programs, in the order in which they are searched.
 const DIRECTORIES: [&str; 6] =
     ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
-/// What a program is told of the environment of this process.
+/// Variables of this process's environment that a program inherits.
 const KEPT: [&str; 2] = ["HOME", "TZ"];
-/// How long the end of a child, or of the user's patience, may go unnoticed.
+/// Polling interval: how long the end of a child, or a request to stop, may go unnoticed.
 const LOOK: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct User {
     pub gid: u32,
 }
 
-/// The first of `names` that the machine's user list has. The list is read as a file: in a static
+/// Returns the first of `names` in the machine's user list. The list is read as a file: in a static
 /// program the C library cannot ask the name service.
 pub fn user(root: &Path, names: &[&str]) -> Option<User> {
     let list = std::fs::read_to_string(root.join("etc/passwd")).ok()?;
@@ -68,8 +68,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program of this name among those of the system. Fails with `NotFound`, or when it can be
-    /// replaced by others than root and this user.
+    /// Finds the system's program of this name. Fails with `NotFound`, or when users other than
+    /// root and this one can replace it.
     pub fn find(name: &str) -> io::Result<Self> {
         let missing =
             || io::Error::new(io::ErrorKind::NotFound, format!("{name} is not installed"));
@@ -83,7 +83,7 @@ impl Program {
         Self::at(&path)
     }
 
-    /// The program at an absolute path. Fails with `InvalidInput` for another.
+    /// Uses the program at an absolute path. Fails with `InvalidInput` for a relative one.
     pub fn at(path: &Path) -> io::Result<Self> {
         if !path.is_absolute() {
             let why = format!("{} is not an absolute path", path.display());
@@ -99,8 +99,8 @@ impl Program {
         Ok(program)
     }
 
-    /// The program that a user typed on the command line to have it measured: looked for as a shell
-    /// would, with the whole environment.
+    /// Uses the program that a user typed on the command line to have it measured: looked up as a
+    /// shell would, with the whole environment.
     pub fn typed(name: &OsStr) -> Self {
         Self::of(Command::new(name))
     }
@@ -129,14 +129,14 @@ impl Program {
         self
     }
 
-    /// Its working directory, whatever has the name of that meanwhile. Fails when this process has
-    /// too many descriptors.
+    /// Sets its working directory, whatever takes that directory's name meanwhile. Fails when this
+    /// process has too many descriptors.
     pub fn dir(&mut self, dir: impl AsFd) -> io::Result<&mut Self> {
         self.dir = Some(dir.as_fd().try_clone_to_owned()?);
         Ok(self)
     }
 
-    /// Leaves an open file to it, and says under which path it can open the file again.
+    /// Passes an open file to it, and returns the path under which it can open the file again.
     pub fn pass(&mut self, file: impl AsFd) -> io::Result<PathBuf> {
         let file = file.as_fd().try_clone_to_owned()?;
         let path = crate::path::of_descriptor(&file);
@@ -144,19 +144,19 @@ impl Program {
         Ok(path)
     }
 
-    /// Runs it as this user, without supplementary groups. Only the superuser can.
+    /// Runs it as this user, without supplementary groups. Only the superuser may do this.
     pub fn user(&mut self, user: Option<&User>) -> &mut Self {
         self.user = user.cloned();
         self
     }
 
-    /// What it gets when the thread that starts it ends, however that comes about.
+    /// Sets the signal that it gets when the thread that starts it ends, for whatever reason.
     pub fn end(&mut self, signal: Signal) -> &mut Self {
         self.end = signal;
         self
     }
 
-    /// Puts it at the head of a process group of its own, for [`Child::signal_group`].
+    /// Makes it the leader of a new process group, for [`Child::signal_group`].
     pub fn group(&mut self) -> &mut Self {
         self.command.process_group(0);
         self
@@ -177,10 +177,10 @@ impl Program {
         self
     }
 
-    /// Starts it. Fails when it does not exist, or when there is no process to have.
+    /// Starts it. Fails when it does not exist, or when no more processes can be created.
     pub fn spawn(mut self) -> io::Result<Child> {
         if let Some(user) = &self.user {
-            // As the superuser, the standard library drops supplementary groups as well.
+            // As the superuser, the standard library also drops supplementary groups.
             self.command.uid(user.uid).gid(user.gid);
         }
         let (dir, passed) = (self.dir.take(), std::mem::take(&mut self.passed));
@@ -201,18 +201,18 @@ impl Program {
             }
         };
         // SAFETY: between fork and exec only async-signal-safe calls are made: system calls, and
-        // no allocation, for an `ErrorKind` becomes an error without one.
+        // no allocation, because an `ErrorKind` becomes an error without one.
         unsafe { self.command.pre_exec(prepare) };
         let child = self.command.spawn()?;
         let id = Pid::from_child(&child);
-        // It is not waited for yet: the number cannot have passed to another process.
+        // It has not been waited for yet, so its ID cannot have been reused.
         let handle = pidfd_open(id, PidfdFlags::empty()).ok();
         Ok(Child { started: Some(child), id, handle })
     }
 
-    /// Runs it to its end, and returns what it wrote. It is killed when it takes longer than
-    /// `time` (`TimedOut`), writes more than `bytes` to one of its outputs (`FileTooLarge`), or
-    /// when `go_on`, which is asked every 20 ms, says no (`Interrupted`).
+    /// Runs it to its end and returns its output. It is killed when it takes longer than `time`
+    /// (`TimedOut`), writes more than `bytes` to one of its outputs (`FileTooLarge`), or when
+    /// `go_on`, which is called every 20 ms, returns false (`Interrupted`).
     pub fn output(
         mut self,
         time: Duration,
@@ -226,7 +226,8 @@ impl Program {
             Pipe::of(child.take_stdout().map(OwnedFd::from), bytes)?,
             Pipe::of(child.take_stderr().map(OwnedFd::from), bytes)?,
         ];
-        // What it leaves behind may hold the pipes after its end: they are not waited for then.
+        // Processes that it leaves behind may hold the pipes after its end: they are not waited
+        // for.
         while !child.has_ended()? {
             if Instant::now() >= until {
                 let why = format!("it takes longer than {} s", time.as_secs());
@@ -249,7 +250,7 @@ impl Program {
     }
 }
 
-/// What a program wrote until its end.
+/// Output of a program that has ended.
 #[derive(Debug)]
 pub struct Output {
     pub ended: Ended,
@@ -282,7 +283,7 @@ fn wait_for(child: &Child, pipes: &[Pipe]) -> io::Result<()> {
 
 /// One output of a child.
 struct Pipe {
-    /// None when it has ended.
+    /// `None` after the end of the output.
     file: Option<File>,
     read: Vec<u8>,
     at_most: Bytes,
@@ -296,7 +297,7 @@ impl Pipe {
         Ok(Self { file: pipe.map(File::from), read: Vec::new(), at_most })
     }
 
-    /// Reads what is there.
+    /// Reads what is available.
     fn drain(&mut self) -> io::Result<()> {
         let mut buffer = [0; 16 << 10];
         while let Some(file) = &mut self.file {
@@ -316,13 +317,13 @@ impl Pipe {
     }
 }
 
-/// A program that was started. It is killed and waited for when this is dropped.
+/// A started program. It is killed and waited for when this is dropped.
 #[derive(Debug)]
 pub struct Child {
-    /// None when it was waited for.
+    /// `None` once it has been waited for.
     started: Option<Started>,
     id: Pid,
-    /// None before Linux 5.3.
+    /// `None` before Linux 5.3.
     handle: Option<OwnedFd>,
 }
 
@@ -331,12 +332,12 @@ impl Child {
         self.id.as_raw_nonzero().get() as u32
     }
 
-    /// Whether it has ended. What the kernel charged to it can still be read.
+    /// Returns whether it has ended. What the kernel charged to it can still be read.
     pub fn has_ended(&self) -> io::Result<bool> {
         self.started.as_ref().map_or(Ok(true), process::has_ended)
     }
 
-    /// Sends a signal; that it has ended already is no error.
+    /// Sends a signal; it is not an error if the process has already ended.
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
         let sent = match (&self.handle, &self.started) {
             (Some(handle), _) => pidfd_send_signal(handle, signal),
@@ -384,11 +385,11 @@ fn is_executable(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
 }
 
-/// Makes the program that `command` will start run as `user`, and get `signal` when the thread
-/// that starts it ends, however that comes about.
+/// Makes the program that `command` will start run as `user`, and receive `signal` when the thread
+/// that starts it ends, for whatever reason.
 pub fn confine(command: &mut Command, user: Option<&User>, signal: Signal) {
     if let Some(user) = user {
-        // As the superuser, the standard library drops supplementary groups as well.
+        // As the superuser, the standard library also drops supplementary groups.
         command.uid(user.uid).gid(user.gid);
     }
     let parent = rustix::process::getpid();
@@ -402,11 +403,11 @@ pub fn confine(command: &mut Command, user: Option<&User>, signal: Signal) {
         }
     };
     // SAFETY: between fork and exec only async-signal-safe calls are made: two system calls, and
-    // no allocation, for an `ErrorKind` becomes an error without one.
+    // no allocation, because an `ErrorKind` becomes an error without one.
     unsafe { command.pre_exec(prepare) };
 }
 
-/// Sends `signal` to process `pid`; one that has ended already is no error.
+/// Sends `signal` to process `pid`; it is not an error if the process has already ended.
 pub fn signal(pid: u32, signal: Signal) -> io::Result<()> {
     let Some(pid) = Pid::from_raw(pid as i32) else { return Ok(()) };
     match rustix::process::kill_process(pid, signal) {

@@ -6,8 +6,8 @@ use blockstone_base::clock::{Clock, ClockOffsets};
 use rustix::thread::ClockId as SleepClock;
 use rustix::time::{ClockId, Timespec};
 
-/// `CLOCK_MONOTONIC`, read through the vDSO: no system call, tens of nanoseconds a read.
-/// All instances share one origin (the boot), so instants of different threads compare.
+/// `CLOCK_MONOTONIC`, read through the vDSO: no system call, tens of nanoseconds per read. All
+/// instances share one origin (boot), so timestamps of different threads are comparable.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MonotonicClock;
 
@@ -28,15 +28,16 @@ impl Clock for MonotonicClock {
     }
 }
 
-/// Nanoseconds on `CLOCK_MONOTONIC` since boot.
+/// Returns the nanoseconds since boot on `CLOCK_MONOTONIC`.
 #[inline]
 pub fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// How far `clock` is ahead of the monotonic one: of several readings between two of that clock,
-/// the one between the closest two, because this thread may lose its processor in any.
+/// Returns by how many nanoseconds `clock` is ahead of the monotonic clock. Takes several readings,
+/// each between two of the monotonic clock, and uses the one whose pair is closest together,
+/// because this thread may be preempted during any of them.
 fn ahead_ns(clock: ClockId) -> i64 {
     let read = || {
         let before_ns = now_ns();
@@ -49,7 +50,7 @@ fn ahead_ns(clock: ClockId) -> i64 {
     (0..5).map(|_| read()).min().map_or(0, |(_, ahead_ns)| ahead_ns)
 }
 
-/// Sleeps until the clock shows `deadline_ns`; at once when that has passed.
+/// Sleeps until the clock shows `deadline_ns`; returns immediately if that has passed.
 pub fn sleep_until_ns(deadline_ns: u64) {
     let deadline = Timespec {
         tv_sec: (deadline_ns / 1_000_000_000) as _,
@@ -60,8 +61,8 @@ pub fn sleep_until_ns(deadline_ns: u64) {
     {}
 }
 
-/// Asks the kernel to wake this thread at its deadlines and not up to 50 µs later, which is the
-/// default slack of a timer. A kernel that refuses leaves the default, and generator lag shows it.
+/// Asks the kernel to wake this thread at its deadlines instead of up to 50 µs later, the default
+/// timer slack. If the kernel refuses, the default remains, and generator lag shows it.
 pub fn sharpen_timers() {
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
 }

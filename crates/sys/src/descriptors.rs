@@ -1,5 +1,5 @@
-//! Files that a process holds open, as far as its descriptors tell without asking any file system:
-//! one that does not answer would hold up whoever asks.
+//! Files that a process holds open, as far as its descriptors show without querying any file
+//! system: one that does not answer would block the caller.
 
 use std::collections::HashSet;
 use std::io;
@@ -14,34 +14,36 @@ const WITHOUT_DEVICE: [&str; 4] = ["btrfs", "overlay", "zfs", "bcachefs"];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Descriptor {
-    /// Leads to the file, also when it was removed: `/proc/PID/fd/N`.
+    /// Path that leads to the file even if it was removed: `/proc/PID/fd/N`.
     pub path: PathBuf,
     pub mount: Option<u64>,
     pub flags: Flags,
 }
 
-/// Of open(2).
+/// Flags of open(2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(u32);
 
 impl Flags {
-    /// Whether it bypasses the page cache.
+    /// Returns whether it bypasses the page cache.
     pub fn is_direct(self) -> bool {
         self.0 & libc::O_DIRECT as u32 != 0
     }
 
-    /// Whether each write is durable with what is needed to read it; true of [`Self::is_sync`] too.
+    /// Returns whether each write is durable together with the metadata needed to read it; also
+    /// true if [`Self::is_sync`] is.
     pub fn is_dsync(self) -> bool {
         self.0 & libc::O_DSYNC as u32 != 0
     }
 
-    /// Whether each write is durable with all metadata.
+    /// Returns whether each write is durable together with all metadata.
     pub fn is_sync(self) -> bool {
         self.0 & libc::O_SYNC as u32 == libc::O_SYNC as u32
     }
 }
 
-/// The descriptors of a process. Fails when it has ended, or when this user may not see them.
+/// Returns the descriptors of a process. Fails when it has ended, or when this user may not see
+/// them.
 pub fn of(root: &Path, pid: u32) -> io::Result<Vec<Descriptor>> {
     let entries = std::fs::read_dir(under(root, format!("/proc/{pid}/fd")))?;
     let infos = under(root, format!("/proc/{pid}/fdinfo"));
@@ -56,12 +58,13 @@ pub fn of(root: &Path, pid: u32) -> io::Result<Vec<Descriptor>> {
     Ok(entries.flatten().map(|entry| descriptor(entry.path())).collect())
 }
 
-/// The mounts that a process sees whose file system lies on this machine's devices.
+/// Returns the IDs of the mounts visible to a process whose file system is on this machine's
+/// devices.
 pub fn local_mounts(root: &Path, pid: u32) -> HashSet<u64> {
     mounts(root, pid, |device, kind| !device.starts_with("0:") || WITHOUT_DEVICE.contains(&kind))
 }
 
-/// Those whose file system is in this machine's memory.
+/// Returns the IDs of the mounts whose file system is in this machine's memory.
 pub fn memory_mounts(root: &Path, pid: u32) -> HashSet<u64> {
     mounts(root, pid, |_, kind| keeps_in_memory(kind))
 }
@@ -93,7 +96,7 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         };
-        // O_RDWR with O_DIRECT and O_DSYNC, with O_SYNC, and what no kernel writes.
+        // O_RDWR with O_DIRECT and O_DSYNC, with O_SYNC, and a line that no kernel writes.
         for (fd, info) in [
             (3, "pos:\t0\nflags:\t02150002\nmnt_id:\t21\n"),
             (4, "flags:\t06110002\nmnt_id:\t22\n"),

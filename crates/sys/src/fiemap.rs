@@ -1,8 +1,8 @@
-//! Where a file's bytes lie: FIEMAP, and `SEEK_DATA` where a file system has none.
+//! Where a file's bytes are stored: FIEMAP, or `SEEK_DATA` if a file system has none.
 //!
 //! A read of a hole, or of an extent that was allocated but never written, is answered with zeros
-//! from memory. Such a read measures no storage, so a file is looked at before its reads are
-//! believed.
+//! from memory. Such a read does not measure storage, so a file is checked before its reads are
+//! trusted.
 
 use std::fs::File;
 use std::io;
@@ -13,11 +13,11 @@ use blockstone_base::capability::Capability;
 use blockstone_base::identity::FileMap;
 use rustix::fs::SeekFrom;
 
-/// Extents asked for at a time.
+/// Extents requested at a time.
 const PAGE_EXTENTS: usize = 256;
 /// `_IOWR('f', 11, struct fiemap)`, the same on x86-64 and aarch64.
 const FS_IOC_FIEMAP: libc::Ioctl = 0xC020_660B_u32 as libc::Ioctl;
-/// Write dirty pages first, so that no extent is still waiting for its place.
+/// Writes dirty pages first, so that every extent has its place.
 const FIEMAP_FLAG_SYNC: u32 = 1;
 
 /// Flags of an extent (linux/fiemap.h).
@@ -26,7 +26,7 @@ mod flag {
     pub const UNKNOWN: u32 = 0x2;
     /// Not yet allocated.
     pub const DELALLOC: u32 = 0x4;
-    /// Compressed or otherwise not what a read returns.
+    /// Compressed, or stored differently from what a read returns.
     pub const ENCODED: u32 = 0x8;
     pub const ENCRYPTED: u32 = 0x80;
     pub const INLINE: u32 = 0x200;
@@ -61,9 +61,9 @@ struct Request {
     extents: [Extent; PAGE_EXTENTS],
 }
 
-/// How `file` lies on its device. Dirty pages are written out first; a block device is one written
-/// extent. The file's offset is used and put back, so nothing else may seek in it meanwhile. Fails
-/// when the file can be neither mapped nor searched for holes.
+/// Returns how `file` is laid out on its device. Dirty pages are written out first; a block device
+/// is one written extent. The file's cursor is moved and restored, so nothing else may seek in it
+/// meanwhile. Fails when the file can be neither mapped nor searched for holes.
 pub fn map(file: &File) -> io::Result<FileMap> {
     let metadata = file.metadata()?;
     if metadata.file_type().is_block_device() {
@@ -88,7 +88,7 @@ pub fn map(file: &File) -> io::Result<FileMap> {
     Ok(FileMap { attributes: attributes(file), ..map })
 }
 
-/// Attributes of an inode (linux/fs.h) that decide how its I/O is done.
+/// Attributes of an inode (linux/fs.h) that affect how its I/O is done.
 const ATTRIBUTES: [(u32, &str); 5] = [
     (0x4, "compressed"),
     (0x4000, "journal-data"),
@@ -97,7 +97,7 @@ const ATTRIBUTES: [(u32, &str); 5] = [
     (0x1000_0000, "inline-data"),
 ];
 
-/// Those of `file` that are set; none where the file system has no attributes.
+/// Returns the attributes set on `file`; `None` if the file system has no attributes.
 fn attributes(file: &File) -> Option<Vec<String>> {
     let flags = rustix::fs::ioctl_getflags(file).ok()?.bits();
     let set = ATTRIBUTES.iter().filter(|(flag, _)| flags & flag != 0);
@@ -121,8 +121,8 @@ fn extents(file: &File) -> io::Result<Vec<Extent>> {
     };
     loop {
         request.length = u64::MAX - request.start;
-        // SAFETY: the pointer is to a `struct fiemap` with room for `extent_count` extents, and
-        // the kernel writes no more than those.
+        // SAFETY: the pointer is to a `struct fiemap` with room for `extent_count` extents, and the
+        // kernel writes no more than those.
         if unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP, &raw mut request) } < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -139,7 +139,7 @@ fn extents(file: &File) -> io::Result<Vec<Extent>> {
     }
 }
 
-/// The ranges that `SEEK_DATA` and `SEEK_HOLE` call data, as extents without a place.
+/// Returns the ranges that `SEEK_DATA` and `SEEK_HOLE` report as data, as extents without a place.
 fn data_ranges(file: &File) -> io::Result<Vec<Extent>> {
     let before = rustix::fs::seek(file, SeekFrom::Current(0))?;
     let mut ranges = Vec::new();
@@ -157,7 +157,7 @@ fn data_ranges(file: &File) -> io::Result<Vec<Extent>> {
     Ok(ranges)
 }
 
-/// Adds the extents up. Mapped, unwritten and hole bytes make up the file; encoded and shared bytes
+/// Adds up the extents. Mapped, unwritten and hole bytes make up the file; encoded and shared bytes
 /// are a part of the mapped ones. Space allocated beyond the end does not count.
 fn summarise(size: u64, allocated: u64, extents: &[Extent], fiemap: Capability) -> FileMap {
     const NO_DATA_ON_DEVICE: u32 = flag::UNWRITTEN | flag::DELALLOC | flag::UNKNOWN;
@@ -178,8 +178,8 @@ fn summarise(size: u64, allocated: u64, extents: &[Extent], fiemap: Capability) 
         let end = (extent.logical + extent.length).min(size);
         let bytes = end.saturating_sub(extent.logical);
         let has = |flags: u32| extent.flags & flags != 0;
-        // A delayed extent has no place on the device yet, and encrypted or inline data may come
-        // with an unknown one; only the first is not there.
+        // A delayed extent has no place on the device yet, and encrypted or inline data may have an
+        // unknown one; only the first is not on the device.
         if has(NO_DATA_ON_DEVICE) && !has(ENCODED) {
             map.unwritten_bytes += bytes;
             continue;
@@ -207,7 +207,7 @@ mod tests {
         map(&File::open(path).unwrap()).unwrap()
     }
 
-    /// A mounted ext4, so that what the file system does is known.
+    /// Mounts an ext4, so that the file system's behaviour is known.
     fn ext4() -> LoopDevice {
         let file_system = Some(FileSystem::Ext4);
         let caps = blockstone_testkit::Caps::default();

@@ -1,8 +1,8 @@
-//! Files and block devices that are read and written in blocks: opened direct or through the page
-//! cache, addressed by offset, never through a cursor.
+//! Files and block devices that are read and written in blocks: opened with direct I/O or through
+//! the page cache, addressed by offset, never through a cursor.
 //!
-//! A path is resolved once. A file that this program makes lies where other users may write: its
-//! directory is held by its descriptor, and the file is opened again, renamed and removed from
+//! A path is resolved once. A file that this program creates may be where other users can write:
+//! its directory is held by its descriptor, and the file is reopened, renamed and removed from
 //! there, never by path, so that nothing can be put in its place.
 
 use std::ffi::{OsStr, OsString};
@@ -36,7 +36,7 @@ pub struct BlockFile {
     file: File,
     path: PathBuf,
     direct: bool,
-    /// Where it lies, if it was reached from a directory that is held.
+    /// Its directory and name, if it was reached from a directory that is held.
     home: Option<Home>,
 }
 
@@ -59,53 +59,53 @@ pub enum FileError {
     Io { operation: &'static str, path: PathBuf, source: io::Error },
 }
 
-/// What shows that a file was changed.
+/// State that shows whether a file was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileState {
     pub bytes: u64,
-    /// When it was last written to, in nanoseconds since 1970.
+    /// Time of the last write, in nanoseconds since 1970.
     pub modified_ns: i64,
 }
 
 impl BlockFile {
-    /// Opens an existing regular file or block device that the user named, with `O_DIRECT` when
+    /// Opens an existing regular file or block device that the user named, with `O_DIRECT` if
     /// `direct`; links are followed. Fails when it is anything else, which is not opened, or cannot
-    /// be opened that way; an `O_DIRECT` that the file system does not know is an error and never
-    /// silently dropped.
+    /// be opened that way; if the file system does not support `O_DIRECT`, that is an error and
+    /// never silently dropped.
     pub fn open(path: &Path, access: Access, direct: bool) -> Result<Self, FileError> {
         Self::open_as(path, flags(access, direct), direct, &[FileType::RegularFile, DEVICE])
     }
 
     /// Opens a block device for writing and claims it (`O_EXCL`) against mounts, arrays and pools.
-    /// As [`BlockFile::open`]; `EBUSY` when it is claimed.
+    /// Otherwise like [`BlockFile::open`]; `EBUSY` when it is claimed.
     pub fn open_device(path: &Path, direct: bool) -> Result<Self, FileError> {
         let flags = flags(Access::ReadWrite, direct) | OFlags::EXCL;
         Self::open_as(path, flags, direct, &[DEVICE])
     }
 
-    /// As [`BlockFile::open_device`], through the page cache and only to read.
+    /// Like [`BlockFile::open_device`], through the page cache and read-only.
     pub fn open_device_to_read(path: &Path) -> Result<Self, FileError> {
         let flags = flags(Access::Read, false) | OFlags::EXCL;
         Self::open_as(path, flags, false, &[DEVICE])
     }
 
-    /// Opens an existing file or block device to write to it, with the flag that has each write
-    /// return only when it is durable. As [`BlockFile::open`].
+    /// Opens an existing file or block device for writing, with the flag that makes each write
+    /// return only when it is durable. Otherwise like [`BlockFile::open`].
     pub fn open_synchronous(path: &Path, direct: bool, flag: SyncFlag) -> Result<Self, FileError> {
         let flags = flags(Access::ReadWrite, direct) | synchronous(flag);
         Self::open_as(path, flags, direct, &[FileType::RegularFile, DEVICE])
     }
 
-    /// The device that holds no bytes, to take the place of a file that is let go.
+    /// Opens the null device, to take the place of a file that is let go.
     pub fn nothing() -> Result<Self, FileError> {
         let device = Path::new("/dev/null");
         Self::open_as(device, OFlags::RDONLY, false, &[FileType::CharacterDevice])
     }
 
-    /// Opens a file or device to read it whose path this process found, as one that a database
-    /// told, where other users may have changed what it leads to since. What belongs to root or
-    /// this user is opened only under its own name, the only one, and through no link of another
-    /// user ([`crate::path::ForeignLink`]). Fails as [`BlockFile::open`].
+    /// Opens a file or device for reading whose path this process found, for example from a
+    /// database, where other users may have changed what it leads to since. A file of root or this
+    /// user is opened only under its own and only name, and through no link of another user
+    /// ([`crate::path::ForeignLink`]). Fails like [`BlockFile::open`].
     pub fn open_found(path: &Path) -> Result<Self, FileError> {
         let opened =
             find(path).and_then(|found| open_again(found.as_fd(), flags(Access::Read, false)));
@@ -116,8 +116,8 @@ impl BlockFile {
         }
     }
 
-    /// What the path leads to is looked at before it is opened: a pipe would wait for its writer,
-    /// and some devices act on being opened.
+    /// Opens the target of the path after checking its type: opening a pipe would wait for its
+    /// writer, and some devices act on being opened.
     fn open_as(
         path: &Path,
         flags: OFlags,
@@ -137,10 +137,10 @@ impl BlockFile {
         }
     }
 
-    /// Creates a file that did not exist, readable by its owner only, and holds its directory.
-    /// Nothing is allocated: its blocks come from being written, so that no unwritten extent is
-    /// left to answer a read. Fails when it exists or cannot be created. A file system that refuses
-    /// `O_DIRECT` may have made the name already; it is removed again.
+    /// Creates a file that did not exist, readable only by its owner, and holds its directory.
+    /// Nothing is allocated: blocks are allocated as they are written, so that no unwritten extent
+    /// remains to answer a read. Fails when it exists or cannot be created. A file system that
+    /// refuses `O_DIRECT` may already have created the name, which is then removed.
     pub fn create_new(path: &Path, direct: bool) -> Result<Self, FileError> {
         let error = |source| FileError::Create { path: path.to_owned(), direct, source };
         let home = Home::of(path).map_err(error)?;
@@ -148,7 +148,7 @@ impl BlockFile {
         made.map(|made| Self { path: path.to_owned(), ..made })
     }
 
-    /// As [`BlockFile::create_new`], in the directory of this file.
+    /// Like [`BlockFile::create_new`], in the directory of this file.
     pub fn create_beside(&self, name: &OsStr, direct: bool) -> Result<Self, FileError> {
         let path = self.path.with_file_name(name);
         match &self.home {
@@ -158,7 +158,7 @@ impl BlockFile {
         .map(|made| Self { path, ..made })
     }
 
-    /// As [`BlockFile::create_new`], under a name in a directory that is held.
+    /// Like [`BlockFile::create_new`], under a name in a directory that is held.
     pub fn create_in(dir: &Arc<HeldDir>, name: &OsStr, direct: bool) -> Result<Self, FileError> {
         let made = dir.create_new_as(Path::new(name), flags(Access::ReadWrite, direct));
         let path = dir.path().join(name);
@@ -174,7 +174,7 @@ impl BlockFile {
     }
 
     /// Opens the regular file of that name in a directory that is held; a link is not followed.
-    /// Fails as [`BlockFile::open`].
+    /// Fails like [`BlockFile::open`].
     pub fn open_in(
         dir: &Arc<HeldDir>,
         name: &OsStr,
@@ -192,14 +192,14 @@ impl BlockFile {
         }
     }
 
-    /// Opens this very file or device a second time (a new open file description), whatever its
-    /// name leads to by now. Fails as [`BlockFile::open`].
+    /// Opens this same file or device a second time (a new open file description), whatever its
+    /// name leads to now. Fails like [`BlockFile::open`].
     pub fn reopen(&self, access: Access, direct: bool) -> Result<Self, FileError> {
         self.reopen_as(flags(access, direct), direct)
     }
 
-    /// As [`BlockFile::reopen`], to write to it, with the flag that has each write return only when
-    /// it is durable.
+    /// Like [`BlockFile::reopen`], for writing, with the flag that makes each write return only
+    /// when it is durable.
     pub fn reopen_synchronous(&self, direct: bool, flag: SyncFlag) -> Result<Self, FileError> {
         self.reopen_as(flags(Access::ReadWrite, direct) | synchronous(flag), direct)
     }
@@ -212,23 +212,24 @@ impl BlockFile {
         }
     }
 
-    /// This very file opened a second time, to read it through the page cache.
+    /// Opens this same file a second time, to read it through the page cache.
     pub fn plain(&self) -> Result<File, FileError> {
         self.reopen(Access::Read, false).map(|again| again.file)
     }
 
-    /// Removes its name if it still leads to this file: what has taken the name meanwhile stays.
+    /// Removes its name if it still leads to this file: another file that has taken the name is
+    /// left alone.
     pub fn remove(&self) -> Result<(), FileError> {
         let removed = self.home().and_then(|home| home.dir.remove_this(&home.name, self.as_fd()));
         removed.map_err(|source| self.error("remove", source))
     }
 
-    /// Gives it another name in its directory, in place of what has that name.
+    /// Gives it another name in its directory, replacing whatever has that name.
     pub fn rename(&mut self, name: &OsStr) -> Result<(), FileError> {
         self.renamed(name, HeldDir::rename)
     }
 
-    /// As [`BlockFile::rename`]; fails when the name exists.
+    /// Like [`BlockFile::rename`]; fails when the name exists.
     pub fn rename_new(&mut self, name: &OsStr) -> Result<(), FileError> {
         self.renamed(name, HeldDir::rename_new)
     }
@@ -257,7 +258,7 @@ impl BlockFile {
         self.home.clone().map_or_else(|| Home::of(&self.path), Ok)
     }
 
-    /// A file that was opened otherwise; `path` is for messages.
+    /// Wraps a file that was opened elsewhere; `path` is for messages.
     pub fn of(file: File, path: &Path, direct: bool) -> Self {
         Self { file, path: path.to_owned(), direct, home: None }
     }
@@ -274,14 +275,14 @@ impl BlockFile {
         self.direct
     }
 
-    /// Reads at `offset_bytes`; the number of bytes may be smaller than asked for. The error is the
-    /// kernel's errno, as a number: in the hot path a name costs more than the I/O.
+    /// Reads at `offset_bytes`; may return fewer bytes than requested. The error is the kernel's
+    /// errno as a number: in the hot path a message costs more than the I/O.
     #[inline]
     pub fn read_at(&self, offset_bytes: u64, out: &mut [u8]) -> Result<usize, i32> {
         rustix::io::pread(&self.file, out, offset_bytes).map_err(Errno::raw_os_error)
     }
 
-    /// Writes at `offset_bytes`; the number of bytes may be smaller than asked for.
+    /// Writes at `offset_bytes`; may write fewer bytes than requested.
     #[inline]
     pub fn write_at(&self, offset_bytes: u64, data: &[u8]) -> Result<usize, i32> {
         rustix::io::pwrite(&self.file, data, offset_bytes).map_err(Errno::raw_os_error)
@@ -303,7 +304,7 @@ impl BlockFile {
             .map_err(Errno::raw_os_error)
     }
 
-    /// Makes written data durable, and of the metadata what is needed to read them.
+    /// Makes written data durable, and the metadata needed to read them.
     #[inline]
     pub fn fdatasync(&self) -> Result<(), i32> {
         rustix::fs::fdatasync(&self.file).map_err(Errno::raw_os_error)
@@ -315,14 +316,14 @@ impl BlockFile {
         rustix::fs::fsync(&self.file).map_err(Errno::raw_os_error)
     }
 
-    /// Has the dirty pages of this part written to the device, and waits for that: neither the
-    /// device's cache is flushed, nor any metadata written.
+    /// Writes the dirty pages of this part to the device and waits for that: neither is the
+    /// device's cache flushed, nor any metadata written.
     pub fn write_out(&self, offset_bytes: u64, len_bytes: u64) -> Result<(), i32> {
         let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
             | libc::SYNC_FILE_RANGE_WRITE
             | libc::SYNC_FILE_RANGE_WAIT_AFTER;
         let (offset, len) = (offset_bytes as libc::off64_t, len_bytes as libc::off64_t);
-        // SAFETY: it takes no memory of ours, and the descriptor is open as long as the file.
+        // SAFETY: the call takes no memory of ours, and the descriptor is open as long as the file.
         let done = unsafe { libc::sync_file_range(self.file.as_raw_fd(), offset, len, flags) };
         if done == 0 {
             return Ok(());
@@ -330,21 +331,21 @@ impl BlockFile {
         Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))
     }
 
-    /// Size of the file or block device in bytes.
+    /// Returns the size of the file or block device in bytes.
     pub fn size_bytes(&self) -> Result<u64, FileError> {
-        // `stat` says zero for a block device. Nothing else uses the cursor that this moves.
+        // `stat` returns zero for a block device. Nothing else uses the cursor that this moves.
         rustix::fs::seek(&self.file, SeekFrom::End(0)).map_err(|e| self.error("size", e.into()))
     }
 
-    /// Cuts or extends the file; an extension is a hole.
+    /// Truncates or extends the file; an extension is a hole.
     pub fn set_size(&self, size_bytes: u64) -> Result<(), FileError> {
         self.file.set_len(size_bytes).map_err(|source| self.error("resize", source))
     }
 
-    /// Reserves room for `size_bytes`, contiguous where the file system can, so that a full file
-    /// system is known before anything is written. What is reserved reads as zeros until written.
-    /// Fails when there is no room; nothing is taken then. A file system that cannot reserve is no
-    /// error.
+    /// Reserves space for `size_bytes`, contiguous if the file system can, so that a full file
+    /// system is noticed before anything is written. Reserved space reads as zeros until written.
+    /// Fails when there is not enough space; nothing is reserved then. It is not an error if the
+    /// file system cannot reserve space.
     pub fn reserve(&self, size_bytes: u64) -> Result<(), FileError> {
         let error = |source| self.error("reserve room in", source);
         // fallocate fills the file system before it fails, which affects all of its users.
@@ -359,8 +360,8 @@ impl BlockFile {
         }
     }
 
-    /// Whether its name still leads to it: a file that was removed or replaced goes on answering
-    /// processes that have it open, and is gone for all others.
+    /// Returns whether its name still leads to it: a file that was removed or replaced still serves
+    /// processes that have it open, but is gone for all others.
     pub fn is_at_its_path(&self) -> bool {
         if let Some(home) = &self.home {
             return home.dir.leads_to(&home.name, self.as_fd()).unwrap_or(false);
@@ -371,10 +372,10 @@ impl BlockFile {
         }
     }
 
-    /// The first byte from `offset_bytes` on that lies in no hole; none if a hole is all that
-    /// follows. Devices, and file systems that do not know holes, have none.
+    /// Returns the first offset from `offset_bytes` on that is not in a hole; `None` if only a hole
+    /// follows. Devices, and file systems that do not support holes, have none.
     pub fn next_data(&self, offset_bytes: u64) -> Option<u64> {
-        // The cursor that this moves is not used by anything else.
+        // Nothing else uses the cursor that this moves.
         match rustix::fs::seek(&self.file, SeekFrom::Data(offset_bytes)) {
             Ok(data) => Some(data),
             Err(Errno::NXIO) => None,
@@ -389,7 +390,8 @@ impl BlockFile {
         let _ = rustix::fs::fadvise(&self.file, offset_bytes, len, rustix::fs::Advice::DontNeed);
     }
 
-    /// Size, and when it was last written to (nanoseconds since 1970), as the kernel knows now.
+    /// Returns the size and the time of the last write (nanoseconds since 1970), as the kernel
+    /// knows them now.
     pub fn state(&self) -> Result<FileState, FileError> {
         let found = self.file.metadata().map_err(|source| self.error("look at", source))?;
         let modified_ns = found.mtime() * 1_000_000_000 + found.mtime_nsec();
@@ -400,8 +402,8 @@ impl BlockFile {
         self.file.metadata().is_ok_and(|found| found.file_type().is_block_device())
     }
 
-    /// Takes the exclusive lock (flock) that is held until the file is closed; does not wait. The
-    /// error is [`FileError::Locked`] when another process holds it.
+    /// Takes the exclusive lock (flock), which is held until the file is closed; does not wait.
+    /// Returns [`FileError::Locked`] when another process holds it.
     pub fn lock_exclusive(&self) -> Result<(), FileError> {
         match rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(()),
@@ -421,8 +423,8 @@ impl BlockFile {
     }
 }
 
-/// Opens a file past the page cache if asked to; `buffered` says why it is not. A file system that
-/// does not know `O_DIRECT` is used through the page cache, and says so.
+/// Opens a file past the page cache if requested; `buffered` says why it is not. If the file system
+/// does not support `O_DIRECT`, the page cache is used, and `buffered` says so.
 pub fn open_direct(
     direct: bool,
     buffered: &str,
@@ -468,7 +470,7 @@ impl Home {
     }
 }
 
-/// What [`BlockFile::open_found`] opens, not opened yet.
+/// Finds what [`BlockFile::open_found`] will open, without opening it yet.
 fn find(path: &Path) -> io::Result<OwnedFd> {
     let step = OFlags::PATH | OFlags::CLOEXEC;
     let types = [FileType::RegularFile, DEVICE];
@@ -541,7 +543,7 @@ fn create_hint(source: &io::Error, direct: bool) -> &'static str {
     }
 }
 
-/// What usually helps against an errno of any file operation.
+/// Returns what usually helps against an errno of any file operation.
 pub(crate) fn io_hint(source: &io::Error) -> &'static str {
     match source.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => {
@@ -642,7 +644,7 @@ mod tests {
         assert_eq!(std::fs::read(&victim).unwrap(), b"victim");
         assert_eq!(std::fs::read(&aside).unwrap(), b"ours");
 
-        // The directory goes elsewhere, and another one takes its path.
+        // The directory moves away, and another one takes its path.
         std::fs::rename(&aside, root.path().join("dir/back")).unwrap();
         std::fs::remove_file(&path).unwrap();
         std::fs::rename(root.path().join("dir/back"), &path).unwrap();
@@ -723,7 +725,7 @@ mod tests {
 
     #[test]
     fn a_direct_read_of_a_regular_file_works_or_says_why() {
-        // The build directory is on a real file system on every machine that built this test.
+        // The build directory is on a real file system on every machine where this test was built.
         let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let path = dir.path().join("data");
         match BlockFile::create_new(&path, true) {

@@ -1,5 +1,5 @@
-//! Allocators: one that ends the program with one line when there is no memory, and one that
-//! counts, for programs that check how much memory something takes.
+//! Allocators: one that ends the program with a one-line message when there is no memory left, and
+//! one that counts, for programs that check how much memory something takes.
 //!
 //! ```
 //! use blockstone_sys::heap::{self, Counted};
@@ -25,18 +25,18 @@ static PEAK: AtomicI64 = AtomicI64::new(0);
 static START: AtomicI64 = AtomicI64::new(0);
 static MOST: AtomicI64 = AtomicI64::new(i64::MAX);
 
-/// Whose limit [`Ending`] names when there is no memory.
+/// The limit that [`Ending`] names when memory runs out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Limit {
-    /// Of the user or the machine.
+    /// Limit of the user or the machine.
     System,
-    /// What the files that are read may take: [`crate::memory::READING`].
+    /// Limit for reading files: [`crate::memory::READING`].
     Reading,
-    /// What the control group had left.
+    /// Memory that the control group had left.
     Group,
 }
 
-/// What [`Ending`] prints, by [`Limit`].
+/// Messages of [`Ending`], by [`Limit`].
 const ENDINGS: [&str; 3] = [
     "error: out of memory\n\
      hint: raise ulimit -v or the limit of the control group; read a shorter part or fewer \
@@ -48,28 +48,28 @@ const ENDINGS: [&str; 3] = [
 ];
 static LIMIT: AtomicUsize = AtomicUsize::new(Limit::System as usize);
 
-/// Says whose limit it is from now on.
+/// Sets the limit that is named from now on.
 pub(crate) fn end_at(limit: Limit) {
     LIMIT.store(limit as usize, Relaxed);
 }
 
-/// What [`Ending`] prints where a call of [`bounded`] had asked for more than its bound.
+/// Message of [`Ending`] when a call of [`bounded`] had asked for more than its bound.
 const ENDING_BOUNDED: &str = "error: out of memory: what was read asks for more than there is\n\
     hint: check that what answers there is what it is taken for\n";
 
 const UNBOUNDED: i64 = i64::MAX;
 
 thread_local! {
-    /// Bytes that this thread may still take.
+    /// Bytes that this thread may still allocate.
     static LEFT: Cell<i64> = const { Cell::new(UNBOUNDED) };
-    /// What is called when it takes more.
+    /// Called when the thread allocates more.
     static EXCESS: Cell<Option<*const dyn Fn()>> = const { Cell::new(None) };
     static EXCEEDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does `work`. As soon as it has taken more than `most` bytes on this thread, beside those that
-/// it gave back, `excess` is called, once; it is to make `work` fail. Within another such call, no
-/// more can be taken than that one has left. Only [`Ending`] counts.
+/// Does `work`. As soon as it has allocated more than `most` bytes on this thread, net of what it
+/// freed, `excess` is called once; `excess` must make `work` fail. Within another such call, no
+/// more can be allocated than that one has left. Counts only under [`Ending`].
 pub fn bounded<T>(most: Bytes, excess: &dyn Fn(), work: impl FnOnce() -> T) -> T {
     struct Restored(i64, Option<*const dyn Fn()>, bool);
     impl Drop for Restored {
@@ -81,8 +81,8 @@ pub fn bounded<T>(most: Bytes, excess: &dyn Fn(), work: impl FnOnce() -> T) -> T
     }
     let most = i64::try_from(most.get()).unwrap_or(UNBOUNDED - 1).min(LEFT.get().max(0));
     #[expect(clippy::transmute_ptr_to_ptr, reason = "a cast cannot change the lifetime")]
-    // SAFETY: only the lifetime changes. The pointer is taken back when this function ends, in
-    // whatever way, and no other thread sees it.
+    // SAFETY: only the lifetime changes. The pointer is removed when this function ends, however it
+    // ends, and no other thread sees it.
     let excess = unsafe { std::mem::transmute::<*const (dyn Fn() + '_), *const dyn Fn()>(excess) };
     let before =
         Restored(LEFT.replace(most), EXCESS.replace(Some(excess)), EXCEEDED.replace(false));
@@ -112,21 +112,21 @@ fn refund(bytes: usize) {
 
 #[cold]
 fn exceed() {
-    // What is called may allocate.
+    // The callback may allocate.
     LEFT.set(UNBOUNDED);
     EXCEEDED.set(true);
     if let Some(excess) = EXCESS.take() {
-        // SAFETY: the call of `bounded` that holds it has not ended: it would have taken it back.
+        // SAFETY: the call of `bounded` that holds it has not ended, or it would have removed it.
         unsafe { (*excess)() };
     }
 }
 
-/// The system's allocator. If there is no memory, the program says so and ends with exit code 2:
-/// no line of Rust and no destructor runs any more.
+/// The system's allocator. If there is no memory, the program prints a message and ends with exit
+/// code 2, without running any more Rust code or destructors.
 #[derive(Debug)]
 pub struct Ending;
 
-/// `memory`, or the end of the program if there is none.
+/// Returns `memory`, or ends the program if it is null.
 fn or_end(memory: *mut u8) -> *mut u8 {
     if memory.is_null() {
         end()
@@ -143,8 +143,9 @@ fn end() -> ! {
     }
 }
 
-/// From now on, a thread that has no memory for the stack of its signal handlers ends the program
-/// as [`Ending`] does. The standard library maps that stack in the new thread and panics without.
+/// Makes threads that start from now on end the program as [`Ending`] does if they have no memory
+/// for the stack of their signal handlers. The standard library maps that stack in the new thread
+/// and panics if it cannot.
 pub fn end_threads_without_stack() {
     let report = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -156,11 +157,11 @@ pub fn end_threads_without_stack() {
     }));
 }
 
-// SAFETY: memory comes from and goes to the system's allocator, with the layouts of the caller.
+// SAFETY: memory is allocated and freed by the system's allocator, with the caller's layouts.
 unsafe impl GlobalAlloc for Ending {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         charge(layout.size());
-        // SAFETY: the caller's promises are those that the system's allocator asks for.
+        // SAFETY: the caller's guarantees are those that the system's allocator requires.
         or_end(unsafe { System.alloc(layout) })
     }
 
@@ -172,23 +173,24 @@ unsafe impl GlobalAlloc for Ending {
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         refund(layout.size());
-        // SAFETY: `memory` came from the system's allocator with this layout.
+        // SAFETY: `memory` was returned by the system's allocator for this layout.
         unsafe { System.dealloc(memory, layout) }
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         refund(layout.size());
         charge(size);
-        // SAFETY: `memory` came from the system's allocator with this layout.
+        // SAFETY: `memory` was returned by the system's allocator for this layout.
         or_end(unsafe { System.realloc(memory, layout, size) })
     }
 }
 
-/// The system's allocator, with the bytes of all threads counted.
+/// The system's allocator, counting the bytes of all threads.
 #[derive(Debug)]
 pub struct Counted;
 
-/// Starts to count at zero. An allocation with which more than `most_bytes` were in use fails.
+/// Starts counting at zero. An allocation fails if it would bring the bytes in use above
+/// `most_bytes`.
 pub fn start(most_bytes: u64) {
     let live = LIVE.load(Relaxed);
     START.store(live, Relaxed);
@@ -196,12 +198,12 @@ pub fn start(most_bytes: u64) {
     MOST.store(live.saturating_add_unsigned(most_bytes), Relaxed);
 }
 
-/// The most bytes that were in use at once since [`start`], beside those in use before.
+/// Returns the peak number of bytes in use since [`start`], not counting those in use before.
 pub fn peak_bytes() -> u64 {
     u64::try_from(PEAK.load(Relaxed) - START.load(Relaxed)).unwrap_or(0)
 }
 
-/// Counts `more` bytes; whether they may be had.
+/// Counts `more` bytes, and returns whether they may be allocated.
 fn take(more: usize) -> bool {
     let live = LIVE.fetch_add(more as i64, Relaxed).saturating_add_unsigned(more as u64);
     let granted = live <= MOST.load(Relaxed);
@@ -217,14 +219,14 @@ fn give(bytes: usize) {
     LIVE.fetch_sub(bytes as i64, Relaxed);
 }
 
-// SAFETY: memory comes from and goes to the system's allocator, with the layouts of the caller;
+// SAFETY: memory is allocated and freed by the system's allocator, with the caller's layouts;
 // counting does not allocate.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !take(layout.size()) {
             return ptr::null_mut();
         }
-        // SAFETY: the caller's promises are those that the system's allocator asks for.
+        // SAFETY: the caller's guarantees are those that the system's allocator requires.
         unsafe { System.alloc(layout) }
     }
 
@@ -238,7 +240,7 @@ unsafe impl GlobalAlloc for Counted {
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         give(layout.size());
-        // SAFETY: `memory` came from the system's allocator with this layout.
+        // SAFETY: `memory` was returned by the system's allocator for this layout.
         unsafe { System.dealloc(memory, layout) }
     }
 
@@ -249,7 +251,7 @@ unsafe impl GlobalAlloc for Counted {
         if size < layout.size() {
             give(layout.size() - size);
         }
-        // SAFETY: `memory` came from the system's allocator with this layout.
+        // SAFETY: `memory` was returned by the system's allocator for this layout.
         unsafe { System.realloc(memory, layout, size) }
     }
 }
@@ -258,7 +260,7 @@ unsafe impl GlobalAlloc for Counted {
 mod tests {
     use super::*;
 
-    /// Takes and gives back through [`Ending`], which is not the allocator of this program.
+    /// Allocates and frees through [`Ending`], which is not the allocator of this program.
     fn takes(sizes: &[usize]) {
         let layout = |size| Layout::from_size_align(size, 1).unwrap();
         let taken = sizes.iter().map(|&size| {
@@ -266,7 +268,7 @@ mod tests {
             (unsafe { Ending.alloc(layout(size)) }, size)
         });
         for (memory, size) in taken.collect::<Vec<_>>() {
-            // SAFETY: it came from this allocator, with this layout.
+            // SAFETY: it was returned by this allocator, for this layout.
             unsafe { Ending.dealloc(memory, layout(size)) };
         }
     }

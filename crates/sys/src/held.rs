@@ -1,6 +1,6 @@
-//! A directory held by its descriptor. What is in it is reached from there and never through a
-//! path or a link, so that whoever may rename it, or the directories above it, cannot direct
-//! elsewhere what the superuser writes.
+//! A directory held by its descriptor. Its contents are reached from there and never through a path
+//! or a link, so that a user who can rename it, or the directories above it, cannot redirect what
+//! the superuser writes.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -20,18 +20,18 @@ use crate::path::of_descriptor;
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 const IN_PLACE: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC);
-/// What the kernel makes of these depends on the umask.
+/// The resulting mode depends on the umask.
 const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o777);
 const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 const OWNER_MODE: Mode = Mode::from_raw_mode(0o600);
-/// Made and removed to see which owner the file system gives to new files.
+/// Created and removed to see which owner the file system assigns to new files.
 const OWNER_PROBE: &str = ".blockstone-owner";
-/// A removal holds a descriptor for each level, and none goes deeper.
+/// A removal holds a descriptor for each level and goes no deeper than this.
 const DEEPEST: u32 = 100;
-/// How often that is tried where several processes do it.
+/// Attempts at the owner probe, because several processes may make it at the same time.
 const PROBES: u32 = 20;
 
-/// Why a directory is not written to.
+/// Reason why a directory is not written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Foreign {
     #[error("it belongs to user {0}, who could direct elsewhere what is written to it")]
@@ -47,13 +47,13 @@ impl From<Foreign> for io::Error {
 }
 
 impl Foreign {
-    /// The reason in an error of this module, if it is one.
+    /// Returns the reason contained in an error of this module, if there is one.
     pub fn of(error: &io::Error) -> Option<Self> {
         error.get_ref()?.downcast_ref().copied()
     }
 }
 
-/// What stays the same when a file is renamed.
+/// Identity of a file, which stays the same when it is renamed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     pub(crate) device: u64,
@@ -73,8 +73,8 @@ pub struct HeldDir {
 }
 
 impl HeldDir {
-    /// Opens the directory `path`. Fails when it belongs to another user than this one or root,
-    /// when others may write to it, and with [`crate::path::ForeignLink`] where a link of another
+    /// Opens the directory `path`. Fails when it belongs to a user other than this one or root,
+    /// when others may write to it, and with [`crate::path::ForeignLink`] when a link of another
     /// user leads to it.
     pub fn open(path: &Path) -> io::Result<Self> {
         let way = crate::path::directory(path)?;
@@ -83,7 +83,7 @@ impl HeldDir {
         Ok(held)
     }
 
-    /// Fails when it belongs to another user than this one or root, or when others may write to it.
+    /// Fails when it belongs to a user other than this one or root, or when others may write to it.
     pub fn check_owner(&self) -> io::Result<()> {
         let found = fstat(&self.dir)?;
         if !self.is_trusted(&found, true)? {
@@ -98,34 +98,34 @@ impl HeldDir {
         Ok(())
     }
 
-    /// Opens the directory `path`, whoever owns it or writes to it: for what is made in it under a
-    /// name, and checked to be what was made.
+    /// Opens the directory `path`, regardless of who owns it or may write to it: for entries that
+    /// are created in it under a name and then checked to be what was created.
     pub fn hold(path: &Path) -> io::Result<Self> {
         Ok(Self { dir: openat(CWD, path, DIRECTORY, Mode::empty())?, path: path.to_owned() })
     }
 
-    /// As [`HeldDir::hold`], only to reach what has a name in it: it need not be readable, and can
-    /// be neither listed nor synced.
+    /// Like [`HeldDir::hold`], but only to reach named entries in it: it need not be readable, and
+    /// can be neither listed nor synced.
     pub fn reach(path: &Path) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self { dir: openat(CWD, path, flags, Mode::empty())?, path: path.to_owned() })
     }
 
-    /// A directory that was opened otherwise; `path` is for messages.
+    /// Wraps a directory that was opened elsewhere; `path` is for messages.
     pub fn of(dir: OwnedFd, path: &Path) -> Self {
         Self { dir, path: path.to_owned() }
     }
 
-    /// The directory that holds the last name of `path`, whoever owns it, and that name. Fails with
-    /// [`crate::path::ForeignLink`] where a link of another user leads to it.
+    /// Returns the directory that contains the last name of `path`, whoever owns it, and that name.
+    /// Fails with [`crate::path::ForeignLink`] when a link of another user leads to it.
     pub fn hold_parent(path: &Path) -> io::Result<(Self, PathBuf)> {
         let (dir, name) = crate::path::parent(path)?;
         let above = path.parent().filter(|dir| !dir.as_os_str().is_empty());
         Ok((Self::of(dir, above.unwrap_or(Path::new("."))), name.into()))
     }
 
-    /// The directory `path` below this one, on any file system, reached without links; this one,
-    /// opened once more, if the path is empty.
+    /// Opens the directory `path` below this one, on any file system, reached without links; if the
+    /// path is empty, this directory once more.
     pub fn within(&self, path: &Path) -> io::Result<Self> {
         let is_this = path.as_os_str().is_empty();
         let below = if is_this { Path::new(".") } else { path };
@@ -134,14 +134,14 @@ impl HeldDir {
         Ok(Self { dir, path })
     }
 
-    /// A file below this directory to read, as [`open_file`] opens it, on any file system and
+    /// Opens a file below this directory for reading, as [`open_file`] does, on any file system and
     /// reached without links.
     pub fn read_within(&self, path: &Path) -> io::Result<File> {
         regular(within(self.dir.as_fd(), path, OFlags::NONBLOCK | IN_PLACE)?)
     }
 
-    /// Opens the directory `path`, as [`HeldDir::open`] does, or makes it and those above it that
-    /// do not exist.
+    /// Opens the directory `path`, as [`HeldDir::open`] does, or creates it and its missing
+    /// parents.
     pub fn make(path: &Path) -> io::Result<Self> {
         match Self::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -169,7 +169,7 @@ impl HeldDir {
         &self.path
     }
 
-    /// Makes the directory `path` below this one, if it does not exist.
+    /// Creates the directory `path` below this one if it does not exist.
     pub fn make_dir(&self, path: &Path) -> io::Result<()> {
         let (parent, name) = self.parent(path)?;
         match mkdirat(&parent, name, DIRECTORY_MODE) {
@@ -178,8 +178,8 @@ impl HeldDir {
         }
     }
 
-    /// Makes and holds a directory of this user alone. Fails when the name exists, or was replaced
-    /// by another user in that moment.
+    /// Creates and holds a directory that only this user can access. Fails when the name exists, or
+    /// was replaced by another user at that moment.
     pub fn make_new_dir(&self, name: &OsStr) -> io::Result<Self> {
         mkdirat(&self.dir, name, Mode::from_raw_mode(0o700))?;
         let made = self.within(Path::new(name))?;
@@ -190,7 +190,7 @@ impl HeldDir {
         Ok(made)
     }
 
-    /// The directory of that name that this user made here, and no other user writes to.
+    /// Opens the directory of that name, created here by this user and not writable by others.
     pub fn open_own_dir(&self, name: &OsStr) -> io::Result<Self> {
         let held = self.within(Path::new(name))?;
         let found = fstat(&held.dir)?;
@@ -203,7 +203,7 @@ impl HeldDir {
         }
     }
 
-    /// Removes all that is in it, on its file system.
+    /// Removes its contents, as far as they are on its file system.
     pub fn remove_all(&self) -> io::Result<()> {
         let device = Identity::of(&fstat(&self.dir)?).device;
         let remove = |name: OsString| remove_below(self.as_fd(), &name, device);
@@ -215,7 +215,8 @@ impl HeldDir {
         self.remove_as(name, held.as_fd(), AtFlags::REMOVEDIR)
     }
 
-    /// Removes the name if it still leads to `file`: what has taken the name meanwhile stays.
+    /// Removes the name if it still leads to `file`: another file that has taken the name is left
+    /// alone.
     pub fn remove_this(&self, name: &OsStr, file: BorrowedFd) -> io::Result<()> {
         self.remove_as(name, file, AtFlags::empty())
     }
@@ -230,7 +231,7 @@ impl HeldDir {
         }
     }
 
-    /// Whether a name in it leads to what is open as `held`, and not through a link.
+    /// Returns whether a name in it leads to what is open as `held`, and not through a link.
     pub fn leads_to(&self, name: &OsStr, held: BorrowedFd) -> io::Result<bool> {
         match rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) => Ok(Identity::of(&found) == Identity::of(&fstat(held)?)),
@@ -239,13 +240,14 @@ impl HeldDir {
         }
     }
 
-    /// What has this name, a link itself, to look at and to open again (`O_PATH`).
+    /// Opens the entry of this name, even if it is a link, for inspection and for reopening
+    /// (`O_PATH`).
     pub fn find(&self, path: &Path) -> io::Result<OwnedFd> {
         let (parent, name) = self.parent(path)?;
         Ok(openat(&parent, name, OFlags::PATH | IN_PLACE, Mode::empty())?)
     }
 
-    /// A new file to write, in place of one that a killed process may have left.
+    /// Creates a file for writing, replacing one that a killed process may have left.
     pub fn create(&self, path: &Path) -> io::Result<File> {
         let (parent, name) = self.parent(path)?;
         match unlinkat(&parent, name, AtFlags::empty()) {
@@ -256,13 +258,14 @@ impl HeldDir {
         Ok(File::from(openat(&parent, name, flags, FILE_MODE)?))
     }
 
-    /// A file to read, as [`open_file`] opens it.
+    /// Opens a file for reading, as [`open_file`] does.
     pub fn read(&self, path: &Path) -> io::Result<File> {
         let (parent, name) = self.parent(path)?;
         open_at(parent.as_fd(), name.as_ref(), IN_PLACE)
     }
 
-    /// A new file of this user alone, to read and to write. Fails when the name exists.
+    /// Creates a file that only this user can access, for reading and writing. Fails when the name
+    /// exists.
     pub fn create_new(&self, path: &Path) -> io::Result<File> {
         self.create_new_as(path, OFlags::RDWR)
     }
@@ -273,14 +276,16 @@ impl HeldDir {
         Ok(File::from(openat(&parent, name, flags, OWNER_MODE)?))
     }
 
-    /// A file to read and to write, as [`open_file`] opens it; past the page cache if `direct`.
+    /// Opens a file for reading and writing, as [`open_file`] does; past the page cache if
+    /// `direct`.
     pub fn write(&self, path: &Path, direct: bool) -> io::Result<File> {
         let (parent, name) = self.parent(path)?;
         let how = if direct { OFlags::DIRECT } else { OFlags::empty() };
         open_at(parent.as_fd(), name.as_ref(), OFlags::RDWR | IN_PLACE | how)
     }
 
-    /// What has this name, a link itself; none if it is free.
+    /// Returns the type of the entry of this name, without following links; `None` if there is
+    /// none.
     pub fn look(&self, path: &Path) -> io::Result<Option<FileType>> {
         let (parent, name) = self.parent(path)?;
         match rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -290,7 +295,7 @@ impl HeldDir {
         }
     }
 
-    /// As [`HeldDir::rename`]; fails when the new name exists.
+    /// Like [`HeldDir::rename`]; fails when the new name exists.
     pub fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
         let ((from_dir, from), (to_dir, to)) = (self.parent(from)?, self.parent(to)?);
         rename_new((from_dir, from.as_ref()), (to_dir, to.as_ref()))
@@ -306,7 +311,7 @@ impl HeldDir {
         Ok(unlinkat(&parent, name, AtFlags::empty())?)
     }
 
-    /// Makes the entries of `path`, a directory below this one or itself, durable.
+    /// Makes the entries of `path`, a directory below this one or this one itself, durable.
     pub fn sync(&self, path: &Path) -> io::Result<()> {
         Ok(fsync(self.below(path)?)?)
     }
@@ -315,12 +320,12 @@ impl HeldDir {
         Ok(self.names()?.is_empty())
     }
 
-    /// The names in it, in the order of the file system.
+    /// Returns the names in it, in the order of the file system.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         names_in(self.dir.as_fd())
     }
 
-    /// The directory itself, to be locked.
+    /// Opens the directory itself, for locking.
     pub fn file(&self) -> io::Result<File> {
         Ok(File::from(self.dir.try_clone()?))
     }
@@ -337,8 +342,8 @@ impl HeldDir {
         Ok((self.below(path.parent().unwrap_or(Path::new("")))?, name))
     }
 
-    /// Whether nobody but this user and root rules over it. Where a file system maps owners (a
-    /// share, a mount with `uid=`), a new file has the owner of its directory.
+    /// Returns whether only this user and root control it. If a file system maps owners (a share, a
+    /// mount with `uid=`), a new file has the owner of its directory.
     fn is_trusted(&self, found: &Stat, root_too: bool) -> io::Result<bool> {
         let me = rustix::process::geteuid().as_raw();
         if found.st_uid == me || root_too && found.st_uid == 0 {
@@ -347,14 +352,14 @@ impl HeldDir {
         Ok(self.owner_of_new()? == found.st_uid)
     }
 
-    /// The user to whom the file system gives what this user makes here: another one where it maps
-    /// owners. Makes a file for a moment.
+    /// Returns the user who owns what this user creates here: another one if the file system maps
+    /// owners. Creates a file for a moment.
     pub fn owner_of_new(&self) -> io::Result<u32> {
         let probe = Path::new(OWNER_PROBE);
         let mut tries = 0;
         let made = loop {
             match self.create(probe) {
-                // Another process looks too.
+                // Another process is probing too.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < PROBES => {
                     tries += 1;
                 }
@@ -368,9 +373,9 @@ impl HeldDir {
         }
     }
 
-    /// The regular file of this name, which belongs to `owner` and has no other name. Fails
-    /// (`EPERM`) when it is anything else, a link too. A server is not asked for attributes that
-    /// the kernel has: that would refresh what it has cached of the file.
+    /// Opens the regular file of this name, which belongs to `owner` and has no other name. Fails
+    /// (`EPERM`) when it is anything else, including a link. A server is not asked for attributes
+    /// that the kernel already has: that would refresh what it has cached of the file.
     pub fn open_own(&self, name: &OsStr, owner: u32, flags: OFlags) -> io::Result<File> {
         let found = self.find(Path::new(name))?;
         let wanted = StatxFlags::TYPE | StatxFlags::UID | StatxFlags::NLINK;
@@ -384,7 +389,7 @@ impl HeldDir {
     }
 }
 
-/// A directory below one that is held, or that one.
+/// A directory below one that is held, or that directory itself.
 enum Below<'a> {
     This(BorrowedFd<'a>),
     Opened(OwnedFd),
@@ -405,13 +410,13 @@ impl AsFd for HeldDir {
     }
 }
 
-/// Renames what is in one directory to a name in another that is free. Fails when it is not.
+/// Renames an entry of one directory to a new name in another. Fails when that name exists.
 pub fn rename_new(
     (from_dir, from): (impl AsFd, &Path),
     (to_dir, to): (impl AsFd, &Path),
 ) -> io::Result<()> {
     match renameat_with(&from_dir, from, &to_dir, to, RenameFlags::NOREPLACE) {
-        // NFS, FUSE and others do not know the flag. Nor do all know a second name.
+        // NFS, FUSE and others do not support the flag, and not all support a second name.
         Err(Errno::INVAL | Errno::NOSYS) => {}
         renamed => return Ok(renamed?),
     }
@@ -427,28 +432,28 @@ pub fn rename_new(
     }
 }
 
-/// Sets the mode of what is open, with `O_PATH` too, unless it is a link.
+/// Sets the mode of an open file, even one opened with `O_PATH`, unless it is a link.
 pub fn set_mode(node: impl AsFd, mode: Mode) -> rustix::io::Result<()> {
     rustix::fs::chmodat(CWD, of_descriptor(&node), mode, AtFlags::empty())
 }
 
-/// Sets the times of what is open, with `O_PATH` too, unless it is a link.
+/// Sets the times of an open file, even one opened with `O_PATH`, unless it is a link.
 pub fn set_times(node: impl AsFd, times: &Timestamps) -> rustix::io::Result<()> {
     rustix::fs::utimensat(CWD, of_descriptor(&node), times, AtFlags::empty())
 }
 
-/// As [`open_file`], past the page cache.
+/// Like [`open_file`], past the page cache.
 pub fn open_direct(path: &Path) -> io::Result<File> {
     open_at(CWD, path, OFlags::CLOEXEC | OFlags::DIRECT)
 }
 
-/// Opens a file to read. Fails when it is anything but a regular file: whoever reads a pipe waits
-/// for its writer, and some devices never end.
+/// Opens a file for reading. Fails for anything but a regular file: a pipe would block until it has
+/// a writer, and some devices never end.
 pub fn open_file(path: &Path) -> io::Result<File> {
     open_at(CWD, path, OFlags::CLOEXEC)
 }
 
-/// As [`open_file`], of a file that lies where it is named: a link in its place is refused.
+/// Like [`open_file`], but refuses a link in place of the file.
 pub fn open_no_link(path: &Path) -> io::Result<File> {
     open_at(CWD, path, IN_PLACE).map_err(|error| match Errno::from_io_error(&error) {
         Some(Errno::LOOP) => io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link"),
@@ -456,12 +461,12 @@ pub fn open_no_link(path: &Path) -> io::Result<File> {
     })
 }
 
-/// The bytes of a regular file. Fails when they are more than `at_most`.
+/// Reads a regular file whole. Fails when it has more than `at_most` bytes.
 pub fn read_file(path: &Path, at_most: Bytes) -> io::Result<Vec<u8>> {
     read_whole(open_file(path)?, at_most)
 }
 
-/// The bytes of a file. Fails when they are more than `at_most`.
+/// Reads a file whole. Fails when it has more than `at_most` bytes.
 pub fn read_whole(file: File, at_most: Bytes) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let found = file.metadata()?;
@@ -476,7 +481,7 @@ pub fn read_whole(file: File, at_most: Bytes) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The same file, opened once more: to write too if `writes`, past the page cache if `direct`.
+/// Opens the same file once more: also for writing if `writes`, past the page cache if `direct`.
 pub fn again(file: impl AsFd, writes: bool, direct: bool) -> io::Result<File> {
     let access = if writes { OFlags::RDWR } else { OFlags::RDONLY };
     let how = if direct { OFlags::DIRECT } else { OFlags::empty() };
@@ -495,7 +500,7 @@ fn regular(file: OwnedFd) -> io::Result<File> {
     }
 }
 
-/// Opens what is open as `found` (`O_PATH` too) as a new open file description.
+/// Reopens what is open as `found` (even with `O_PATH`) as a new open file description.
 pub(crate) fn open_again(found: BorrowedFd, flags: OFlags) -> io::Result<File> {
     let again = format!("/proc/self/fd/{}", found.as_raw_fd());
     match openat(CWD, again, flags | OFlags::CLOEXEC, Mode::empty()) {
@@ -504,16 +509,16 @@ pub(crate) fn open_again(found: BorrowedFd, flags: OFlags) -> io::Result<File> {
     }
 }
 
-/// Removes `name` in `dir`, and below it what lies on the same file system, `device`.
+/// Removes `name` in `dir`, and everything below it on the same file system, `device`.
 fn remove_below(dir: BorrowedFd, name: &OsStr, device: u64) -> io::Result<()> {
     remove_at(dir, name, device, DEEPEST)
 }
 
-/// The same down to this depth: links are not followed, mounts are not entered.
+/// Like [`remove_below`], down to this depth: links are not followed, mounts are not entered.
 fn remove_at(dir: BorrowedFd, name: &OsStr, device: u64, depth: u32) -> io::Result<()> {
     match unlinkat(dir, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => return Ok(()),
-        // Linux says the first of a directory, POSIX the second.
+        // Linux returns the first for a directory, POSIX the second.
         Err(Errno::ISDIR | Errno::PERM) if depth > 0 => {}
         Err(error) => return Err(error.into()),
     }
@@ -527,7 +532,7 @@ fn remove_at(dir: BorrowedFd, name: &OsStr, device: u64, depth: u32) -> io::Resu
     Ok(unlinkat(dir, name, AtFlags::REMOVEDIR)?)
 }
 
-/// The names in a directory, in the order of the file system.
+/// Returns the names in a directory, in the order of the file system.
 pub(crate) fn names_in(dir: BorrowedFd) -> io::Result<Vec<OsString>> {
     use std::os::unix::ffi::OsStrExt;
     let mut names = Vec::new();
@@ -541,7 +546,7 @@ pub(crate) fn names_in(dir: BorrowedFd) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// What is at `path` below `dir`, on any file system and reached without links.
+/// Opens `path` below `dir`, on any file system, reached without links.
 fn within(dir: BorrowedFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
     let is_below = |part| matches!(part, Component::Normal(_) | Component::CurDir);
@@ -549,7 +554,7 @@ fn within(dir: BorrowedFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     match openat2(dir, path, flags, Mode::empty(), resolve) {
-        // Before Linux 5.6, in some containers, and where the path is longer than the kernel takes.
+        // Before Linux 5.6, in some containers, and if the path is longer than the kernel accepts.
         Err(Errno::NOSYS | Errno::PERM | Errno::NAMETOOLONG) => {}
         opened => return Ok(opened?),
     }
@@ -562,7 +567,7 @@ fn within(dir: BorrowedFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     Ok(at)
 }
 
-/// The directory `path` in `dir`, reached without links and on the same file system.
+/// Opens the directory `path` in `dir`, reached without links and on the same file system.
 pub(crate) fn open_below(dir: BorrowedFd, path: &OsStr) -> io::Result<OwnedFd> {
     let flags = DIRECTORY | IN_PLACE;
     let resolve = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
@@ -701,7 +706,7 @@ mod tests {
         let held = HeldDir::hold(root.path()).unwrap();
         let part = "d".repeat(200);
         let (mut deep, mut inner) = (PathBuf::new(), HeldDir::hold(root.path()).unwrap());
-        // Longer than the kernel takes at once.
+        // Longer than the kernel accepts in one call.
         for _ in 0..30 {
             inner.make_dir(Path::new(&part)).unwrap();
             inner = inner.within(Path::new(&part)).unwrap();
@@ -718,7 +723,7 @@ mod tests {
         for refused in ["link", "other/file", "../file", "/etc/passwd", "none", &part, ""] {
             assert!(held.read_within(Path::new(refused)).is_err(), "{refused}");
         }
-        // The same file, whatever has its name.
+        // The same file, whatever takes its name.
         let file = held.read_within(Path::new("file")).unwrap();
         fs::rename(root.path().join("file"), root.path().join("moved")).unwrap();
         fs::write(root.path().join("file"), "other").unwrap();
@@ -750,7 +755,7 @@ mod tests {
         chown(&dir, Some(NOBODY), None).unwrap();
         assert_eq!(foreign(&dir), Some(Foreign::Owner(NOBODY)));
         assert_eq!(fs::read_dir(&dir).unwrap().count(), 0, "the probe is left");
-        // Below it a directory of this user's own can be made.
+        // This user can still create a directory of its own below it.
         assert!(HeldDir::make(&dir.join("mine")).is_ok());
     }
 

@@ -1,5 +1,5 @@
-//! Files that a user names to be read. Links are followed: who may read the command line's files
-//! may read what they lead to. Nothing blocks at the open, and no device is read by mistake.
+//! Files that a user names for reading. Links are followed: a user who may read the command line's
+//! files may read what they lead to. Opening never blocks, and no device is read by mistake.
 
 use std::fs::File;
 use std::io;
@@ -11,8 +11,8 @@ use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, fcntl_setfl, fstat, open a
 
 use crate::held::read_whole;
 
-/// Opens a regular file, a pipe, or a character device such as a terminal. A pipe is waited for
-/// until it has a writer: `Interrupted` when a signal comes first. Fails for directories and block
+/// Opens a regular file, a pipe, or a character device such as a terminal. For a pipe, waits until
+/// it has a writer; `Interrupted` if a signal arrives first. Fails for directories and block
 /// devices.
 pub fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -21,7 +21,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     match FileType::from_raw_mode(fstat(&file)?.st_mode) {
         FileType::RegularFile | FileType::CharacterDevice => {}
         FileType::Fifo => {
-            // Neither data nor an end until there has been a writer.
+            // Neither data nor end-of-file until there has been a writer.
             let mut waiting = [PollFd::new(&file, PollFlags::IN)];
             poll(&mut waiting, None)?;
         }
@@ -33,10 +33,10 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(File::from(file))
 }
 
-/// The bytes of what [`open`] opens. Fails when they are more than `at_most`.
+/// Reads everything from what [`open`] opens. Fails when there are more than `at_most` bytes.
 pub fn read(path: &Path, at_most: Bytes) -> io::Result<Vec<u8>> {
     let file = open(path)?;
-    // What is known to be too long is not read first.
+    // A file known to be too long is not read first.
     let found = file.metadata()?;
     if found.is_file() && found.len() > at_most.get() {
         let why = format!("it is larger than {at_most}, the most that is read");

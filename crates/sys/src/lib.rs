@@ -2,10 +2,10 @@
 //! clock on one side; devices, file systems, control groups, extents and processor time on the
 //! other.
 //!
-//! All of Blockstone's `unsafe` lives here, behind interfaces that cannot be misused. It knows
-//! nothing of loads, latencies or recordings: it says what the kernel said, and names the path, the
-//! operation and a hint when the kernel said no. Readers of /proc and /sys take the root directory
-//! as a parameter, so that a machine that is not at hand can be read from a copy.
+//! All of Blockstone's `unsafe` is here, behind interfaces that cannot be misused. This crate knows
+//! nothing about loads, latencies or recordings: it reports what the kernel returned, and names the
+//! path, the operation and a hint if the kernel refused. Readers of /proc and /sys take the root
+//! directory as a parameter, so that another machine can be read from a copy.
 //!
 //! The main types are [`file::BlockFile`], [`buffer::Arena`] and [`ring::Ring`].
 //!

@@ -1,7 +1,7 @@
-//! A part of a file in memory, shared with all who have it mapped: mmap(2).
+//! Part of a file mapped into memory, shared with all processes that map it: mmap(2).
 //!
-//! The kernel copies from and to it, through a pipe: where a page cannot be had, because the file
-//! was cut or its storage fails, that is an error and no signal.
+//! The kernel copies from and to it, through a pipe: a page that is unavailable, because the file
+//! was truncated or its storage fails, causes an error instead of a signal.
 
 use std::ffi::c_void;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags};
 
-/// Every pipe holds so much.
+/// Amount that every pipe can hold.
 const PAGE_BYTES: usize = 4096;
 
 #[derive(Debug)]
@@ -25,12 +25,12 @@ pub struct Mapped {
 unsafe impl Send for Mapped {}
 
 impl Mapped {
-    /// Maps the first `bytes` of a file, without reading ahead. The error is the kernel's.
+    /// Maps the first `bytes` of a file, without read-ahead. The error is the kernel's.
     pub fn new(file: impl AsFd, bytes: usize, writable: bool) -> io::Result<Self> {
         let pipe = io::pipe()?;
         let write = if writable { ProtFlags::WRITE } else { ProtFlags::empty() };
         let access = ProtFlags::READ | write;
-        // SAFETY: the kernel chooses the place, so that no other memory is replaced.
+        // SAFETY: the kernel chooses the address, so no other memory is replaced.
         let start = unsafe {
             rustix::mm::mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, file, 0)?
         };
@@ -40,12 +40,12 @@ impl Mapped {
         Ok(mapped)
     }
 
-    /// Loads from it.
+    /// Loads bytes from the mapping.
     pub fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), i32> {
         for (at, length) in self.pieces(offset, out.len())? {
             let from = self.address(at);
-            // SAFETY: `length` bytes from there lie in the mapping. The kernel only reads them, and
-            // answers where there is no page.
+            // SAFETY: `length` bytes from there are in the mapping. The kernel only reads them, and
+            // returns an error if there is no page.
             let moved = unsafe { libc::write(self.pipe.1.as_raw_fd(), from, length) };
             let moved = usize::try_from(moved).map_err(|_| last_errno())?;
             let out = &mut out[at - offset..at - offset + moved];
@@ -57,14 +57,14 @@ impl Mapped {
         Ok(())
     }
 
-    /// Stores to it.
+    /// Stores bytes to the mapping.
     pub fn write(&self, offset: usize, data: &[u8]) -> Result<(), i32> {
         for (at, length) in self.pieces(offset, data.len())? {
             let data = &data[at - offset..at - offset + length];
             (&self.pipe.1).write_all(data).map_err(errno_of)?;
             let to = self.address(at);
-            // SAFETY: `length` bytes from there lie in the mapping, to which no reference exists.
-            // The kernel answers where there is no page, or none that may be written to.
+            // SAFETY: `length` bytes from there are in the mapping, to which no reference exists.
+            // The kernel returns an error if there is no page, or none that may be written to.
             let moved = unsafe { libc::read(self.pipe.0.as_raw_fd(), to, length) };
             let failed = last_errno();
             let moved = usize::try_from(moved).ok();
@@ -78,32 +78,32 @@ impl Mapped {
         Ok(())
     }
 
-    /// Has what was stored written, and waits for that (msync(2)).
+    /// Writes out what was stored, and waits for that (msync(2)).
     pub fn sync(&self, offset: usize, bytes: usize) -> Result<(), i32> {
         let (first, length) = self.pages(offset, bytes);
-        // SAFETY: the pages lie in the mapping; nothing in memory changes.
+        // SAFETY: the pages are in the mapping; nothing in memory changes.
         let done = unsafe { rustix::mm::msync(self.address(first), length, MsyncFlags::SYNC) };
         done.map_err(Errno::raw_os_error)
     }
 
-    /// Lets go of these pages: the next access looks for them in the page cache.
+    /// Drops these pages from the mapping: the next access looks them up in the page cache.
     pub fn forget(&self, offset: usize, bytes: usize) {
         let (first, length) = self.pages(offset, bytes);
         self.advise(first, length, Advice::LinuxDontNeed);
     }
 
     fn advise(&self, offset: usize, bytes: usize, advice: Advice) {
-        // SAFETY: the range lies in the mapping, to which no reference exists; of a shared mapping
-        // of a file no content is lost.
+        // SAFETY: the range is in the mapping, to which no reference exists; the content of a
+        // shared file mapping is not lost.
         let _ = unsafe { rustix::mm::madvise(self.address(offset), bytes, advice) };
     }
 
-    /// The address of a byte of the mapping, or of its end.
+    /// Returns the address of a byte of the mapping, or of its end.
     fn address(&self, offset: usize) -> *mut c_void {
         self.start.as_ptr().wrapping_byte_add(offset.min(self.bytes))
     }
 
-    /// The range in parts, none of which reaches into another page. An error where it is not all in
+    /// Splits the range into parts, each within one page. Returns an error if part of it is outside
     /// the mapping.
     fn pieces(
         &self,
@@ -121,7 +121,8 @@ impl Mapped {
         }))
     }
 
-    /// The first byte and the length of the pages with this range, as far as they are mapped.
+    /// Returns the first byte and the length of the pages that contain this range, as far as they
+    /// are mapped.
     fn pages(&self, offset: usize, bytes: usize) -> (usize, usize) {
         let first = offset.min(self.bytes) / PAGE_BYTES * PAGE_BYTES;
         let end = offset.saturating_add(bytes).min(self.bytes);

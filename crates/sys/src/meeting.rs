@@ -1,5 +1,5 @@
-//! Threads that begin their work at the same moment: all of them, or none where the system has too
-//! few to give.
+//! Threads that begin their work at the same moment: all of them, or none if the system cannot
+//! provide enough.
 
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,10 +7,10 @@ use std::thread::{Scope, ScopedJoinHandle};
 
 use crate::thread::scoped;
 
-/// Where threads wait until all of them are there.
+/// Where threads wait until all of them have arrived.
 #[derive(Debug)]
 pub struct Meeting {
-    /// Threads that are not there yet; none when it was called off.
+    /// Threads that have not arrived yet; `None` once it was called off.
     missing: Mutex<Option<usize>>,
     changed: Condvar,
 }
@@ -20,7 +20,7 @@ impl Meeting {
         Self { missing: Mutex::new(Some(threads)), changed: Condvar::new() }
     }
 
-    /// Returns when all are there; false when it was called off.
+    /// Returns true when all threads have arrived; false when the meeting was called off.
     pub fn wait(&self) -> bool {
         let mut missing = self.missing();
         *missing = missing.map(|threads| threads.saturating_sub(1));
@@ -31,8 +31,9 @@ impl Meeting {
         missing.is_some()
     }
 
-    /// Starts a thread in `scope` for each of the works, which meet here; as many as there are.
-    /// When the system has too few threads to give, those that wait are sent away.
+    /// Starts a thread in `scope` for each item of work, as many as the meeting expects; all of
+    /// them meet here before they begin. If the system cannot provide enough threads, those that
+    /// wait are sent away.
     pub fn start<'scope, T: Send + 'scope, W: FnOnce() -> T + Send + 'scope>(
         &self,
         scope: &'scope Scope<'scope, '_>,

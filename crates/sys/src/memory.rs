@@ -1,5 +1,5 @@
-//! How much memory there is for this process, and pages of it: tables that are looked at in no
-//! order are faster with huge pages, for the processor finds most of them without walking the page
+//! How much memory is available to this process, and huge pages: tables that are accessed in random
+//! order are faster with them, because the processor finds most pages without walking the page
 //! tables.
 
 use std::io;
@@ -13,14 +13,14 @@ use crate::heap::{self, Limit};
 use crate::proc::own_status;
 use crate::survey::mem_available_bytes;
 
-/// What reading the files of a user may take, whatever is in them.
+/// Limit for reading a user's files, whatever they contain.
 pub const READING: Bytes = Bytes::mib(480);
-/// What the kernel charges to the control group besides, such as page tables.
+/// Reserve for what else the kernel charges to the control group, such as page tables.
 const SPARE: u64 = 8 << 20;
-/// Less than this is not asked for.
+/// Amounts below this are not checked.
 const SMALL: u64 = 1 << 20;
 
-/// There is less memory than something needs.
+/// There is less memory than needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{needed} of memory are needed, and {left} are left in the control group or on the machine"
@@ -36,7 +36,8 @@ impl From<Short> for io::Error {
     }
 }
 
-/// Refuses what the kernel would end this process for, or another one of its control group.
+/// Refuses an amount of memory for which the kernel would kill this process, or another one in its
+/// control group.
 pub fn ask(needed: Bytes) -> Result<(), Short> {
     if needed.get() < SMALL {
         return Ok(());
@@ -51,14 +52,14 @@ fn ask_of(needed: Bytes, left: Option<Bytes>) -> Result<(), Short> {
     }
 }
 
-/// What is left in the control group and on the machine, without what the kernel needs besides;
-/// none where it does not say.
+/// Returns what is left in the control group and on the machine, minus the kernel's own needs;
+/// `None` if the kernel does not report it.
 pub fn left() -> Option<Bytes> {
     mem_available_bytes(Path::new("/")).map(|left| Bytes(left.saturating_sub(SPARE)))
 }
 
-/// From now on, memory beyond `most`, and beyond what is left in the control group, ends the
-/// program as [`heap::Ending`] does. Programs that are started inherit this limit (`RLIMIT_DATA`).
+/// Limits memory from now on to `most`, and to what is left in the control group: allocating more
+/// ends the program as [`heap::Ending`] does. Child processes inherit this limit (`RLIMIT_DATA`).
 pub fn hold_to(most: Option<Bytes>) {
     let group = left();
     let limit = match (most, group) {
@@ -80,12 +81,13 @@ pub fn hold_to(most: Option<Bytes>) {
     }
 }
 
-/// The size of the pages in which this kernel counts memory.
+/// Returns the size of the pages in which this kernel counts memory.
 pub fn page_bytes() -> u64 {
     rustix::param::page_size() as u64
 }
 
-/// Asks the kernel, which may ignore it, for huge pages. Best before the table is first touched.
+/// Asks the kernel for huge pages, which it may ignore. Best called before the table is first
+/// touched.
 pub fn advise_huge_pages(table: &mut [u32]) {
     let page = rustix::param::page_size();
     let (start, bytes) = (table.as_mut_ptr() as usize, size_of_val(table));
@@ -94,7 +96,7 @@ pub fn advise_huge_pages(table: &mut [u32]) {
     if first >= end {
         return;
     }
-    // SAFETY: the range lies inside `table`, whole pages of it, which is borrowed exclusively; the
+    // SAFETY: the range consists of whole pages inside `table`, which is borrowed exclusively; the
     // advice changes only which pages back it, never its content.
     let _ = unsafe {
         let at = table.as_mut_ptr().cast::<u8>().add(first - start);

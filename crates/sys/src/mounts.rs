@@ -11,17 +11,17 @@ use procfs::process::{MountInfo, MountInfos};
 
 use crate::proc::under;
 
-/// The mounts this process sees, in the order in which the kernel lists them.
+/// Mounts visible to this process, in the order in which the kernel lists them.
 #[derive(Clone, Debug, Default)]
 pub struct Mounts(Vec<Mount>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// Its id, as statx(2) gives it too.
+    /// Mount ID, as in statx(2).
     pub id: u64,
     /// `major:minor` of the file system (`st_dev` of its files, except on btrfs).
     pub number: String,
-    /// The directory of the file system that is mounted.
+    /// Directory of the file system that is mounted.
     pub root: PathBuf,
     pub mount_point: PathBuf,
     pub kind: String,
@@ -32,12 +32,12 @@ pub struct Mount {
 }
 
 impl Mounts {
-    /// Reads `/proc/self/mountinfo`; empty where that cannot be read.
+    /// Reads `/proc/self/mountinfo`; empty if that cannot be read.
     pub fn read(root: &Path) -> Self {
         Self::of_process(root, "self").unwrap_or_default()
     }
 
-    /// The mounts that a process sees; none where that cannot be read.
+    /// Reads the mounts visible to a process; `None` if they cannot be read.
     pub fn of_process(root: &Path, process: &str) -> Option<Self> {
         let path = under(root, "/proc").join(process).join("mountinfo");
         let infos = MountInfos::from_file(path).ok()?;
@@ -48,9 +48,9 @@ impl Mounts {
         self.0.iter()
     }
 
-    /// The mount that holds a path: the one it was reached through, where that is known; else the
-    /// deepest mount point above it, of its own device if there is one (a device can be mounted
-    /// several times, and btrfs files carry a number that no mount has).
+    /// Returns the mount that holds a path: the one it was reached through, if known; otherwise the
+    /// deepest mount point above it, preferring one of its own device (a device can be mounted
+    /// several times, and btrfs files have a number that no mount has).
     pub fn holding(
         &self,
         mount_id: Option<u64>,
@@ -60,14 +60,14 @@ impl Mounts {
         let number = format!("{}:{}", device.0, device.1);
         let by_id = mount_id.and_then(|id| self.iter().find(|mount| mount.id == id));
         let above = || self.iter().filter(|mount| path.starts_with(&mount.mount_point));
-        // Of several at one point the last one covers the others.
+        // Of several mounts at one point, the last covers the others.
         let deepest = |mount: &&Mount| mount.mount_point.components().count();
         by_id
             .or_else(|| above().filter(|mount| mount.number == number).max_by_key(deepest))
             .or_else(|| above().max_by_key(deepest))
     }
 
-    /// The mount that holds a path of which nothing but its name is known.
+    /// Returns the mount that holds a path of which only the name is known.
     pub fn above(&self, path: &Path) -> Option<&Mount> {
         // No device has the number 0:0, so only the name decides.
         self.holding(None, (0, 0), path)

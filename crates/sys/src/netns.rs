@@ -1,5 +1,5 @@
-//! A network namespace of a thread's own, with a loopback interface and nothing else: what its
-//! interface counts was sent by what the thread started.
+//! A network namespace private to a thread, with only a loopback interface, which therefore counts
+//! exactly what the thread and its children sent.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -9,7 +9,7 @@ use rustix::net::{AddressFamily, SocketType, socket};
 const LOOPBACK: &str = "lo";
 const COUNTERS: &str = "/proc/thread-self/net/dev";
 
-/// Bytes and packets of an interface, cumulative since it was made. On a loopback interface each
+/// Bytes and packets of an interface, cumulative since it was created. On a loopback interface each
 /// packet is sent and received once; its bytes are those of IP, without a link header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
@@ -18,10 +18,10 @@ pub struct Traffic {
 }
 
 /// Moves the calling thread into a new network namespace, with its loopback interface up; threads
-/// and processes that it starts from now on are in it too. The namespace goes with the last of
-/// them. Fails without `CAP_SYS_ADMIN`.
+/// and processes that it starts from now on are in it too. The namespace disappears with the last
+/// of them. Fails without `CAP_SYS_ADMIN`.
 pub fn enter() -> io::Result<()> {
-    // SAFETY: the call takes a number, and only changes in which namespace this thread is.
+    // SAFETY: the call takes a number and only changes this thread's namespace.
     if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -37,7 +37,7 @@ pub fn enter() -> io::Result<()> {
     if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// What the loopback interface of the calling thread's namespace has counted.
+/// Returns the counters of the loopback interface in the calling thread's namespace.
 pub fn loopback() -> io::Result<Traffic> {
     let text = std::fs::read_to_string(COUNTERS)?;
     parse(&text, LOOPBACK).ok_or_else(|| io::ErrorKind::NotFound.into())
@@ -94,7 +94,7 @@ mod tests {
             let one = sockets.iter().find(|one| one.remote == address).unwrap();
             assert_eq!(one.received_bytes, 5_000_000);
             assert_eq!(one.sent_bytes, 0);
-            // The handshake has larger headers, and is not in all counts of segments.
+            // The handshake has larger headers, and not all segment counters include it.
             let headers = |it: &crate::tcp::Socket| it.sent_segments * it.header_bytes;
             let wire: u64 = sockets.iter().map(|it| it.sent_bytes + u64::from(headers(it))).sum();
             let error = wire as f64 / counted as f64 - 1.0;

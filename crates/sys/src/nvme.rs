@@ -1,5 +1,5 @@
-//! Log pages and the write cache of `NVMe` controllers, by ioctl. The commands that are sent read
-//! only: Get Log Page, Identify and Get Features.
+//! Log pages and the write cache of `NVMe` controllers, by ioctl. All commands sent are read-only:
+//! Get Log Page, Identify and Get Features.
 
 use std::fs::File;
 use std::io;
@@ -8,18 +8,18 @@ use std::path::Path;
 
 use crate::proc::{entries, name_of, names, text, under};
 
-/// A page of a log, of the size that both of [`Log`] have.
+/// A log page, of the size that both logs in [`Log`] have.
 pub type Page = [u8; PAGE_BYTES];
 
 pub const PAGE_BYTES: usize = 512;
 
-/// The logs that may be asked for.
+/// Logs that may be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Log {
-    /// SMART / Health Information, which each controller has.
+    /// SMART / Health Information, which every controller has.
     Health,
     /// SMART / Health Information Extended of OCP's Datacenter `NVMe` SSD Specification. Other
-    /// vendors have other logs at its number.
+    /// vendors use its number for other logs.
     OcpHealth,
 }
 
@@ -43,19 +43,19 @@ pub enum NvmeError {
     Refused { path: String, number: u8, status: u16 },
 }
 
-/// A controller as /sys/class/nvme shows it.
+/// A controller as shown in /sys/class/nvme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Controller {
-    /// Its kernel name, as `nvme0`.
+    /// Kernel name, such as `nvme0`.
     pub name: String,
     pub model: Option<String>,
-    /// What names its subsystem: controllers that share it are ways to the same storage.
+    /// Identifies its subsystem: controllers that share it are paths to the same storage.
     pub subsystem: Option<String>,
-    /// Its block devices, or those of its subsystem where that has several controllers.
+    /// Its block devices, or those of its subsystem if that has several controllers.
     pub disks: Vec<String>,
 }
 
-/// The controllers of the machine at `root`.
+/// Returns the controllers of the machine at `root`.
 pub fn controllers(root: &Path) -> Vec<Controller> {
     let disks = names(&under(root, "/sys/class/block"));
     let controller = |directory: std::path::PathBuf| {
@@ -69,8 +69,8 @@ pub fn controllers(root: &Path) -> Vec<Controller> {
     entries(&under(root, "/sys/class/nvme")).into_iter().filter_map(controller).collect()
 }
 
-/// Whether a block device is a namespace of the controller: it lies in its directory, or in that of
-/// a subsystem of the same name. Partitions, and paths with counters of their own, are not meant.
+/// Returns whether a block device is a namespace of the controller: it is in its directory, or in
+/// that of a subsystem of the same name. Excludes partitions, and paths with their own counters.
 fn is_of(directory: &Path, name: &str, subsystem: Option<&str>, disk: &str, root: &Path) -> bool {
     let Some((_, namespace)) = disk.strip_prefix("nvme").and_then(|rest| rest.split_once('n'))
     else {
@@ -110,14 +110,14 @@ const IOCTL_ADMIN_COMMAND: libc::Ioctl = 0xC048_4E41_u32 as libc::Ioctl;
 const GET_LOG_PAGE: u8 = 0x02;
 const IDENTIFY: u8 = 0x06;
 const GET_FEATURES: u8 = 0x0A;
-/// All namespaces: the log of the controller.
+/// All namespaces: selects the controller's log.
 const CONTROLLER: u32 = u32::MAX;
-/// Events that this log belongs to stay for whoever waits for them.
+/// Keeps the log's pending events for the processes that wait for them.
 const RETAIN_EVENTS: u32 = 1 << 15;
 
 /// Reads a log page of the controller `name` below `root`.
 ///
-/// It waits as long as the kernel does, which is up to a minute with a device that does not answer:
+/// It waits as long as the kernel does, which is up to a minute for a device that does not answer:
 /// a shorter limit would make the driver reset the controller.
 pub fn read(root: &Path, name: &str, log: Log) -> Result<Page, NvmeError> {
     let path = format!("/dev/{name}");
@@ -137,7 +137,7 @@ pub fn read(root: &Path, name: &str, log: Log) -> Result<Page, NvmeError> {
     }
 }
 
-/// A volatile write cache, as a controller declares it.
+/// Volatile write cache, as declared by a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteCache {
     None,
@@ -145,14 +145,14 @@ pub enum WriteCache {
     On,
 }
 
-/// Identify Controller, and the byte of its data that declares the cache.
+/// Identify Controller; the byte of its data that declares the cache follows.
 const IDENTIFY_CONTROLLER: u32 = 1;
 const IDENTIFY_BYTES: usize = 4096;
 const VOLATILE_WRITE_CACHE: usize = 525;
-/// The feature that turns the cache on.
+/// Feature that enables the cache.
 const FEATURE_WRITE_CACHE: u32 = 6;
 
-/// Asks the controller `name` below `root` for its write cache.
+/// Queries the write cache of the controller `name` below `root`.
 pub fn write_cache(root: &Path, name: &str) -> io::Result<WriteCache> {
     let file = File::open(under(root, format!("/dev/{name}")))?;
     let ask = |command, data: &mut [u8]| {
@@ -168,8 +168,8 @@ pub fn write_cache(root: &Path, name: &str) -> io::Result<WriteCache> {
     Ok(if current & 1 == 0 { WriteCache::Off } else { WriteCache::On })
 }
 
-/// Sends a command that reads (its opcode, namespace and dword 10), and returns its result, or the
-/// status with which the device refuses it.
+/// Sends a read-only command (its opcode, namespace and dword 10), and returns its result, or the
+/// status with which the device refused it.
 fn send(
     file: &File,
     (opcode, namespace, dword_10): (u8, u32, u32),
@@ -185,8 +185,8 @@ fn send(
     };
     // SAFETY: `command` is what the call takes and lives during it. It asks the device to write
     // `data_bytes` bytes at `address`, which `data` has and which nothing else uses meanwhile; the
-    // kernel checks the number of bytes against the command. A file that is no controller refuses
-    // the call.
+    // kernel checks the number of bytes against the command. A file that is not a controller
+    // refuses the call.
     let status = unsafe { libc::ioctl(file.as_raw_fd(), IOCTL_ADMIN_COMMAND, &raw mut command) };
     match status {
         0 => Ok(Ok(command.result)),

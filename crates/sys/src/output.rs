@@ -1,9 +1,9 @@
-//! Files and directories that a user names to be written.
+//! Files and directories that a user names for writing.
 //!
-//! A file is made in the directory that holds its name and takes that name when it is whole: what
-//! had the name is replaced, never written to, so that neither a link nor another name of a
-//! victim's file leads anywhere. A pipe or a character device is written to as it is, if it belongs
-//! to this user or to root; a block device never.
+//! A file is created in the directory that contains its name and takes that name when it is
+//! complete: what had the name is replaced, never written to, so that neither a symbolic nor a hard
+//! link to a victim's file does harm. A pipe or a character device is written to directly, if it
+//! belongs to this user or to root; a block device never is.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -28,22 +28,22 @@ const NEW: OFlags = OFlags::RDWR
     .union(OFlags::EXCL)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
-/// What the kernel makes of it depends on the umask.
+/// The resulting mode depends on the umask.
 const MODE: Mode = Mode::from_raw_mode(0o666);
-/// How long a pipe may be without a reader.
+/// How long a pipe may have no reader.
 const READER: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(20);
-/// Names that are tried before the directory counts as hostile.
+/// Names tried before the directory is considered hostile.
 const TRIES: u32 = 100;
 
-/// Puts `bytes` into the file of this name, whole or not at all.
+/// Writes `bytes` to the file of this name, completely or not at all.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut place = Place::of(path)?;
     place.file.write_all(bytes)?;
     place.keep().map(drop)
 }
 
-/// Fails where [`write`] would, as far as that can be known without writing.
+/// Fails if [`write`] would, as far as that can be known without writing.
 pub fn check(path: &Path) -> io::Result<()> {
     if descriptor(path).is_some() {
         return Ok(());
@@ -57,13 +57,14 @@ pub fn check(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A file of this name that is written bit by bit. It replaces another file of that name at once.
+/// Creates a file of this name that is written bit by bit. It replaces another file of that name
+/// immediately.
 pub fn create(path: &Path) -> io::Result<File> {
     Place::of(path)?.keep()
 }
 
-/// The directory of this name, made with those above it where they do not exist. Fails with
-/// [`path::ForeignLink`] where a link of another user leads to it.
+/// Opens the directory of this name, creating it and its missing parents. Fails with
+/// [`path::ForeignLink`] if a link of another user leads to it.
 pub fn directory(path: &Path) -> io::Result<HeldDir> {
     let missing = |dir: &&Path| !dir.as_os_str().is_empty() && path::look_at_name(dir).is_err();
     let mut new: Vec<&Path> = path.ancestors().take_while(missing).collect();
@@ -77,10 +78,10 @@ pub fn directory(path: &Path) -> io::Result<HeldDir> {
     Ok(held)
 }
 
-/// Where the bytes go until they are whole.
+/// Where the bytes are stored until they are complete.
 struct Place {
     file: File,
-    /// The directory, the name there until then, and the name that was asked for.
+    /// The directory, the temporary name in it, and the requested name.
     pending: Option<(OwnedFd, PathBuf, PathBuf)>,
 }
 
@@ -122,7 +123,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if let Some((dir, part, _)) = &self.pending {
-            // It was not written whole.
+            // It was not written completely.
             let _ = unlinkat(dir, part, AtFlags::empty());
         }
     }
@@ -133,7 +134,7 @@ fn is_replaceable(found: &Stat) -> bool {
     matches!(kind, FileType::RegularFile | FileType::Symlink)
 }
 
-/// Whether it is a pipe or a character device that nobody else has put there.
+/// Fails unless it is a pipe or a character device that belongs to this user or root.
 fn allowed(found: &Stat) -> io::Result<()> {
     let refused = |why: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     match FileType::from_raw_mode(found.st_mode) {
@@ -148,7 +149,7 @@ fn allowed(found: &Stat) -> io::Result<()> {
     }
 }
 
-/// Opens what cannot be replaced.
+/// Opens a file that cannot be replaced.
 fn special(dir: BorrowedFd, name: &OsStr, found: &Stat) -> io::Result<Place> {
     allowed(found)?;
     let until = Instant::now() + READER;
@@ -162,13 +163,13 @@ fn special(dir: BorrowedFd, name: &OsStr, found: &Stat) -> io::Result<Place> {
             opened => break opened?,
         }
     };
-    // Another may have taken its name.
+    // Another file may have taken its name.
     allowed(&fstat(&file)?)?;
     fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
     Ok(Place { file: File::from(file), pending: None })
 }
 
-/// The number of the descriptor of this process that a path names: shells make such paths, and
+/// Returns the number of this process's descriptor that a path names: shells make such paths, and
 /// `/dev/stdout` is one.
 fn descriptor(path: &Path) -> Option<i32> {
     match path.as_os_str().as_bytes() {
@@ -183,8 +184,8 @@ fn descriptor(path: &Path) -> Option<i32> {
 }
 
 fn own_descriptor(number: i32) -> io::Result<File> {
-    // SAFETY: fcntl takes any number, and says EBADF of one that is not open; nothing closes it
-    // meanwhile, for only what the starter of this process left open has such a name.
+    // SAFETY: fcntl takes any number, and returns EBADF for one that is not open; nothing closes it
+    // meanwhile, because only descriptors inherited by this process have such a name.
     let given = unsafe { BorrowedFd::borrow_raw(number) };
     let file = File::from(given.try_clone_to_owned()?);
     let found = fstat(&file)?;

@@ -1,7 +1,7 @@
-//! A bound on the page cache of some processes, by a control group of memory: version 1 or 2.
+//! A bound on the page cache of some processes, by a memory control group, version 1 or 2.
 //!
-//! A group limits all memory of its processes together. So that the page cache alone is bounded,
-//! the limit follows the rest: it is the bound plus what the group uses beside its page cache.
+//! A group limits all memory of its processes together. To bound only the page cache, the limit
+//! follows the rest: it is the bound plus what the group uses in addition to its page cache.
 
 use std::fs;
 use std::io;
@@ -15,14 +15,14 @@ use blockstone_base::units::Bytes;
 use crate::cgroup::Groups;
 use crate::proc::{number, numbers_after, under};
 
-/// How our groups are named, before the process that made them.
+/// Name prefix of our groups, followed by the process that created them.
 const NAME: &str = "blockstone-page-cache-";
-/// The least bound: below, reading ahead and writing back get into each other's way.
+/// Lowest bound: below it, read-ahead and writeback get in each other's way.
 pub const LEAST: Bytes = Bytes::mib(16);
-/// Memory for what a process takes from one look to the next, beside its page cache.
+/// Reserve for memory, other than page cache, that a process allocates between two checks.
 const HEADROOM: u64 = 4 << 20;
 const LOOK: Duration = Duration::from_millis(50);
-/// How long processes that ended may take to leave the group.
+/// How long processes that have ended may take to leave the group.
 const LEAVE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]
@@ -36,11 +36,11 @@ pub struct PageCacheError {
 const HINT: &str = "be root, or have a group with the memory controller delegated: systemd-run \
                     --user --scope -p Delegate=yes blockstone run …";
 
-/// Processes whose page cache is bounded. When it is dropped, the group is removed.
+/// Processes whose page cache is bounded. The group is removed on drop.
 #[derive(Debug)]
 pub struct PageCacheBound {
     group: Group,
-    /// Where this process was before it joined.
+    /// Group of this process before it joined.
     from: PathBuf,
     joined: bool,
     follower: Option<(Sender<()>, JoinHandle<()>)>,
@@ -52,12 +52,13 @@ struct Group {
     files: &'static Files,
 }
 
-/// What the files of a version are called.
+/// Names of the files in a version of control groups.
 #[derive(Debug)]
 struct Files {
     limit: &'static str,
     used: &'static str,
-    /// Keys of `memory.stat`: pages of files, and those of them that belong to no file on storage.
+    /// Keys of `memory.stat`: file pages, and those of them that do not belong to a file on
+    /// storage.
     cached: &'static str,
     shared: &'static str,
 }
@@ -72,8 +73,8 @@ const V2: Files =
     Files { limit: "memory.max", used: "memory.current", cached: "file", shared: "shmem" };
 
 impl PageCacheBound {
-    /// Makes a group below this process's, with version 2 beside it: there, a group with
-    /// processes has no groups below it. No process is in it yet.
+    /// Creates a group below this process's group, or with version 2 next to it: there, a group
+    /// with processes cannot have child groups. No process is in it yet.
     pub fn create(root: &Path, most: Bytes) -> Result<Self, PageCacheError> {
         let groups = Groups::read(root);
         let (parent, own, files) = if let Some(own) = groups.memory() {
@@ -98,7 +99,7 @@ impl PageCacheBound {
         let (end, ended) = channel();
         let follow = move || {
             while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-                // What cannot be reclaimed at once is tried again at the next look.
+                // Pages that cannot be reclaimed now are tried again at the next check.
                 let _ = group.hold(most.get());
             }
         };
@@ -107,8 +108,8 @@ impl PageCacheBound {
         Ok(bound)
     }
 
-    /// Puts a process into the group; its children will be in it too. Nothing to do for one that
-    /// has ended.
+    /// Moves a process into the group; its children will be in it too. Does nothing if it has
+    /// ended.
     pub fn add(&self, pid: u32) -> Result<(), PageCacheError> {
         const ESRCH: i32 = 3;
         let joined = fs::write(self.group.dir.join("cgroup.procs"), pid.to_string());
@@ -118,7 +119,7 @@ impl PageCacheBound {
             .map_err(|source| PageCacheError { path: self.group.dir.clone(), source, hint: HINT })
     }
 
-    /// Puts this process into the group until the bound is dropped.
+    /// Moves this process into the group until the bound is dropped.
     pub fn join(&mut self) -> Result<(), PageCacheError> {
         self.joined = true;
         self.add(std::process::id())
@@ -145,7 +146,7 @@ impl Drop for PageCacheBound {
 }
 
 impl Group {
-    /// Sets the limit to `most` of page cache beside what is used otherwise.
+    /// Sets the limit to `most` bytes of page cache plus all other memory in use.
     fn hold(&self, most: u64) -> io::Result<()> {
         let Files { limit, used, cached, shared } = self.files;
         let stat = fs::read(self.dir.join("memory.stat")).unwrap_or_default();
@@ -157,7 +158,7 @@ impl Group {
     }
 }
 
-/// Removes groups of processes that were killed. One that is in use stays: it has processes.
+/// Removes the groups of killed processes. A group in use stays, because it has processes.
 fn remove_left(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(NAME) {
@@ -170,7 +171,7 @@ fn remove_left(parent: &Path) {
 mod tests {
     use super::*;
 
-    /// A machine with control groups of version 2 alone, as plain files.
+    /// Creates a machine that has only version-2 control groups, as plain files.
     fn unified(group: &str) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         let put = |path: &str, text: &str| {
@@ -194,7 +195,7 @@ mod tests {
         let mut bound = PageCacheBound::create(root.path(), Bytes::mib(64)).unwrap();
         let dir = beside.join(format!("{NAME}{}", std::process::id()));
         assert!(!beside.join(format!("{NAME}1")).exists(), "what a killed run left is removed");
-        // The kernel would make these files.
+        // The kernel would create these files.
         let put = |name: &str, text: &str| fs::write(dir.join(name), text).unwrap();
         put("memory.stat", "anon 1000000\nfile 70000000\nshmem 5000000\nfile_mapped 1\n");
         put("memory.current", "73000000\n");
@@ -206,7 +207,7 @@ mod tests {
             fs::read_to_string(dir.join("cgroup.procs")).unwrap(),
             std::process::id().to_string()
         );
-        // The kernel's files go with their directory.
+        // The kernel's files disappear with their directory.
         for name in ["memory.stat", "memory.current", "memory.max", "cgroup.procs"] {
             bound.follower = None;
             fs::remove_file(dir.join(name)).unwrap();

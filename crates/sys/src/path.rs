@@ -1,8 +1,9 @@
 //! Paths as users type them: what they lead to, and the directory that holds their last name.
 //!
-//! What is written is reached through [`parent`] or [`directory`], which hold each directory on the
-//! way by its descriptor. A link on the way is followed only if it belongs to root or to this user:
-//! in a directory of another user, a link is that user's choice of what the superuser writes to.
+//! Files to be written are reached through [`parent`] or [`directory`], which hold each directory
+//! on the way by its descriptor. A link on the way is followed only if it belongs to root or to
+//! this user: in a directory of another user, a link is that user's choice of what the superuser
+//! writes to.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -17,21 +18,21 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-/// As many as the kernel follows.
+/// Most links followed, the same number as in the kernel.
 const LINKS_MAX: u32 = 40;
 const STEP: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// A link that another user made stands on the way to what is to be written.
+/// A link created by another user is on the path of a file to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the way to it leads through a link of user {0}, who could direct it elsewhere")]
 pub struct ForeignLink(pub u32);
 
-/// What the path leads to.
+/// Returns the metadata of the path's target.
 pub fn look(path: &Path) -> io::Result<Metadata> {
     std::fs::metadata(path)
 }
 
-/// What has this name: a link itself, not what it leads to.
+/// Returns the metadata of the path itself: of a link, not of its target.
 pub fn look_at_name(path: &Path) -> io::Result<Metadata> {
     std::fs::symlink_metadata(path)
 }
@@ -41,38 +42,38 @@ pub fn is_block_device(path: &Path) -> bool {
     look(path).is_ok_and(|found| found.file_type().is_block_device())
 }
 
-/// Fails when this user cannot make files in a directory.
+/// Fails when this user cannot create files in a directory.
 pub fn may_make_files(dir: &Path) -> io::Result<()> {
     let access = Access::WRITE_OK | Access::EXEC_OK;
     Ok(accessat(CWD, dir, access, AtFlags::EACCESS)?)
 }
 
-/// The names in a directory, in the order of the file system.
+/// Returns the names in a directory, in the order of the file system.
 pub fn names(dir: &Path) -> io::Result<Vec<OsString>> {
     std::fs::read_dir(dir)?.map(|entry| Ok(entry?.file_name())).collect()
 }
 
-/// The paths of what is in a directory, sorted by name.
+/// Returns the paths of a directory's entries, sorted by name.
 pub fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let mut names = names(dir)?;
     names.sort();
     Ok(names.into_iter().map(|name| dir.join(name)).collect())
 }
 
-/// What a link says.
+/// Returns the target of a link.
 pub fn link_target(path: &Path) -> io::Result<PathBuf> {
     std::fs::read_link(path)
 }
 
-/// The absolute path without links.
+/// Returns the absolute path without links.
 pub fn whole(path: &Path) -> io::Result<PathBuf> {
     std::fs::canonicalize(path)
 }
 
-/// The directory that has the last name of `path`, and that name. Fails with [`ForeignLink`], or
-/// when a directory on the way does not exist.
+/// Opens the directory that contains the last name of `path`, and returns that name too. Fails with
+/// [`ForeignLink`], or when a directory on the way does not exist.
 pub fn parent(path: &Path) -> io::Result<(OwnedFd, OsString)> {
-    // `file_name` would take `a/.` for `a`, and leaves out a slash at the end.
+    // `file_name` would treat `a/.` as `a`, and drops a trailing slash.
     let ends_in_directory = path.as_os_str().as_bytes().last() == Some(&b'/');
     match path.components().next_back() {
         Some(Component::Normal(name)) if !ends_in_directory => {
@@ -83,7 +84,7 @@ pub fn parent(path: &Path) -> io::Result<(OwnedFd, OsString)> {
     }
 }
 
-/// As [`parent`], of what the last name leads to where that is a link of root or this user.
+/// Like [`parent`], for the target of the last name if that is a link of root or this user.
 pub(crate) fn parent_of_target(path: &Path) -> io::Result<(OwnedFd, OsString)> {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {
@@ -95,7 +96,7 @@ pub(crate) fn parent_of_target(path: &Path) -> io::Result<(OwnedFd, OsString)> {
     Err(Errno::LOOP.into())
 }
 
-/// The directory `path`. Fails with [`ForeignLink`].
+/// Opens the directory `path`. Fails with [`ForeignLink`].
 pub fn directory(path: &Path) -> io::Result<OwnedFd> {
     let start = |absolute| if absolute { Path::new("/") } else { Path::new(".") };
     let from = |path| openat(CWD, path, STEP | OFlags::DIRECTORY, Mode::empty());
@@ -121,16 +122,16 @@ pub fn directory(path: &Path) -> io::Result<OwnedFd> {
             return Err(Errno::NOTDIR.into());
         }
     }
-    // What was opened to step through cannot be listed or synced.
+    // A descriptor opened for path traversal cannot be listed or synced.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     match openat(&at, ".", flags, Mode::empty()) {
-        // It may be written to all the same.
+        // It may still be writable.
         Err(Errno::ACCESS) => Ok(at),
         opened => Ok(opened?),
     }
 }
 
-/// The target of a symbolic link, or `None` for anything else. Fails with [`ForeignLink`].
+/// Returns the target of a symbolic link, or `None` for anything else. Fails with [`ForeignLink`].
 fn followed(found: &OwnedFd) -> io::Result<Option<PathBuf>> {
     let stat = fstat(found)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
@@ -143,7 +144,7 @@ fn followed(found: &OwnedFd) -> io::Result<Option<PathBuf>> {
     Ok(Some(PathBuf::from(OsStr::from_bytes(said.as_bytes()))))
 }
 
-/// Whether what this user owns can harm nobody but those who may do anything already.
+/// Returns whether `owner` is root or this user, who could do any harm here already.
 pub(crate) fn is_trusted(owner: u32) -> bool {
     owner == 0 || owner == rustix::process::geteuid().as_raw()
 }
@@ -157,7 +158,7 @@ fn steps(path: &Path) -> VecDeque<OsString> {
     path.components().filter_map(step).collect()
 }
 
-/// The same open file under a path that leads to it in this process, whatever its name leads to.
+/// Returns a path that leads to the same open file in this process, whatever its name leads to.
 pub fn of_descriptor(file: &impl AsFd) -> PathBuf {
     use std::os::fd::AsRawFd;
     PathBuf::from(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()))

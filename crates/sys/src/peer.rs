@@ -1,5 +1,5 @@
-//! Ending this process's connections to a server that keeps silent: whoever waits for its answer
-//! gets an error.
+//! Shuts down this process's connections to a server that does not answer: callers that wait for
+//! its answer get an error.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -11,11 +11,11 @@ use rustix::net::{AddressFamily, Shutdown, SocketAddrUnix, getpeername, shutdown
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
     Net(SocketAddr),
-    /// The name of its socket, without the directory: a server may know that by another path.
+    /// Name of its socket, without the directory: a server may know that by another path.
     Local(OsString),
 }
 
-/// Shuts down all connections of this process to `peer`, and says how many there were.
+/// Shuts down all connections of this process to `peer`, and returns how many there were.
 pub fn hang_up(peer: &Peer) -> usize {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return 0 };
     let numbers: Vec<i32> = entries
@@ -30,16 +30,15 @@ pub fn hang_up(peer: &Peer) -> usize {
         .count()
 }
 
-/// Shuts down the connection whose descriptor is `number`, so that whoever reads from it finds its
-/// end.
+/// Shuts down the connection whose descriptor is `number`, so that a reader finds end-of-file.
 pub fn hang_up_socket(number: i32) {
-    // One that is closed by now has nothing to read.
+    // If it has been closed meanwhile, there is nothing to read.
     let _ = duplicate(number).map(|socket| shutdown(&socket, Shutdown::Both));
 }
 
-/// A descriptor of our own for the same open file: from here on it cannot become another.
+/// Duplicates a descriptor of the same open file: from here on it cannot become another file.
 fn duplicate(number: i32) -> Option<OwnedFd> {
-    // SAFETY: the number is only handed to fcntl(2), which fails if it is none by now.
+    // SAFETY: the number is only passed to fcntl(2), which fails if it is no longer a descriptor.
     let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
     rustix::io::fcntl_dupfd_cloexec(borrowed, 0).ok()
 }

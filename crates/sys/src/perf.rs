@@ -1,9 +1,9 @@
-//! Samples of what the processors execute: at a fixed rate of its own clock each processor notes
-//! which thread it runs, and where in which code (`perf_event_open(2)` with the software event
+//! Samples of what the processors execute: at a fixed rate of its own clock each processor records
+//! which thread it runs, and at which code address (`perf_event_open(2)` with the software event
 //! `cpu-clock`, which needs no hardware counter and works in virtual machines).
 //!
-//! Nothing is written and no thread is woken: the kernel puts samples into one buffer a processor,
-//! which [`Sampler::drain`] empties. Records that find no room are lost, and counted.
+//! Nothing is written and no thread is woken: the kernel puts samples into one buffer per
+//! processor, which [`Sampler::drain`] empties. Records that find no room are lost, and counted.
 
 mod buffer;
 mod record;
@@ -21,7 +21,7 @@ pub use symbols::{KernelSymbols, Symbol};
 
 use buffer::SharedBuffer;
 
-/// Samples each processor of the machine, whatever runs there, as long as it lives.
+/// Samples each processor of the machine, whatever runs there, until it is dropped.
 #[derive(Debug)]
 pub struct Sampler {
     processors: Vec<Processor>,
@@ -43,7 +43,7 @@ pub enum PerfError {
     Absent { source: io::Error },
 }
 
-/// What `perf_event_open(2)` takes, in its second version; `linux/perf_event.h`.
+/// Attributes taken by `perf_event_open(2)`, in its second version; `linux/perf_event.h`.
 #[repr(C)]
 #[derive(Default)]
 struct Attributes {
@@ -64,10 +64,10 @@ const TYPE_SOFTWARE: u32 = 1;
 const SOFTWARE_CPU_CLOCK: u64 = 0;
 const SAMPLE_IP: u64 = 1;
 const SAMPLE_TID: u64 = 1 << 1;
-/// An event is read together with how long it was enabled.
+/// Reading an event also returns how long it was enabled.
 const READ_TIME_ENABLED: u64 = 1;
 const FLAG_DISABLED: u64 = 1;
-/// Also record how threads call themselves, that they begin and end, and what they execute.
+/// Also records the names of threads, their start and end, and the programs that they execute.
 const FLAG_COMM: u64 = 1 << 9;
 const FLAG_TASK: u64 = 1 << 13;
 const FLAG_COMM_EXEC: u64 = 1 << 24;
@@ -81,7 +81,7 @@ struct Processor {
 }
 
 impl Sampler {
-    /// Samples every processor that is online; `root` is that of `/proc` and `/sys`.
+    /// Samples every processor that is online; `root` contains `/proc` and `/sys`.
     ///
     /// # Panics
     /// When `per_second` is zero.
@@ -93,7 +93,7 @@ impl Sampler {
         for number in numbers {
             match Processor::open(number, period_ns) {
                 Ok(processor) => processors.push(processor),
-                // It went offline meanwhile.
+                // It went offline in the meantime.
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
                 Err(error) => return Err(refusal(root, error)),
             }
@@ -104,18 +104,18 @@ impl Sampler {
         Ok(Self { processors, period_ns, copied: Vec::new() })
     }
 
-    /// The time that one sample represents.
+    /// Returns the time that one sample represents.
     pub fn period_ns(&self) -> u64 {
         self.period_ns
     }
 
-    /// Time during which processors were sampled, summed over all. Samples represent a little less:
-    /// a processor that a hypervisor took away takes none meanwhile.
+    /// Returns the time during which processors were sampled, summed over all of them. Samples
+    /// represent slightly less: while the hypervisor has taken a processor away, it records none.
     pub fn watched_ns(&self) -> u64 {
         self.processors.iter().filter_map(Processor::enabled_ns).sum()
     }
 
-    /// Gives everything that was recorded since the last time, each processor's in its order.
+    /// Visits everything that was recorded since the last call, in order for each processor.
     pub fn drain(&mut self, mut visit: impl FnMut(Record<'_>)) {
         for processor in &mut self.processors {
             self.copied.clear();
@@ -140,8 +140,8 @@ impl Processor {
             ..Attributes::default()
         };
         let (anybody, no_group): (libc::pid_t, libc::c_int) = (-1, -1);
-        // SAFETY: `attributes` is what the call takes, of the size that stands in it, and lives
-        // during the call; the kernel may write its `size`. All else are numbers.
+        // SAFETY: `attributes` is what the call takes, of the size that it contains, and lives
+        // during the call; the kernel may write its `size`. All other arguments are numbers.
         let fd = unsafe {
             libc::syscall(
                 libc::SYS_perf_event_open,
@@ -155,7 +155,7 @@ impl Processor {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the call has just given this descriptor, and nothing else owns it.
+        // SAFETY: the call has just returned this descriptor, and nothing else owns it.
         let event = unsafe { File::from_raw_fd(fd as libc::c_int) };
         let buffer = SharedBuffer::map(&event)?;
         Ok(Self { event, buffer })
@@ -185,7 +185,7 @@ fn refusal(root: &Path, source: io::Error) -> PerfError {
     }
 }
 
-/// A setting of the kernel, for a message.
+/// Reads a setting of the kernel, for a message.
 fn setting(root: &Path, name: &str) -> String {
     text(&under(root, "/proc/sys/kernel").join(name)).unwrap_or_else(|| "unknown".to_owned())
 }
@@ -214,7 +214,7 @@ mod tests {
         let thread = crate::account::current_thread();
         let begun_ns = crate::clock::now_ns();
         let (mut own, mut all) = (0, 0);
-        // Noise may take this thread off its processor, but not for ever.
+        // Noise may preempt this thread, but not for ever.
         while own < 100 {
             std::hint::black_box((0..1_000_000_u64).fold(0, |sum, n| sum ^ n));
             sampler.drain(|record| match record {

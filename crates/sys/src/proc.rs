@@ -1,8 +1,8 @@
-//! Reading procfs and sysfs. Every path is taken below a root, so that a test can hand in a tree
-//! of its own; on a machine the root is `/`.
+//! Reading procfs and sysfs. Every path is resolved below a root, so that a test can pass its own
+//! tree; on a real machine the root is `/`.
 //!
 //! Files that are read at every tick are kept open as a [`PseudoFile`] and parsed in place, without
-//! allocation; the `procfs` crate, which builds maps and strings, serves what is read once.
+//! allocation; the `procfs` crate, which builds maps and strings, is used for what is read once.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 /// Room for the first read; most files under `/proc` and all under `/sys` fit.
 const FIRST_BUFFER_BYTES: usize = 4096;
 
-/// A file under `/proc` or `/sys` that is kept open and read again and again into one buffer. The
-/// kernel renders it at each read from offset 0, so one system call gives one consistent state.
+/// A file under `/proc` or `/sys` that is kept open and read repeatedly into one buffer. The kernel
+/// renders it at each read from offset 0, so one system call returns one consistent state.
 #[derive(Debug)]
 pub struct PseudoFile {
     file: File,
@@ -28,8 +28,8 @@ impl PseudoFile {
         Ok(Self { file, buffer: vec![0; FIRST_BUFFER_BYTES], len: 0 })
     }
 
-    /// Reads the file's present content. As pread(2): `ENODEV` or `ESRCH` when the device or thread
-    /// is gone.
+    /// Reads the file's current content. Fails as pread(2): `ENODEV` or `ESRCH` when the device or
+    /// thread is gone.
     pub fn read(&mut self) -> io::Result<&[u8]> {
         loop {
             let len = self.file.read_at(&mut self.buffer, 0)?;
@@ -41,39 +41,39 @@ impl PseudoFile {
         }
     }
 
-    /// What the last [`Self::read`] gave.
+    /// Returns the result of the last [`Self::read`].
     pub fn content(&self) -> &[u8] {
         &self.buffer[..self.len]
     }
 }
 
-/// `path` (absolute, as the kernel names it) below `root`.
+/// Returns `path` (absolute, as the kernel names it) below `root`.
 pub fn under(root: &Path, path: impl AsRef<Path>) -> PathBuf {
     let path = path.as_ref();
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// Writes to a file of the kernel.
+/// Writes to a kernel file.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
     fs::write(path, text)
 }
 
-/// A file's text as it is.
+/// Reads a file's text unchanged.
 pub fn read(path: &Path) -> io::Result<String> {
     fs::read_to_string(path)
 }
 
-/// A file's bytes as they are.
+/// Reads a file's bytes unchanged.
 pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     fs::read(path)
 }
 
-/// What a link says.
+/// Returns the target of a link.
 pub fn link_target(path: &Path) -> io::Result<PathBuf> {
     fs::read_link(path)
 }
 
-/// A short file's text, trimmed; none when it is missing, unreadable or empty.
+/// Reads a short file's text, trimmed; `None` if it is missing, unreadable or empty.
 pub fn text(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
@@ -84,12 +84,12 @@ pub fn number(path: &Path) -> Option<u64> {
     text(path)?.parse().ok()
 }
 
-/// The unsigned numbers of a text in their order, whatever stands between them.
+/// Returns the unsigned numbers in a text in order, whatever separates them.
 pub fn numbers(text: &[u8]) -> impl Iterator<Item = u64> + '_ {
     text.split(|b| !b.is_ascii_digit()).filter(|digits| !digits.is_empty()).map(decimal)
 }
 
-/// The numbers that follow `key` at the start of a line: `Dirty:`, `ctxt`, `some`.
+/// Returns the numbers that follow `key` at the start of a line: `Dirty:`, `ctxt`, `some`.
 pub fn numbers_after<'a>(text: &'a [u8], key: &str) -> Option<impl Iterator<Item = u64> + 'a> {
     let line = text
         .split(|&b| b == b'\n')
@@ -98,19 +98,19 @@ pub fn numbers_after<'a>(text: &'a [u8], key: &str) -> Option<impl Iterator<Item
     Some(numbers(line))
 }
 
-/// A line of this process's status, without its name.
+/// Returns a line of this process's status, without its name.
 pub(crate) fn own_status(root: &Path, name: &str) -> Option<String> {
     let status = text(&under(root, "/proc/self/status"))?;
     status.lines().find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()))
 }
 
-/// A line of `/proc/meminfo`, in bytes.
+/// Returns a line of `/proc/meminfo`, in bytes.
 pub(crate) fn meminfo_bytes(root: &Path, name: &str) -> Option<u64> {
     let meminfo = fs::read(under(root, "/proc/meminfo")).ok()?;
     Some(numbers_after(&meminfo, name)?.next()?.saturating_mul(1024))
 }
 
-/// The entries of a directory, sorted; none where it cannot be read.
+/// Returns the entries of a directory, sorted; empty if it cannot be read.
 pub fn entries(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -122,15 +122,15 @@ pub(crate) fn name_of(path: &Path) -> Option<String> {
     Some(path.file_name()?.to_string_lossy().into_owned())
 }
 
-/// The names of a directory's entries, sorted.
+/// Returns the names of a directory's entries, sorted.
 pub(crate) fn names(directory: &Path) -> Vec<String> {
     entries(directory).iter().filter_map(|path| name_of(path)).collect()
 }
 
-/// Processors that Linux can have on any machine (`NR_CPUS`); a higher number is damage.
+/// Most processors that Linux supports on any machine (`NR_CPUS`); a higher number is corrupt.
 pub const CPUS_MAX: usize = 8192;
 
-/// The numbers of the processors of a list such as `0-3,8`.
+/// Returns the numbers of the processors in a list such as `0-3,8`.
 pub fn cpus_of_list(cpus: &str) -> Vec<u32> {
     let range = |range: &str| {
         let (first, last) = range.trim().split_once('-').unwrap_or((range.trim(), range.trim()));

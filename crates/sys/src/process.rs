@@ -1,4 +1,4 @@
-//! Processes and threads: the end of a child and what it consumed until then, and who runs first.
+//! Processes and threads: how a child ended and what it consumed until then, and thread priorities.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -10,7 +10,7 @@ use rustix::fs::Mode;
 
 use crate::usage::CpuUsage;
 
-/// Whether `signal` was ignored when this process began, or is now; `false` if that is unknown.
+/// Returns whether `signal` was ignored when this process began, or is now; `false` if unknown.
 pub fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -18,13 +18,13 @@ pub fn is_ignored(signal: i32) -> bool {
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
-/// From now on only this user may read what this process creates, and its children.
+/// Makes what this process and its children create from now on readable only by this user.
 pub fn keep_private() {
     rustix::process::umask(Mode::from_raw_mode(0o077));
 }
 
-/// Lets the calling thread run before others: sets its nice value, which is a thread's own on
-/// Linux. A user who may not do that leaves it as it was.
+/// Gives the calling thread priority over others: sets its nice value, which is per thread on
+/// Linux. For a user who may not do that, it stays as it was.
 pub fn favour_thread(nice: i32) -> Capability {
     match rustix::process::setpriority_process(None, nice) {
         Ok(()) => Capability::Full,
@@ -34,8 +34,8 @@ pub fn favour_thread(nice: i32) -> Capability {
     }
 }
 
-/// Makes the calling thread real-time: with a nice value alone, a thread that wakes waits for the
-/// next tick where the kernel does not preempt. A user who may not do that leaves it as it was.
+/// Makes the calling thread real-time: with only a nice value, a thread that wakes waits for the
+/// next tick if the kernel does not preempt. For a user who may not do that, it stays as it was.
 pub fn favour_thread_at_once() -> Capability {
     let parameters = libc::sched_param { sched_priority: 1 };
     // SAFETY: the pointer is readable for the call, and 0 names the calling thread.
@@ -49,27 +49,28 @@ pub fn favour_thread_at_once() -> Capability {
     ))
 }
 
-/// How a child ended, and what it consumed: it, its threads, and those of its own children that it
-/// waited for.
+/// How a child ended, and what it consumed, including its threads and those of its own children
+/// that it waited for.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
     pub status: ExitStatus,
     pub cpu: CpuUsage,
-    /// The largest resident set of any of these processes, in bytes; at least that of this process
-    /// when it started the child, because the kernel keeps the maximum through execve(2).
+    /// Largest resident set of any of these processes, in bytes; at least that of this process when
+    /// it started the child, because the kernel keeps the maximum through execve(2).
     pub memory_peak_bytes: u64,
 }
 
-/// Whether a child has ended. It stays there until [`wait`] is called, so that its id stays its own
-/// and what the kernel charged to it can be read. Fails when it was already waited for (`ECHILD`).
+/// Returns whether a child has ended. It remains until [`wait`] is called, so that its ID is not
+/// reused and what the kernel charged to it can be read. Fails when it was already waited for
+/// (`ECHILD`).
 pub fn has_ended(child: &Child) -> io::Result<bool> {
     use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     Ok(waitid(WaitId::Pid(Pid::from_child(child)), options)?.is_some())
 }
 
-/// Sends `signal` to every process of the group that a child leads, which has not been waited for;
-/// a group of none is no error.
+/// Sends `signal` to every process of the group led by a child that has not been waited for; an
+/// empty group is not an error.
 pub fn signal_group(child: &Child, signal: rustix::process::Signal) -> io::Result<()> {
     match rustix::process::kill_process_group(rustix::process::Pid::from_child(child), signal) {
         Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
@@ -77,10 +78,10 @@ pub fn signal_group(child: &Child, signal: rustix::process::Signal) -> io::Resul
     }
 }
 
-/// Waits for `child`. From wait4(2), so nothing of another child is mixed in.
+/// Waits for `child`, using wait4(2), so that nothing of another child is mixed in.
 ///
-/// Output that the child writes into pipes must be read first, or it never ends. Fails when it was
-/// already waited for (`ECHILD`).
+/// Output that the child writes into pipes must be read first, or the child never ends. Fails when
+/// it was already waited for (`ECHILD`).
 pub fn wait(mut child: Child) -> io::Result<Ended> {
     // A child that reads its input to the end would wait for us.
     drop(child.stdin.take());
@@ -89,7 +90,7 @@ pub fn wait(mut child: Child) -> io::Result<Ended> {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     loop {
         // SAFETY: both pointers are writable for the call; `child` was moved in here and is never
-        // waited for by the standard library, so the id cannot have passed to another process.
+        // waited for by the standard library, so the ID cannot have been reused.
         let ended = unsafe { libc::wait4(id, &raw mut status, 0, usage.as_mut_ptr()) };
         if ended == id {
             break;
@@ -99,7 +100,7 @@ pub fn wait(mut child: Child) -> io::Result<Ended> {
             return Err(error);
         }
     }
-    // SAFETY: it began as all-zero bytes, which are a valid rusage.
+    // SAFETY: it was initialised to all-zero bytes, which are a valid rusage.
     let usage = unsafe { usage.assume_init() };
     Ok(Ended {
         status: ExitStatus::from_raw(status),
@@ -109,10 +110,10 @@ pub fn wait(mut child: Child) -> io::Result<Ended> {
     })
 }
 
-/// Processor time that a process has consumed so far, in nanoseconds: all its threads, ended ones
-/// and the kernel's io_uring workers in its name included. Exact while it runs, unlike
-/// `/proc/PID/stat`, which has a resolution of 10 ms. Fails when there is no such process
-/// (`ESRCH`).
+/// Returns the processor time that a process has consumed so far, in nanoseconds: all its threads,
+/// including ended ones and the kernel's io_uring workers that run on its behalf. Exact while it
+/// runs, unlike `/proc/PID/stat`, which has a resolution of 10 ms. Fails when there is no such
+/// process (`ESRCH`).
 pub fn cpu_ns(id: u32) -> io::Result<u64> {
     let id = libc::pid_t::try_from(id).map_err(io::Error::other)?;
     let mut clock: libc::clockid_t = 0;

@@ -1,5 +1,6 @@
-//! What sysfs says of processors: idle states, frequencies and nodes; and what they did between two
-//! instants: how often they went idle, how busy they were and which took a disk's interrupts.
+//! Properties of processors from sysfs: idle states, frequencies and nodes; and their activity
+//! between two points in time: how often they went idle, how busy they were and which took a disk's
+//! interrupts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,11 +17,11 @@ use crate::proc::{
 const CPU: &str = "/sys/devices/system/cpu";
 /// `USER_HZ` is 100 on every architecture that Blockstone is built for.
 const TICK_NS: u64 = 10_000_000;
-/// Of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal.
+/// Fields in /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal.
 const FIELDS: usize = 8;
 const BUSY: [usize; 5] = [0, 1, 2, 5, 6];
 
-/// None where sysfs does not show processors.
+/// Describes the processors; `None` if sysfs does not show them.
 pub fn describe(root: &Path) -> Option<Processors> {
     let cpu = under(root, CPU);
     let first = *allowed(root).first()?;
@@ -50,15 +51,15 @@ pub fn describe(root: &Path) -> Option<Processors> {
     })
 }
 
-/// The node of a device: that of the nearest ancestor that names one.
+/// Returns the NUMA node of a device: that of the nearest ancestor that has one.
 pub(crate) fn node_of_device(root: &Path, directory: &Path) -> Option<u32> {
     ancestors(root, directory).find_map(|ancestor| {
-        // -1 where the firmware does not say.
+        // -1 if the firmware does not specify it.
         text(&ancestor.join("numa_node"))?.parse().ok()
     })
 }
 
-/// Processors that this process may use.
+/// Returns the processors that this process may use.
 fn allowed(root: &Path) -> Vec<u32> {
     let list = own_status(root, "Cpus_allowed_list:");
     let online = text(&under(root, CPU).join("online")).map(|list| cpus_of_list(&list));
@@ -75,7 +76,7 @@ fn states(root: &Path, cpu: u32) -> Vec<PathBuf> {
     entries(&directory).into_iter().filter(is_state).collect()
 }
 
-/// The node of each processor.
+/// Returns the node of each processor.
 fn nodes(root: &Path) -> BTreeMap<u32, u32> {
     let mut nodes = BTreeMap::new();
     let directory = under(root, "/sys/devices/system/node");
@@ -87,14 +88,14 @@ fn nodes(root: &Path) -> BTreeMap<u32, u32> {
     nodes
 }
 
-/// A device's directory and those above it, below /sys/devices of the root.
+/// Returns a device's directory and those above it, below /sys/devices of the root.
 fn ancestors(root: &Path, directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     let top = fs::canonicalize(under(root, "/sys/devices")).unwrap_or_default();
     let above: Vec<PathBuf> = directory.ancestors().map(Path::to_owned).collect();
     above.into_iter().take_while(move |ancestor| ancestor.starts_with(&top))
 }
 
-/// The numbers of a disk's interrupts, those of its controller; none where the kernel does not say.
+/// Returns the interrupt numbers of a disk's controller; empty if the kernel does not show them.
 fn interrupts_of(root: &Path, disk: &str) -> Vec<u32> {
     let Ok(directory) = fs::canonicalize(under(root, "/sys/class/block").join(disk)) else {
         return Vec::new();
@@ -109,30 +110,30 @@ fn interrupts_of(root: &Path, disk: &str) -> Vec<u32> {
     found.iter().filter_map(|irq| irq.parse().ok()).collect()
 }
 
-/// Reads counters of processors at two instants.
+/// Reads counters of processors at two points in time.
 #[derive(Debug)]
 pub struct Watch {
     root: PathBuf,
-    /// By name of the state, the directories of all processors.
+    /// Directories of all processors, by name of the idle state.
     idle: Vec<(String, Vec<PathBuf>)>,
     interrupts: Vec<u32>,
     nodes: BTreeMap<u32, u32>,
     cpus: Vec<u32>,
 }
 
-/// Counters at an instant.
+/// Counters at one point in time.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     /// Entries and microseconds of each idle state.
     idle: Vec<(u64, u64)>,
-    /// By processor.
+    /// Ticks by processor.
     ticks: BTreeMap<u32, [u64; FIELDS]>,
     interrupts: BTreeMap<u32, u64>,
     frequency_hz: Option<u64>,
 }
 
 impl Watch {
-    /// Of the processors that this process may use and the disks among these devices.
+    /// Watches the processors that this process may use and the disks among these devices.
     pub fn new(root: &Path, devices: &[BlockDevice]) -> Self {
         let cpus = allowed(root);
         let mut idle: Vec<(String, Vec<PathBuf>)> = Vec::new();
@@ -177,7 +178,7 @@ impl Watch {
         stat.lines().filter_map(line).collect()
     }
 
-    /// Interrupts of the disks by the processor that took them.
+    /// Returns the interrupts of the disks by the processor that took them.
     fn taken(&self) -> BTreeMap<u32, u64> {
         let table = fs::read_to_string(under(&self.root, "/proc/interrupts")).unwrap_or_default();
         let mut lines = table.lines();
@@ -197,8 +198,8 @@ impl Watch {
         taken
     }
 
-    /// What happened between two instants. Processors that did less than 1 % and took no interrupt
-    /// of a disk are left out.
+    /// Returns the activity between two counts. Processors that were busy for less than 1 % and
+    /// took no interrupt of a disk are left out.
     pub fn between(&self, before: &Counts, after: &Counts) -> ProcessorUse {
         let idle = self.idle.iter().zip(before.idle.iter().zip(&after.idle));
         let idle = idle.map(|((state, _), (before, after))| IdleUse {

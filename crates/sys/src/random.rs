@@ -4,7 +4,8 @@ use std::io;
 
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// Fills `bytes`; waits, early in the boot of a machine, until the kernel has gathered enough.
+/// Fills `bytes`; early in the boot of a machine, waits until the kernel has gathered enough
+/// entropy.
 pub fn fill(mut bytes: &mut [u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match getrandom(&mut *bytes, GetRandomFlags::empty()) {

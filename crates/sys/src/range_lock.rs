@@ -1,5 +1,5 @@
-//! Locks of a part of a file, held by an open file and not by a process (`F_OFD_SETLK`, fcntl(2)):
-//! two descriptors of one process exclude each other as two processes do, and a server sees both
+//! Locks on part of a file, held by an open file and not by a process (`F_OFD_SETLK`, fcntl(2)):
+//! two descriptors in one process exclude each other as two processes do, and a server treats both
 //! alike.
 
 use std::io;
@@ -12,8 +12,8 @@ pub enum RangeLock {
     None,
 }
 
-/// Takes, or with [`RangeLock::None`] releases, the lock of `bytes` bytes from `offset_bytes` on;
-/// does not wait. False where another open file holds it.
+/// Takes, or with [`RangeLock::None`] releases, the lock on `bytes` bytes from `offset_bytes` on;
+/// does not wait. Returns false when another open file holds it.
 pub fn set(
     file: impl AsFd,
     lock: RangeLock,

@@ -1,6 +1,6 @@
-//! One io_uring over files, with its own slots of memory. A thin and safe wrapper: it knows
-//! which slots the kernel holds, hands out none of them, and keeps their memory when it cannot
-//! know that the kernel has let go.
+//! One io_uring over files, with its own slots of memory. A thin and safe wrapper: it knows which
+//! slots the kernel holds, hands out none of them, and keeps their memory if it cannot be sure that
+//! the kernel has released them.
 
 use std::io;
 use std::marker::PhantomData;
@@ -16,7 +16,7 @@ use crate::buffer::Arena;
 use crate::clock;
 use crate::file::BlockFile;
 
-/// linux/fs.h; the C libraries that we link against may not have it yet.
+/// From linux/fs.h; the C libraries that we link against may not have it yet.
 pub const RWF_DONTCACHE: i32 = 0x80;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Transfer {
     #[default]
     Read,
     Write,
-    /// Write from the slot, complete when durable (`RWF_DSYNC`).
+    /// Writes from the slot; completes when durable (`RWF_DSYNC`).
     WriteDsync,
     /// fdatasync(2); the slot's memory is not touched.
     Fdatasync,
@@ -32,31 +32,31 @@ pub enum Transfer {
     Fsync,
 }
 
-/// A part of a slot's memory.
+/// Part of a slot's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     pub within_bytes: u32,
     pub len_bytes: u32,
-    /// Through the page cache, which keeps none of the pages (`RWF_DONTCACHE`, Linux 6.14).
+    /// Whether the page cache keeps none of the pages (`RWF_DONTCACHE`, Linux 6.14).
     pub uncached: bool,
 }
 
-/// Where a request goes; a sync only looks at the file.
+/// Target of a request; a sync uses only the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// Index into the files.
     pub file: usize,
-    /// From the start of that file.
+    /// Offset in bytes from the start of that file.
     pub offset_bytes: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RingFeatures {
-    /// Completions handled on the submitting thread without interruption (`DEFER_TASKRUN`).
+    /// Completions are handled on the submitting thread without interrupting it (`DEFER_TASKRUN`).
     pub deferred_completions: Capability,
-    /// The files registered once, not looked up on each request.
+    /// Files are registered once instead of looked up on each request.
     pub fixed_file: Capability,
-    /// The memory pinned once, not on each request.
+    /// Memory is pinned once instead of on each request.
     pub fixed_buffers: Capability,
 }
 
@@ -64,19 +64,19 @@ pub struct RingFeatures {
 pub enum RingError {
     #[error("set up an io_uring of {entries} entries: {source}\nhint: {}", setup_hint(source))]
     Setup { entries: u32, source: io::Error },
-    /// Submitting or waiting failed as a whole, not a single request.
+    /// Submitting or waiting failed as a whole, not just a single request.
     #[error(
         "enter the io_uring of {path}: {source}\nhint: see the kernel's log (dmesg) for the cause"
     )]
     Enter { path: String, source: io::Error },
 }
 
-/// An io_uring, its files and its slots. Belongs to the thread that made it (`SINGLE_ISSUER`).
+/// An io_uring, its files and its slots. Belongs to the thread that created it (`SINGLE_ISSUER`).
 pub struct Ring {
     uring: IoUring,
     arena: ManuallyDrop<Arena>,
     files: Vec<Arc<BlockFile>>,
-    /// Of each file: its place among those that are registered, or its descriptor.
+    /// For each file, its index among the registered files, or its descriptor.
     fds: Vec<types::Fd>,
     entry_flags: squeue::Flags,
     features: RingFeatures,
@@ -96,26 +96,27 @@ impl Transfer {
         }
     }
 
-    /// Whether it moves no data of its own.
+    /// Returns whether it moves no data of its own.
     pub const fn is_sync(self) -> bool {
         matches!(self, Self::Fdatasync | Self::Fsync)
     }
 }
 
 impl Ring {
-    /// A ring over `files`, at least one, that can have every slot of `arena` in flight at once.
-    /// Fails when the kernel gives no ring at all; lesser refusals stand in [`Ring::features`].
+    /// Opens a ring over `files`, at least one, that can have every slot of `arena` in flight at
+    /// the same time. Fails when the kernel provides no ring at all; missing features are recorded
+    /// in [`Ring::features`].
     pub fn open(files: Vec<Arc<BlockFile>>, arena: Arena) -> Result<Self, RingError> {
         let slots = arena.slots();
         let (uring, deferred_completions) = build(slots as u32)?;
-        // Best effort: saves the look-up of the ring itself on each enter (Linux 5.18).
+        // Best effort: saves looking up the ring itself on each enter (Linux 5.18).
         let _ = uring.submitter().register_ring_fd();
         let raw: Vec<_> = files.iter().map(AsRawFd::as_raw_fd).collect();
         let fixed_file = register(
             uring.submitter().register_files(&raw),
             "the file is looked up on each request",
         );
-        // SAFETY: only requests reach this memory, and it stays mapped while one may be in flight:
+        // SAFETY: only requests access this memory, and it stays mapped while one may be in flight:
         // `drop` leaks it then. Otherwise `drop` unmaps it before the ring is closed, which the
         // kernel permits: it holds the pages themselves, and releases them with the ring.
         let registered = unsafe { uring.submitter().register_buffers(&[arena.as_iovec()]) };
@@ -142,7 +143,7 @@ impl Ring {
         })
     }
 
-    /// Whether io_uring exists here in full: a ring of one entry is made and closed again.
+    /// Returns whether io_uring is fully available here: opens a ring of one entry and closes it.
     pub fn capability() -> Capability {
         match build(1) {
             Ok((_, capability)) => capability,
@@ -150,10 +151,10 @@ impl Ring {
         }
     }
 
-    /// Other files in place of its own, as many; nothing is in flight.
+    /// Replaces its files with the same number of other files, while nothing is in flight.
     ///
     /// # Panics
-    /// When requests are in flight, or the number of files is another.
+    /// When requests are in flight, or the number of files differs.
     pub fn replace_files(&mut self, files: Vec<Arc<BlockFile>>) -> Result<(), RingError> {
         assert!(self.in_flight == 0 && files.len() == self.files.len(), "files of a ring");
         let raw: Vec<_> = files.iter().map(AsRawFd::as_raw_fd).collect();
@@ -178,7 +179,7 @@ impl Ring {
         &self.features
     }
 
-    /// The memory of a slot that is not in flight.
+    /// Returns the memory of a slot that is not in flight.
     ///
     /// # Panics
     /// When the slot is in flight: its memory belongs to the kernel.
@@ -191,7 +192,7 @@ impl Ring {
     /// Queues a request on `slot`; [`Ring::enter`] sends it.
     ///
     /// # Panics
-    /// When the slot is in flight already, `len_bytes` is longer than a slot, or there is no such
+    /// When the slot is already in flight, `len_bytes` is longer than a slot, or there is no such
     /// file.
     #[inline]
     pub fn push(&mut self, transfer: Transfer, slot: usize, at: Place, len_bytes: u32) {
@@ -199,10 +200,10 @@ impl Ring {
         self.push_part(transfer, slot, part, at);
     }
 
-    /// As [`Ring::push`], for a part of the slot's memory.
+    /// Like [`Ring::push`], for a part of the slot's memory.
     ///
     /// # Panics
-    /// When the slot is in flight already, the part reaches beyond it, or there is no such file.
+    /// When the slot is already in flight, the part extends beyond it, or there is no such file.
     #[inline]
     pub fn push_part(&mut self, transfer: Transfer, slot: usize, part: Part, at: Place) {
         assert!(!self.held[slot], "slot {slot} is in flight");
@@ -210,8 +211,8 @@ impl Ring {
         assert!(end_bytes <= self.arena.slot_bytes(), "{end_bytes} bytes in a slot");
         let entry =
             self.entry(transfer, slot, part, at).flags(self.entry_flags).user_data(slot as u64);
-        // SAFETY: the entry points into the slot, which `held` keeps from all other users until its
-        // completion is reaped, and at a file, which `self.files` keeps open.
+        // SAFETY: the entry points into the slot, which `held` reserves until its completion is
+        // reaped, and at a file, which `self.files` keeps open.
         let pushed = unsafe { self.uring.submission().push(&entry) };
         pushed.expect("the queue has an entry for every slot");
         self.held[slot] = true;
@@ -246,7 +247,7 @@ impl Ring {
         }
     }
 
-    /// Sends what was pushed and waits until `want` completions are there, or until the clock
+    /// Submits what was pushed and waits until `want` completions have arrived, or until the clock
     /// shows `deadline_ns`. May return early when a signal arrives.
     pub fn enter(&mut self, want: usize, deadline_ns: Option<u64>) -> Result<(), RingError> {
         let result = match deadline_ns {
@@ -255,7 +256,7 @@ impl Ring {
         };
         match result.as_ref().map_err(io::Error::raw_os_error) {
             // Timed out, interrupted, or the kernel wants completions reaped first: the caller
-            // reaps and enters again, and what was not taken is still queued.
+            // reaps and enters again, and what was not submitted is still queued.
             Ok(()) | Err(Some(libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY)) => Ok(()),
             Err(_) => result.map_err(|source| RingError::Enter {
                 path: self.files[0].path().display().to_string(),
@@ -279,7 +280,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Takes every completion that is there: its slot, and the bytes moved or the errno.
+    /// Takes every available completion: its slot, and the bytes moved or the errno.
     #[inline]
     pub fn reap(&mut self, mut each: impl FnMut(usize, Result<u32, i32>)) {
         for completion in self.uring.completion() {
@@ -301,15 +302,16 @@ impl Drop for Ring {
     fn drop(&mut self) {
         if self.in_flight == 0 {
             // SAFETY: dropped once, here, and no request can touch the memory any more. The ring,
-            // closed after this, releases pages and looks at no address.
+            // which is closed after this, releases pages and uses no address.
             unsafe { ManuallyDrop::drop(&mut self.arena) };
         }
         // Otherwise the kernel may still write into the arena: it is leaked on purpose, because a
-        // request that is stuck now may land in whatever would be mapped there next.
+        // request that is stuck now could write to whatever is mapped there next.
     }
 }
 
-/// The best ring this kernel gives: first with everything, then without what is newest.
+/// Builds the best ring that this kernel supports: first with all features, then without the
+/// newest.
 fn build(entries: u32) -> Result<(IoUring, Capability), RingError> {
     type Setup = fn(&mut io_uring::Builder) -> &mut io_uring::Builder;
     const CHAIN: [Setup; 4] = [

@@ -1,10 +1,10 @@
-//! Directories that a run makes and that a later run removes if the first was killed.
+//! Directories that a run creates and that a later run removes if the first was killed.
 //!
-//! Such a directory may lie where other users can write: whoever may rename it can put a link or a
-//! directory of theirs in its place at any moment, and the superuser may be asked to remove it. It
+//! Such a directory may be where other users can write: a user who can rename it can replace it
+//! with a link or another directory at any moment, and the superuser may be asked to remove it. It
 //! is therefore held by its descriptor, and everything in it is reached from there, never by path.
-//! A record in it, owned by the user who made it, proves that a run made this very directory, and
-//! names the program of the server that works there.
+//! A record in it, owned by the user who created it, proves that a run created this very directory,
+//! and names the program of the server that works there.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -30,16 +30,16 @@ const RECORD: &str = "blockstone.scratch";
 const RECORD_START: &str = "blockstone scratch directory";
 /// A record is shorter than this.
 const RECORD_BYTES: u64 = 256;
-/// What is read of the log of a server, which may give it any length.
+/// Most bytes read from a server's log, which may have any length.
 const LOG_BYTES: u64 = 64 << 10;
-/// No database nests directories as deep as this.
+/// No database nests directories this deep.
 const DEEPEST: u32 = 100;
-/// So many levels hold a descriptor each while they are removed.
+/// Each of these levels holds a descriptor while it is removed.
 const REMOVED_DEPTH: u32 = 16;
-/// A younger file may be one that a run has created and not locked yet.
+/// A younger file may be one that a run has created but not locked yet.
 const SETTLED: Duration = Duration::from_millis(100);
 const AGAIN: Duration = Duration::from_millis(20);
-/// What was killed goes on for a moment.
+/// How long a killed process may keep running.
 const ENDING: Duration = Duration::from_secs(1);
 
 const DIRECTORY: OFlags =
@@ -84,13 +84,13 @@ impl Entry {
     }
 }
 
-/// A directory that a run made, locked (flock) for as long as this lives.
+/// A directory that a run created, locked (flock) for as long as this lives.
 #[derive(Debug)]
 pub struct ScratchDir {
     entry: Entry,
     dir: OwnedFd,
     identity: Identity,
-    /// The user whose processes may work in it.
+    /// User whose processes may work in it.
     owner: u32,
     program: Option<Identity>,
 }
@@ -102,15 +102,16 @@ impl AsFd for ScratchDir {
 }
 
 impl ScratchDir {
-    /// Makes and locks the directory `path`; `program` is the server that will work in it. Fails
-    /// when it exists, cannot be made, or was replaced by another user in that moment.
+    /// Creates and locks the directory `path`; `program` is the server that will work in it. Fails
+    /// when it exists, cannot be created, or was replaced by another user at that moment.
     pub fn create(path: &Path, program: Option<&Path>) -> io::Result<Self> {
         let program =
             program.map(|path| Ok::<_, io::Error>(Identity::of(&rustix::fs::stat(path)?)));
         Self::make(Entry::of(path)?, program.transpose()?)
     }
 
-    /// The same as `name` in a directory that is held, for what this process makes in it.
+    /// Like [`ScratchDir::create`], under `name` in a directory that is held, for files of this
+    /// process.
     pub fn create_in(dir: impl AsFd, name: &str) -> io::Result<Self> {
         Self::make(Entry { parent: dir.as_fd().try_clone_to_owned()?, name: name.into() }, None)
     }
@@ -129,7 +130,7 @@ impl ScratchDir {
         if !made.is_empty()? {
             return Err(replaced());
         }
-        // Where a file system maps owners, what is made in a directory has the owner of that.
+        // If a file system maps owners, what is created in a directory has that directory's owner.
         let prepared = made.lock().and_then(|()| made.write_record());
         let prepared =
             prepared.and_then(|owner| if owner == made.owner { Ok(()) } else { Err(replaced()) });
@@ -140,7 +141,7 @@ impl ScratchDir {
         Ok(made)
     }
 
-    /// The directory at `entry`, if a run of this user made it.
+    /// Opens the directory at `entry`, if a run of this user created it.
     fn open(entry: Entry) -> io::Result<Self> {
         let dir = entry.open(DIRECTORY)?;
         let found = fstat(&dir)?;
@@ -155,19 +156,19 @@ impl ScratchDir {
         Ok(made)
     }
 
-    /// The user whose processes may work in it.
+    /// Returns the user whose processes may work in it.
     pub fn owner(&self) -> u32 {
         self.owner
     }
 
-    /// Gives it to the user of a server. Fails when the file system has no owners.
+    /// Transfers its ownership to a server's user. Fails when the file system has no owners.
     pub fn give_to(&mut self, user: &User) -> io::Result<()> {
         give(self.dir.as_fd(), user)?;
         self.owner = user.uid;
         Ok(())
     }
 
-    /// A new file in it that only `user` may read, or this user if there is none.
+    /// Creates a file in it that only `user` may read, or this user if that is `None`.
     pub fn secret(&self, name: &str, text: &str, user: Option<&User>) -> io::Result<()> {
         let mut file = self.create_file(name, OFlags::WRONLY, Mode::from_raw_mode(0o600))?;
         if let Some(user) = user {
@@ -176,7 +177,7 @@ impl ScratchDir {
         file.write_all(text.as_bytes())
     }
 
-    /// A new file in it, to append to and to read from. The server may have put a link there.
+    /// Creates a file in it, for appending and reading. The server may have put a link there.
     pub fn log(&self, name: &str) -> io::Result<Log> {
         match unlinkat(&self.dir, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
@@ -191,7 +192,8 @@ impl ScratchDir {
         Ok(File::from(openat(&self.dir, name, flags, mode)?))
     }
 
-    /// Its descriptor as a path, short enough for a socket's address, in this process.
+    /// Returns a path through its descriptor, valid in this process and short enough for a socket
+    /// address.
     pub fn short(&self) -> String {
         format!("/proc/self/fd/{}", self.dir.as_raw_fd())
     }
@@ -200,7 +202,7 @@ impl ScratchDir {
         Ok(flock(&self.dir, FlockOperation::NonBlockingLockExclusive)?)
     }
 
-    /// Whether nothing is in it but a record that is not written yet.
+    /// Returns whether it contains nothing but possibly a record that has not been written yet.
     fn is_begun(&self) -> io::Result<bool> {
         let names = names_in(self.dir.as_fd())?;
         if names != [RECORD] {
@@ -214,7 +216,7 @@ impl ScratchDir {
         Ok(names_in(self.dir.as_fd())?.is_empty())
     }
 
-    /// Returns the owner of the new record.
+    /// Writes the record and returns its owner.
     fn write_record(&self) -> io::Result<u32> {
         let line = |program: Identity| format!("program {} {}\n", program.device, program.inode);
         let program = self.program.map(line).unwrap_or_default();
@@ -225,8 +227,9 @@ impl ScratchDir {
         Ok(record.metadata()?.uid())
     }
 
-    /// The program that the record names. Only who made the directory can have written it: it
-    /// belongs to this user, and names the directory, so that one moved here proves nothing.
+    /// Returns the program that the record names. Only the creator of the directory can have
+    /// written it: it belongs to this user, and names the directory, so a record moved here proves
+    /// nothing.
     fn read_record(&self) -> io::Result<Option<Identity>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(openat(&self.dir, RECORD, flags, Mode::empty())?);
@@ -239,7 +242,7 @@ impl ScratchDir {
         parse_record(&text, self.identity.inode)
     }
 
-    /// Removes it with what is in it. Whoever has taken its name meanwhile keeps it.
+    /// Removes it with its contents. A directory that has taken its name meanwhile is left alone.
     pub fn remove(&self) -> io::Result<()> {
         let is_other = |name: &OsString| name != RECORD;
         let mut is_deeper = true;
@@ -249,7 +252,8 @@ impl ScratchDir {
                 is_deeper |= self.remove_at(self.dir.as_fd(), &name, REMOVED_DEPTH)?;
             }
         }
-        // The record goes last: what is left of a removal that fails is known as a run's.
+        // The record is removed last, so that the rest of a failed removal is still known as a
+        // run's.
         if names_in(self.dir.as_fd())?.iter().any(is_other) {
             return Err(Errno::NOTEMPTY.into());
         }
@@ -260,18 +264,18 @@ impl ScratchDir {
         self.entry.unlink(self.identity, AtFlags::REMOVEDIR)
     }
 
-    /// Makes it a directory like any other: no later run removes it.
+    /// Turns it into an ordinary directory, which no later run removes.
     pub fn keep(self) -> io::Result<()> {
         Ok(unlinkat(&self.dir, RECORD, AtFlags::empty())?)
     }
 
-    /// Removes `name` in `dir`, and below it what lies on the same file system: links are not
-    /// followed, mounts are not entered. What is too deep is moved up, to be removed in turn;
-    /// returns whether there was any.
+    /// Removes `name` in `dir`, and everything below it on the same file system: links are not
+    /// followed, mounts are not entered. Directories that are too deep are moved up, to be removed
+    /// in turn; returns whether there were any.
     fn remove_at(&self, dir: BorrowedFd, name: &OsStr, depth: u32) -> io::Result<bool> {
         match unlinkat(dir, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => return Ok(false),
-            // Linux says the first of a directory, POSIX the second.
+            // Linux returns the first for a directory, POSIX the second.
             Err(Errno::ISDIR | Errno::PERM) => {}
             Err(error) => return Err(error.into()),
         }
@@ -301,7 +305,7 @@ impl ScratchDir {
         }
     }
 
-    /// Ends what is left of its server and removes it.
+    /// Kills what is left of its server and removes it.
     pub fn clear_away(&self) -> io::Result<()> {
         let patience = Instant::now() + ENDING;
         loop {
@@ -313,13 +317,13 @@ impl ScratchDir {
         }
     }
 
-    /// Kills what is left of the server: processes of its program and its user that work in here.
-    /// Nothing else is, neither a shell nor what took the number of a process that has ended.
+    /// Kills what is left of the server: processes of its program and its user that work in this
+    /// directory. No other process is killed, neither a shell nor one that has reused a process ID.
     fn kill_server(&self) {
         let Some(program) = self.program else { return };
         for pid in account::all(Path::new("/")) {
             let Some(raw) = Pid::from_raw(pid as i32) else { continue };
-            // Held before it is looked at: from here on the number cannot change its meaning.
+            // Opened before the check: from here on the ID cannot change its meaning.
             let Ok(process) = pidfd_open(raw, PidfdFlags::empty()) else { continue };
             if self.is_worker(pid, program) {
                 let _ = pidfd_send_signal(&process, Signal::KILL);
@@ -334,7 +338,7 @@ impl ScratchDir {
             && self.holds(pid).unwrap_or(false)
     }
 
-    /// Whether the working directory of process `pid` is this one or below it.
+    /// Returns whether the working directory of process `pid` is this one or below it.
     fn holds(&self, pid: u32) -> io::Result<bool> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut dir = openat(CWD, format!("/proc/{pid}/cwd"), flags, Mode::empty())?;
@@ -355,17 +359,17 @@ impl ScratchDir {
     }
 }
 
-/// What a server writes, for this program to read.
+/// Output of a server, for this program to read.
 #[derive(Debug)]
 pub struct Log(File);
 
 impl Log {
-    /// A descriptor for the server to write to. Fails when this process has too many.
+    /// Returns a descriptor for the server to write to. Fails when this process has too many.
     pub fn writer(&self) -> io::Result<File> {
         self.0.try_clone()
     }
 
-    /// What was written last, at most [`LOG_BYTES`], as text; empty if it cannot be read.
+    /// Returns the end of the log as text, at most [`LOG_BYTES`]; empty if it cannot be read.
     pub fn text(&self) -> String {
         let len = self.0.metadata().map_or(0, |found| found.len());
         let mut bytes = vec![0; LOG_BYTES.min(len) as usize];
@@ -376,8 +380,8 @@ impl Log {
     }
 }
 
-/// Removes the file or directory at `path` that this run made. Fails when it is gone, cannot be
-/// removed, or is a directory that no run made.
+/// Removes the file or directory at `path` that this run created. Fails when it is gone, cannot be
+/// removed, or is a directory that no run created.
 pub fn remove(path: &Path) -> io::Result<()> {
     let entry = Entry::of(path)?;
     match FileType::from_raw_mode(entry.look()?.st_mode) {
@@ -386,8 +390,8 @@ pub fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes the file or directory at `path` if it is this user's and its run was killed, and says
-/// whether it did. Waits until `patience` for locks that the kernel releases late.
+/// Removes the file or directory at `path` if it belongs to this user and its run was killed;
+/// returns whether it did. Waits until `patience` for locks that the kernel releases late.
 pub fn remove_orphan(path: &Path, patience: Instant) -> bool {
     let removed = || -> io::Result<bool> {
         let entry = Entry::of(path)?;
@@ -410,7 +414,7 @@ fn remove_orphan_dir(entry: Entry) -> io::Result<bool> {
 }
 
 fn remove_orphan_file(entry: &Entry, patience: Instant) -> io::Result<bool> {
-    // Network file systems lock exclusively only what is open for writing.
+    // Network file systems lock exclusively only files open for writing.
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = entry.open(flags)?;
     let found = fstat(&file)?;
@@ -436,7 +440,7 @@ fn me() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Whether nothing has touched it for a moment.
+/// Returns whether it has not been touched for a moment.
 fn is_settled(found: &Stat) -> bool {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
     let ns = |seconds: i64, ns: i64| i128::from(seconds) * 1_000_000_000 + i128::from(ns);

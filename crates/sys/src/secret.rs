@@ -1,4 +1,4 @@
-//! Files that hold passwords and tokens, and bytes that nobody can guess.
+//! Files that hold passwords and tokens, and unguessable bytes.
 
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
@@ -15,7 +15,7 @@ pub enum Owner {
     Anybody,
 }
 
-/// The bytes of a regular file that only its owner may use.
+/// Reads a regular file to which only its owner has access.
 pub fn read(path: &Path, at_most: Bytes, owner: Owner) -> io::Result<Vec<u8>> {
     let refused = |why: String| io::Error::new(ErrorKind::PermissionDenied, why);
     let file = held::open_file(path)?;
@@ -31,7 +31,7 @@ pub fn read(path: &Path, at_most: Bytes, owner: Owner) -> io::Result<Vec<u8>> {
     held::read_whole(file, at_most)
 }
 
-/// Bytes that nobody can guess.
+/// Returns unguessable bytes.
 pub fn random<const LEN: usize>() -> io::Result<[u8; LEN]> {
     let mut bytes = [0; LEN];
     crate::input::open(Path::new("/dev/urandom"))?.read_exact(&mut bytes)?;

@@ -9,13 +9,13 @@ use crate::proc::under;
 /// Objects of one cache.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slab {
-    /// In use, of all processes.
+    /// Objects in use, of all processes.
     pub objects: u64,
-    /// Memory for one, with its share of what its slab wastes.
+    /// Bytes of memory for one object, including its share of what the slab wastes.
     pub object_bytes: f64,
 }
 
-/// All caches by name, from /proc/slabinfo, which only root may read.
+/// Returns all caches by name, from /proc/slabinfo, which only root may read.
 pub fn slabs(root: &Path) -> io::Result<BTreeMap<String, Slab>> {
     Ok(parse(&fs::read_to_string(under(root, "/proc/slabinfo"))?))
 }

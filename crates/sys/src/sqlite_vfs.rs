@@ -1,17 +1,18 @@
-//! SQLite in a directory that is held, with and without direct I/O: two VFS (the interface through
-//! which SQLite opens files) over SQLite's own, "unix".
+//! SQLite in a directory that is held, with and without direct I/O: two VFSes (the interface
+//! through which SQLite opens files) on top of SQLite's own, "unix".
 //!
-//! Both take a path as it is. "unix" would follow the links in it once, when a connection is
-//! opened, and use what it found by name from then on: whoever can rename a directory on that way
-//! could then lead it elsewhere. A path through a descriptor, `/proc/self/fd/N/name`, leads to the
-//! same directory for as long as the descriptor is open. The last name of a path is not followed
-//! where it is a link.
+//! Both use a path as it is. "unix" would follow the links in it once, when a connection is opened,
+//! and from then on use the names that it found: a user who can rename a directory on that path
+//! could then redirect it. A path through a descriptor, `/proc/self/fd/N/name`, leads to the same
+//! directory for as long as the descriptor is open. If the last name of a path is a link, it is not
+//! followed.
 //!
-//! The second one reads and writes the database file with `O_DIRECT` and leaves all else to "unix":
-//! locks, flushes and sizes of the database, and its log, journal and shared memory as a whole.
+//! The second one reads and writes the database file with `O_DIRECT` and leaves everything else to
+//! "unix": locks, flushes and sizes of the database, and all I/O on its log, journal and shared
+//! memory.
 //!
-//! A file that is open here is one of the VFS "unix" with a pointer to [`Direct`] behind it; of its
-//! methods, those that move pages of the database are replaced.
+//! An open file here is a file of the VFS "unix" followed by a pointer to [`Direct`]; of its
+//! methods, those that read or write database pages are replaced.
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::fs::{File, OpenOptions};
@@ -32,20 +33,20 @@ const DIRECT: &CStr = c"blockstone-direct";
 /// The largest page of SQLite.
 const BUFFER_BYTES: usize = 65_536;
 
-/// The name of the VFS that takes paths as they are; it is registered now if it was not.
+/// Returns the name of the VFS that uses paths as they are, registering it if necessary.
 pub fn held() -> &'static CStr {
     VFS.get_or_init(register);
     HELD
 }
 
-/// The name of the VFS that also reads and writes databases past the page cache. What a path cannot
-/// do shows when the database is opened, as "unable to open database file".
+/// Returns the name of the VFS that also reads and writes databases past the page cache. If a path
+/// does not support that, opening the database fails with "unable to open database file".
 pub fn direct() -> &'static CStr {
     VFS.get_or_init(register);
     DIRECT
 }
 
-/// A database file, opened for direct I/O once by all connections of this process.
+/// A database file, opened once for direct I/O by all connections of this process.
 ///
 /// A process loses its locks on a file when it closes any descriptor of it. This one is therefore
 /// closed with the last of its connections, and by no thread while another opens one.
@@ -60,7 +61,7 @@ struct Opened {
 
 type Known = Vec<((u64, u64), Weak<Opened>)>;
 
-/// All that are open, by device and inode.
+/// Returns all open databases, by device and inode.
 fn known() -> MutexGuard<'static, Known> {
     static KNOWN: Mutex<Known> = Mutex::new(Vec::new());
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -87,7 +88,7 @@ impl Database {
         Ok(Self(Some(opened)))
     }
 
-    /// Bytes that its connections have read from it since the first of them was opened.
+    /// Returns the bytes that its connections have read from it since the first of them was opened.
     pub fn read_bytes(&self) -> u64 {
         self.0.as_ref().map_or(0, |opened| opened.read_bytes.load(Ordering::Relaxed))
     }
@@ -100,23 +101,23 @@ impl Drop for Database {
     }
 }
 
-/// What an open file has beside that of the VFS "unix".
+/// State of an open file in addition to that of the VFS "unix".
 struct Direct {
     database: Database,
     /// SQLite's own buffers are not aligned.
     buffer: Slot,
-    /// The methods of the VFS "unix", and those of this file.
+    /// Methods of the VFS "unix"; those of this file follow.
     unix: &'static ffi::sqlite3_io_methods,
     methods: ffi::sqlite3_io_methods,
 }
 
 impl Direct {
-    /// Reads what there is of the bytes at `offset`, and says how much of `to` that filled.
+    /// Reads the bytes available at `offset`, and returns how many bytes of `to` they filled.
     fn read(&mut self, to: &mut [MaybeUninit<u8>], offset: u64) -> io::Result<usize> {
         let mut done = 0;
         while let Some(opened) = self.database.0.as_ref().filter(|_| done < to.len()) {
             let at = offset + done as u64;
-            // The header is read in part.
+            // The database header is read in part.
             let skip = at as usize % SLOT_ALIGN_BYTES;
             let wanted = (skip + to.len() - done).next_multiple_of(SLOT_ALIGN_BYTES);
             let wanted = wanted.min(self.buffer.len());
@@ -157,10 +158,10 @@ fn retried<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     }
 }
 
-/// The VFS, as far as it differs from "unix".
+/// State of the VFS that extends "unix" with direct I/O.
 struct Vfs {
     unix: *mut ffi::sqlite3_vfs,
-    /// Where a file has its pointer to [`Direct`].
+    /// Offset in a file of the pointer to [`Direct`].
     direct_at: usize,
 }
 
@@ -173,16 +174,17 @@ unsafe impl Send for Vfs {}
 unsafe impl Sync for Vfs {}
 
 fn register() -> Vfs {
-    // SAFETY: the name is a string that ends with zero; SQLite initialises itself first.
+    // SAFETY: the name is NUL-terminated; SQLite initialises itself first.
     let unix = unsafe { ffi::sqlite3_vfs_find(c"unix".as_ptr()) };
-    // SAFETY: the compiled-in SQLite has a VFS of this name on Linux, which stays.
+    // SAFETY: the compiled-in SQLite has a VFS of this name on Linux, which is never removed.
     let mut own = unsafe { *unix };
     own.pNext = std::ptr::null_mut();
     own.xFullPathname = Some(full_pathname);
     // The other methods of "unix" do not look at the VFS that they are called with: SQLite itself
     // registers them under several names.
     own.zName = HELD.as_ptr();
-    // SAFETY: what SQLite keeps a pointer to is never freed, and complete.
+    // SAFETY: SQLite keeps the pointer, and the value that it points to is complete and never
+    // freed.
     unsafe { ffi::sqlite3_vfs_register(Box::leak(Box::new(own)), 0) };
     let direct_at = (own.szOsFile as usize).next_multiple_of(align_of::<*mut Direct>());
     own.szOsFile = (direct_at + size_of::<*mut Direct>()) as c_int;
@@ -193,19 +195,20 @@ fn register() -> Vfs {
     Vfs { unix, direct_at }
 }
 
-/// The path as it came.
+/// Returns the path unchanged.
 unsafe extern "C" fn full_pathname(
     _: *mut ffi::sqlite3_vfs,
     path: *const c_char,
     out_bytes: c_int,
     out: *mut c_char,
 ) -> c_int {
-    // SAFETY: SQLite calls this with a path that ends with zero.
+    // SAFETY: SQLite calls this with a NUL-terminated path.
     let path = unsafe { CStr::from_ptr(path) }.to_bytes_with_nul();
     if path.len() > out_bytes as usize {
         return ffi::SQLITE_CANTOPEN;
     }
-    // SAFETY: there is room for `out_bytes`, which are no fewer; it is another place.
+    // SAFETY: `out` has room for `out_bytes`, at least as many as are copied, and does not overlap
+    // `path`.
     unsafe { std::ptr::copy_nonoverlapping(path.as_ptr().cast(), out, path.len()) };
     ffi::SQLITE_OK
 }
@@ -227,11 +230,11 @@ unsafe extern "C" fn open(
         return opened;
     }
     // SAFETY: it was opened, so its methods are those of "unix", which are static; and the path of
-    // a database ends with zero.
+    // a database is NUL-terminated.
     let (unix, path) = unsafe { (&*(*file).pMethods, CStr::from_ptr(path)) };
     let database = Database::open(Path::new(OsStr::from_bytes(path.to_bytes())));
     let (Ok(database), Ok(buffer)) = (database, Slot::new(BUFFER_BYTES)) else {
-        // SAFETY: it was opened, and SQLite does not close what failed to open.
+        // SAFETY: it was opened, and SQLite does not close a file that failed to open.
         unsafe {
             unix.xClose.map(|close| close(file));
             (*file).pMethods = std::ptr::null();
@@ -248,7 +251,7 @@ unsafe extern "C" fn open(
         ..*unix
     };
     let direct = Box::into_raw(Box::new(Direct { database, buffer, unix, methods }));
-    // SAFETY: `register` had SQLite allocate room for this pointer here; the box stays until the
+    // SAFETY: `register` made SQLite allocate room for this pointer here; the box stays until the
     // file is closed.
     unsafe {
         *direct_of(file) = direct;
@@ -257,17 +260,17 @@ unsafe extern "C" fn open(
     ffi::SQLITE_OK
 }
 
-/// Where the pointer to what is ours of `file` is, a file of this VFS.
+/// Returns the address of the pointer to our state in `file`, a file of this VFS.
 fn direct_of(file: *mut ffi::sqlite3_file) -> *mut *mut Direct {
     let at = VFS.get_or_init(register).direct_at;
     file.wrapping_byte_add(at).cast()
 }
 
 unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
-    // SAFETY: `open` made it of a box, and a file is closed once, after its last use.
+    // SAFETY: `open` created it from a box, and a file is closed once, after its last use.
     let direct = unsafe { Box::from_raw(*direct_of(file)) };
     let Some(close) = direct.unix.xClose else { return ffi::SQLITE_IOERR_CLOSE };
-    // SAFETY: it is open, as a file of "unix". This comes before `direct` is dropped.
+    // SAFETY: it is an open file of "unix". It is closed before `direct` is dropped.
     unsafe { close(file) }
 }
 
@@ -278,7 +281,7 @@ unsafe extern "C" fn read(
     offset: ffi::sqlite3_int64,
 ) -> c_int {
     // SAFETY: the file is open, and SQLite uses a file in one thread at a time; `to` has room for
-    // as many bytes.
+    // `bytes` bytes.
     let (direct, to) = unsafe {
         let to = std::slice::from_raw_parts_mut(to.cast::<MaybeUninit<u8>>(), bytes as usize);
         (&mut **direct_of(file), to)
@@ -302,11 +305,11 @@ unsafe extern "C" fn write(
     // SAFETY: as for `read`.
     let direct = unsafe { &mut **direct_of(file) };
     if !(bytes as usize | offset as usize).is_multiple_of(SLOT_ALIGN_BYTES) {
-        // No page of a database with pages that direct I/O can write. The kernel keeps both ways
+        // Not a page of a database whose pages direct I/O can write. The kernel keeps both paths
         // coherent: it writes cached pages back before a direct read, and drops them before a
         // direct write.
         let Some(write) = direct.unix.xWrite else { return ffi::SQLITE_IOERR_WRITE };
-        // SAFETY: passed on as it came.
+        // SAFETY: the arguments are passed on unchanged.
         return unsafe { write(file, from, bytes, offset) };
     }
     // SAFETY: as for `read`.
@@ -324,13 +327,13 @@ unsafe extern "C" fn control(
     argument: *mut c_void,
 ) -> c_int {
     if what == ffi::SQLITE_FCNTL_MMAP_SIZE {
-        // Nothing is mapped, whatever was asked for.
+        // Nothing is mapped, whatever was requested.
         //
-        // SAFETY: the argument of this control is such a number.
+        // SAFETY: the argument of this control points to a number of this type.
         unsafe { *argument.cast::<ffi::sqlite3_int64>() = 0 };
         return ffi::SQLITE_OK;
     }
-    // SAFETY: as for `read`; passed on as it came.
+    // SAFETY: as for `read`; the arguments are passed on unchanged.
     unsafe {
         let Some(control) = (**direct_of(file)).unix.xFileControl else {
             return ffi::SQLITE_NOTFOUND;
@@ -357,7 +360,7 @@ mod tests {
             let path = CString::new(path.as_os_str().as_bytes()).unwrap();
             let flags = ffi::SQLITE_OPEN_READWRITE | ffi::SQLITE_OPEN_CREATE;
             let mut link = Self(std::ptr::null_mut());
-            // SAFETY: all strings end with zero.
+            // SAFETY: all strings are NUL-terminated.
             let opened = unsafe {
                 ffi::sqlite3_open_v2(path.as_ptr(), &raw mut link.0, flags, vfs.as_ptr())
             };
@@ -368,7 +371,7 @@ mod tests {
             Self::open(path, direct()).unwrap()
         }
 
-        /// What the last row of a statement begins with.
+        /// Executes a statement and returns the first column of its last row.
         fn say(&self, statement: &str) -> String {
             unsafe extern "C" fn row(
                 said: *mut c_void,
@@ -386,17 +389,17 @@ mod tests {
             let mut said = String::new();
             let to = (&raw mut said).cast();
             let none = std::ptr::null_mut();
-            // SAFETY: the connection is open, and the rest lives until this returns.
+            // SAFETY: the connection is open, and everything else lives until this returns.
             let done = unsafe { ffi::sqlite3_exec(self.0, text.as_ptr(), Some(row), to, none) };
             assert_eq!(done, ffi::SQLITE_OK, "{statement}");
             said
         }
 
-        /// The file of the database, with its methods.
+        /// Returns the file of the database, with its methods.
         fn file(&self) -> (*mut ffi::sqlite3_file, ffi::sqlite3_io_methods) {
             let mut file: *mut ffi::sqlite3_file = std::ptr::null_mut();
             let (main, what) = (c"main".as_ptr(), ffi::SQLITE_FCNTL_FILE_POINTER);
-            // SAFETY: the connection is open, and answers with its open file.
+            // SAFETY: the connection is open, and the call returns its open file.
             unsafe {
                 ffi::sqlite3_file_control(self.0, main, what, (&raw mut file).cast());
                 (file, *(*file).pMethods)
@@ -415,7 +418,7 @@ mod tests {
         fn write(&self, from: &[u8], offset: i64) -> c_int {
             let (file, methods) = self.file();
             let place = from.as_ptr().cast();
-            // SAFETY: the file is open, and the bytes are there.
+            // SAFETY: the file is open, and the bytes exist.
             unsafe { methods.xWrite.unwrap()(file, place, from.len() as c_int, offset) }
         }
     }
@@ -427,8 +430,8 @@ mod tests {
         }
     }
 
-    /// A directory whose file system takes direct I/O: that of the build does on every machine that
-    /// builds this.
+    /// Returns a directory whose file system supports direct I/O, as that of the build does on
+    /// every machine that builds this.
     fn place() -> (tempfile::TempDir, PathBuf) {
         let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let found = survey::target(Path::new("/"), dir.path()).unwrap();
@@ -491,7 +494,7 @@ mod tests {
         assert!(read[..8192] == pages[pages.len() - 8192..] && read[8192..] == [0; 8192]);
         let beyond = link.read(100, far + pages.len() as i64 + 4096);
         assert_eq!(beyond, (ffi::SQLITE_IOERR_SHORT_READ, vec![0; 100]));
-        // Through the page cache, and seen past it.
+        // Written through the page cache, and visible to direct reads.
         assert_eq!(link.write(&[9; 16], far + 24), ffi::SQLITE_OK);
         let (_, read) = link.read(8192, far);
         assert!(

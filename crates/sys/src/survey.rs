@@ -1,8 +1,9 @@
-//! Which machine this is, and what lies beneath a path, from its file system to the last device.
+//! Description of this machine and of what is beneath a path, from its file system to the last
+//! device.
 //!
-//! All that files under `/proc` and `/sys` tell is read below a root; what only system calls tell
-//! about the path itself is asked first and kept apart, so that the rest can be tested on trees of
-//! machines that are not at hand.
+//! Everything read from files under `/proc` and `/sys` is read below a root; what only system calls
+//! report about the path itself is queried first and kept separate, so that the rest can be tested
+//! on trees of other machines.
 
 mod devices;
 mod host;
@@ -49,24 +50,25 @@ pub enum SurveyError {
     CannotTell { path: PathBuf, why: String, hint: &'static str },
 }
 
-/// What lies beneath `path`: the file system, the chain of devices, direct I/O and limits.
+/// Describes what is beneath `path`: the file system, the chain of devices, direct I/O and limits.
 ///
-/// Where a file system hides its devices (network, ZFS, an overlay whose upper layer another mount
+/// If a file system hides its devices (network, ZFS, an overlay whose upper layer another mount
 /// namespace holds), the chain is empty rather than guessed.
 pub fn target(root: &Path, path: &Path) -> Result<StorageTarget, SurveyError> {
     Ok(describe(root, &Place::of(path)?))
 }
 
-/// A directory of a file system that an overlay shows.
+/// A directory of a file system that is a layer of an overlay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
     pub path: PathBuf,
-    /// The type of its file system.
+    /// Type of its file system.
     pub file_system: String,
 }
 
-/// Where an overlay keeps what is new in its directory `path`. None where that is no overlay. The
-/// layer may be one that only another mount namespace has, and its directory not made yet.
+/// Returns where an overlay stores new files of its directory `path`; `None` if that is not an
+/// overlay. The layer may be visible only in another mount namespace, and its directory may not
+/// exist yet.
 pub fn upper_layer(root: &Path, path: &Path) -> Option<Layer> {
     upper_layer_of(root, &Place::of(path).ok()?)
 }
@@ -81,7 +83,7 @@ fn upper_layer_of(root: &Path, place: &Place) -> Option<Layer> {
     Some(Layer { path: upper.join(shown).join(inside), file_system })
 }
 
-/// The survey of a place whose system calls have been answered.
+/// Surveys a place whose system calls have been answered.
 fn describe(root: &Path, place: &Place) -> StorageTarget {
     let mounts = Mounts::read(root);
     let (mount, (devices, beneath)) = if place.kind == PathKind::BlockDevice {
@@ -106,7 +108,7 @@ fn describe(root: &Path, place: &Place) -> StorageTarget {
     }
 }
 
-/// The limits that control groups set on any of these devices.
+/// Returns the limits that control groups set on any of these devices.
 fn caps(root: &Path, devices: &[BlockDevice]) -> Vec<CgroupCap> {
     let numbers: Vec<&str> = devices.iter().map(|device| device.number.as_str()).collect();
     Groups::read(root).io_caps(&numbers)
@@ -135,7 +137,8 @@ fn direct_io(place: &Place, file_system: Option<&FileSystem>, devices: &[BlockDe
     DirectIo { capability, offset_align_bytes, memory_align_bytes, source: source.to_owned() }
 }
 
-/// Kernel names of the block devices that hold something, sorted: no loop device without its file.
+/// Returns the kernel names of the block devices that hold data, sorted: no loop device without a
+/// file.
 pub fn device_names(root: &Path) -> Vec<String> {
     let class = proc::under(root, "/sys/class/block");
     let mut names = proc::names(&class);
@@ -143,7 +146,7 @@ pub fn device_names(root: &Path) -> Vec<String> {
     names
 }
 
-/// All of a host, as a target: every device that it has.
+/// Returns a whole host as a target, with every device that it has.
 pub fn whole_host(root: &Path) -> StorageTarget {
     let devices: Vec<_> = device_names(root).iter().filter_map(|name| device(root, name)).collect();
     StorageTarget {
@@ -162,8 +165,8 @@ pub fn whole_host(root: &Path) -> StorageTarget {
     }
 }
 
-/// Memory this process could still use without swapping, in bytes: `MemAvailable`, or what its
-/// control groups leave, whichever is less. None where the kernel does not tell.
+/// Returns the memory that this process could still use without swapping, in bytes: `MemAvailable`,
+/// or what its control groups leave, whichever is less. `None` if the kernel does not report it.
 pub fn mem_available_bytes(root: &Path) -> Option<u64> {
     let machine = proc::meminfo_bytes(root, "MemAvailable:")?;
     let group = Groups::read(root)

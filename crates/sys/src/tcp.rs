@@ -1,5 +1,5 @@
-//! What the kernel counted for each TCP connection of this thread's network namespace, whoever has
-//! its sockets.
+//! Kernel counters of each TCP connection in this thread's network namespace, whichever process
+//! owns its sockets.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -11,23 +11,23 @@ use std::time::{Duration, Instant};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
 use rustix::net::{recv, send, socket_with};
 
-/// Counters of one end of a connection, cumulative since it was made; they do not wrap, but for
+/// Counters of one end of a connection, cumulative since it was created. They do not wrap, except
 /// segments, which wrap at 2³².
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Socket {
     pub local: SocketAddr,
     pub remote: SocketAddr,
-    /// Another connection with the same addresses has another one.
+    /// Distinguishes connections that have the same addresses.
     pub cookie: u64,
-    /// Of the payload, with what was sent again.
+    /// Payload bytes sent, including retransmissions.
     pub sent_bytes: u64,
-    /// Of the payload, each byte once.
+    /// Payload bytes received, each counted once.
     pub received_bytes: u64,
-    /// Of [`Socket::sent_bytes`], what was sent again.
+    /// The part of [`Socket::sent_bytes`] that was retransmitted.
     pub resent_bytes: u64,
     pub sent_segments: u32,
     pub received_segments: u32,
-    /// IP and TCP header of a segment, with the option of time stamps if both ends use it.
+    /// Bytes of a segment's IP and TCP headers, including the timestamp option if both ends use it.
     pub header_bytes: u32,
 }
 
@@ -41,13 +41,13 @@ const INET_DIAG_INFO: u16 = 2;
 /// Sizes of `nlmsghdr` and `inet_diag_msg`.
 const HEADER: usize = 16;
 const MESSAGE: usize = 72;
-/// All states but listening ones.
+/// All states except listening.
 const STATES: u32 = 0xbff;
 const ANSWER: usize = 64 << 10;
 const TIME_STAMPS: u8 = 1;
 
-/// All connections of the calling thread's network namespace, both ends of those within it. Fails
-/// where the kernel has no `inet_diag`, or reports fewer counters (before 4.19).
+/// Returns all connections of the calling thread's network namespace, both ends of those within it.
+/// Fails if the kernel has no `inet_diag`, or reports fewer counters (before 4.19).
 pub fn sockets() -> io::Result<Vec<Socket>> {
     let mut found = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
@@ -87,7 +87,7 @@ fn request(family: u8) -> Vec<u8> {
     bytes
 }
 
-/// Takes the sockets of one answer; says whether it was the last.
+/// Takes the sockets of one answer; returns whether it was the last.
 fn take(mut bytes: &[u8], found: &mut Vec<Socket>) -> io::Result<bool> {
     while bytes.len() >= HEADER {
         let len = (number(bytes, 0) as usize).clamp(HEADER, bytes.len());
@@ -105,7 +105,7 @@ fn take(mut bytes: &[u8], found: &mut Vec<Socket>) -> io::Result<bool> {
     Ok(false)
 }
 
-/// One connection; none of one that has no counters, as in the last state.
+/// Parses one connection; `None` for one without counters, as in the last state.
 fn parse(message: &[u8]) -> io::Result<Option<Socket>> {
     if message.len() < MESSAGE {
         return Err(io::ErrorKind::InvalidData.into());
@@ -134,7 +134,7 @@ fn parse(message: &[u8]) -> io::Result<Option<Socket>> {
     Ok(None)
 }
 
-/// The fields of `tcp_info`, by their places in linux/tcp.h.
+/// Parses the fields of `tcp_info`, by their offsets in linux/tcp.h.
 fn counted(
     info: &[u8],
     (local, remote, cookie): (SocketAddr, SocketAddr, u64),
@@ -168,8 +168,8 @@ fn wide(bytes: &[u8], at: usize) -> u64 {
     u64::from_ne_bytes(eight)
 }
 
-/// The counters of one connection of this process, whose local and remote end were `ends`: one that
-/// is closed does not know them any more.
+/// Returns the counters of one connection of this process, whose local and remote ends were `ends`:
+/// a closed one no longer knows them.
 pub fn of_stream(stream: &TcpStream, ends: (SocketAddr, SocketAddr)) -> io::Result<Socket> {
     let mut info = [MaybeUninit::<u8>::zeroed(); 256];
     let mut len = info.len() as libc::socklen_t;
@@ -186,12 +186,13 @@ pub fn of_stream(stream: &TcpStream, ends: (SocketAddr, SocketAddr)) -> io::Resu
     if got != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: they began as zeros, and any byte is a valid one.
+    // SAFETY: the bytes were initialised to zero, and any byte is valid.
     let info: Vec<u8> = info.iter().map(|byte| unsafe { byte.assume_init() }).collect();
     counted(&info[..(len as usize).min(info.len())], (ends.0, ends.1, 0))
 }
 
-/// Reads a counter until it has not moved for a moment: acknowledgements come up to 40 ms late.
+/// Reads a counter until it has stopped changing for a moment: acknowledgements arrive up to 40 ms
+/// late.
 pub fn quiet(mut read: impl FnMut() -> io::Result<u64>) -> io::Result<u64> {
     const STILL: Duration = Duration::from_millis(120);
     const PATIENCE: Duration = Duration::from_secs(2);

@@ -1,11 +1,11 @@
-//! Threads where there may be none to have: the standard library's `spawn` panics where the kernel
-//! refuses one (`RLIMIT_NPROC`, `pids.max`), these functions say so.
+//! Threads on a system that may have none left: the standard library's `spawn` panics if the kernel
+//! refuses one (`RLIMIT_NPROC`, `pids.max`); these functions return an error.
 
 use std::io;
 use std::panic::resume_unwind;
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
-/// Starts a thread. Fails when the system has none to give.
+/// Starts a thread. Fails when the system has none left.
 pub fn spawn<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
@@ -13,7 +13,7 @@ pub fn spawn<T: Send + 'static>(
     Builder::new().name(name.to_owned()).spawn(work)
 }
 
-/// Starts a thread that ends within `scope`. Fails when the system has none to give.
+/// Starts a thread that ends within `scope`. Fails when the system has none left.
 pub fn scoped<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     name: &str,
@@ -22,8 +22,8 @@ pub fn scoped<'scope, T: Send + 'scope>(
     Builder::new().name(name.to_owned()).spawn_scoped(scope, work)
 }
 
-/// What `work` makes of each item, in their order: of the first in this thread, of each other in
-/// one of its own, or in this one where the system has none to give.
+/// Returns the results of `work` on each item, in order. The first is done in this thread, each
+/// other in its own thread, or in this one if the system has none left.
 pub fn each<I: Sync, T: Send>(name: &str, items: &[I], work: impl Fn(&I) -> T + Sync) -> Vec<T> {
     let Some((first, others)) = items.split_first() else { return Vec::new() };
     std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! A file-system tree in a temporary directory: /proc and /sys of a machine that is not at hand.
+//! A file-system tree in a temporary directory: /proc and /sys of another machine.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -24,7 +24,7 @@ impl Tree {
         self
     }
 
-    /// A symbolic link to an absolute path of the tree.
+    /// Adds a symbolic link to an absolute path in the tree.
     pub fn link(&self, path: &str, to: &str) -> &Self {
         let path = proc::under(self.root(), path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -1,4 +1,5 @@
-//! What this process has consumed: processor time, context switches, waits for a processor.
+//! Resources that this process has consumed: processor time, context switches, waits for a
+//! processor.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,9 +16,9 @@ pub struct CpuUsage {
     pub cpu_user_ns: u64,
     /// Time in the kernel in nanoseconds (resolution 1 µs).
     pub cpu_system_ns: u64,
-    /// Switches because a thread had to wait.
+    /// Context switches because a thread had to wait.
     pub switches_voluntary: u64,
-    /// Switches because another task was scheduled.
+    /// Context switches because another task was scheduled.
     pub switches_involuntary: u64,
 }
 
@@ -25,10 +26,10 @@ pub fn process() -> CpuUsage {
     CpuUsage::of(libc::RUSAGE_SELF)
 }
 
-/// The most memory that this process had at once, in bytes: its resident set, from
-/// `/proc/self/status`, and 0 where the kernel does not tell.
+/// Returns the peak resident set of this process, in bytes, from `/proc/self/status`; 0 if the
+/// kernel does not report it.
 ///
-/// getrusage(2) is no source for it: its maximum survives execve(2), so it may be the parent's.
+/// getrusage(2) is not a source for it: its maximum survives execve(2), so it may be the parent's.
 pub fn peak_memory_bytes() -> u64 {
     let status = fs::read("/proc/self/status").unwrap_or_default();
     peak_in(&status).unwrap_or_default()
@@ -73,22 +74,22 @@ impl CpuUsage {
     }
 }
 
-/// Processor time of the calling thread in nanoseconds, exact: one system call.
+/// Returns the exact processor time of the calling thread in nanoseconds, with one system call.
 pub fn thread_cpu_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// A thread of this process, to be asked for its processor time by itself and by others.
+/// A thread of this process, whose processor time can be queried by itself and by others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadId(i32);
 
-/// What a thread has consumed since it began: cumulative, from `/proc/self/task/TID/schedstat`.
+/// Usage of a thread since it started: cumulative, from `/proc/self/task/TID/schedstat`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadUsage {
-    /// Time on a processor in nanoseconds; of a running thread, as of the kernel's last tick.
+    /// Nanoseconds on a processor; for a running thread, as of the kernel's last tick.
     pub cpu_ns: u64,
-    /// Time ready to run but waiting for a processor, in nanoseconds.
+    /// Nanoseconds ready to run but waiting for a processor.
     pub run_queue_ns: u64,
 }
 
@@ -97,7 +98,7 @@ impl ThreadId {
         Self(rustix::thread::gettid().as_raw_nonzero().get())
     }
 
-    /// What it has consumed; none when it has ended or the kernel keeps no such statistics.
+    /// Returns what it has consumed; `None` if it has ended or the kernel keeps no such statistics.
     pub fn usage(self) -> Option<ThreadUsage> {
         let text = fs::read(format!("/proc/self/task/{}/schedstat", self.0)).ok()?;
         let mut numbers = numbers(&text);
@@ -105,11 +106,11 @@ impl ThreadId {
     }
 }
 
-/// Time that the threads of this process were ready to run but did not, summed over all of them:
+/// Total time for which threads of this process were ready to run but did not run, summed from
 /// the second number of `/proc/self/task/TID/schedstat`.
 ///
-/// The kernel keeps no such sum, so the threads' files are held open. What a thread waited between
-/// the last look and its end is not seen; a window whose edges are read under load loses nothing.
+/// The kernel keeps no such sum, so the threads' files are held open. Waits between the last read
+/// and the end of a thread are not seen; a window whose edges are read under load loses nothing.
 #[derive(Debug)]
 pub struct RunQueue {
     tasks: PathBuf,
@@ -137,15 +138,16 @@ impl RunQueue {
         Ok(queue)
     }
 
-    /// Threads at the last [`Self::waited_ns`].
+    /// Returns the number of threads at the last [`Self::waited_ns`].
     pub fn threads(&self) -> u64 {
         self.threads.len() as u64
     }
 
-    /// Nanoseconds waited so far; never decreases. Fails when the list of threads cannot be read.
+    /// Returns the nanoseconds waited so far; never decreases. Fails when the list of threads
+    /// cannot be read.
     pub fn waited_ns(&mut self) -> io::Result<u64> {
-        // The directory has two links and one a thread: a cheap way to see that some began. An
-        // ended one shows when its file is read.
+        // The directory has two links plus one per thread: a cheap way to see that some have
+        // started. An ended thread shows when its file is read.
         let changed = self.directory.metadata()?.nlink() != self.threads() + 2;
         let ended_ns = &mut self.ended_ns;
         let before = self.threads.len();
@@ -179,7 +181,7 @@ impl RunQueue {
 }
 
 impl Thread {
-    /// Reads the thread's wait; false when the thread has ended.
+    /// Reads the thread's wait; returns false if the thread has ended.
     fn refresh(&mut self) -> bool {
         let Ok(text) = self.schedstat.read() else { return false };
         let Some(waited_ns) = numbers(text).nth(1) else { return false };

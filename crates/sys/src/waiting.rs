@@ -1,5 +1,4 @@
-//! Reading from what may keep silent, a pipe or a terminal, so that who waits for it still hears a
-//! signal.
+//! Reading from a pipe or terminal that may stay silent, so that the reader still notices a signal.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,10 +6,10 @@ use std::io::{self, Read};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-/// How often it is asked whether to go on.
+/// How often the reader checks whether to go on.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// A file that ends as soon as its reader is not to go on.
+/// A file that ends as soon as its reader should stop.
 #[derive(Debug)]
 pub struct Waiting<G> {
     file: File,

@@ -1,9 +1,10 @@
 //! PostgreSQL servers that each hold a part of a table, the cells, and one that joins them with
-//! `postgres_fdw`, the host: all private, started for a measurement and gone with it.
+//! `postgres_fdw`, the host. All are private: they are started for a measurement and removed after
+//! it.
 //!
-//! A statement is sent to the host, whose backend asks those of the cells over TCP. What each of
-//! these processes and connections took for it is read before and after, while all are idle: the
-//! connections stay open in between.
+//! Statements are sent to the host, whose backend queries those of the cells over TCP. The counters
+//! of these processes and connections are read before and after a statement, while all are idle:
+//! the connections stay open in between.
 
 mod counted;
 
@@ -29,20 +30,20 @@ use crate::sql::error::{During, SqlError};
 use crate::sql::host::ServerAddress;
 use crate::sql::private::PrivateServer;
 
-/// Rows that the host asks a cell for at a time; the server's own default is 100.
+/// Rows that the host fetches from a cell at a time; the server's own default is 100.
 const FETCH: u32 = 10_000;
-/// The first port, where no other program can have it.
+/// The first port to use where no other program can have it.
 const PORT: u16 = 54_321;
-/// A backend reports what it counted at most once in a second.
+/// A backend reports its counters at most once per second.
 const STATISTICS: Duration = Duration::from_millis(1_100);
 const LOOK: Duration = Duration::from_millis(10);
-/// Before it, backends send their statistics over the loopback interface, and only at the end of a
-/// statement.
+/// Before this version, backends send their statistics over the loopback interface, and only at the
+/// end of a statement.
 const QUIET_SINCE: u32 = 15;
-/// The release whose foreign scans can run at the same time.
+/// The first version whose foreign scans can run concurrently.
 const ASYNC_SINCE: u32 = 14;
 
-/// The same for cells and host: one process a session, and nothing that works by itself.
+/// Settings of cells and host: one process per session, and no background activity.
 const SETTINGS: &[(&str, &str)] = &[
     ("fsync", "off"),
     ("full_page_writes", "off"),
@@ -56,24 +57,24 @@ const SETTINGS: &[(&str, &str)] = &[
     ("synchronize_seqscans", "off"),
 ];
 
-/// These servers have no users but this program.
+/// These servers have no other users than this program.
 const NAMES: &str = "SET search_path = public; SET client_min_messages = error";
 
 #[derive(Clone, Debug)]
 pub struct CellsSpec {
-    /// A directory that does not exist yet, of the host and of each cell.
+    /// Directories of the host and of each cell, which must not exist yet.
     pub places: Vec<PathBuf>,
-    /// Where the programs are; none looks in the usual places.
+    /// Directory of the programs; `None` searches the usual places.
     pub programs: Option<PathBuf>,
-    /// Settings of all servers, after those that this module needs.
+    /// Settings of all servers, appended to those that this module needs.
     pub settings: Vec<(String, String)>,
     /// Shared buffers of each server.
     pub cache: Bytes,
-    /// Whether the calling thread is in a network namespace of its own.
+    /// Whether the calling thread has its own network namespace.
     pub apart: bool,
 }
 
-/// A host and its cells. Dropping it ends them and removes their directories.
+/// A host and its cells. Dropping it stops them and removes their directories.
 #[derive(Debug)]
 pub struct Cells {
     nodes: Vec<Node>,
@@ -95,28 +96,30 @@ impl std::fmt::Debug for Node {
     }
 }
 
-/// A session of the host that has a connection to each of its cells.
+/// A session of the host, with a connection to each of its cells.
 pub struct Session<'a> {
     cells: &'a mut [Node],
     host: &'a mut Node,
     link: Client,
-    /// Processes: of the host, then of each cell.
+    /// Pids of the backends: the host's, then that of each cell.
     backends: Vec<u32>,
     version: u32,
     apart: bool,
 }
 
-/// In which a server ends after its connections.
+/// Time that a server may take to exit after its connections closed.
 const ENDING: Duration = Duration::from_millis(500);
 
-/// What is to be asked before each longer step; false ends the work.
+/// Called before each longer step with its name; returns false to stop the work.
 pub type GoOn<'a> = dyn FnMut(&str) -> bool + 'a;
 
-/// Rows of a cell as COPY takes them; each call fills the buffer, and breaks after the last.
+/// Produces the rows of a cell in the format of COPY. Each call fills the buffer, and breaks after
+/// the last row.
 pub type Rows<'a> = dyn FnMut(&mut Vec<u8>) -> ControlFlow<bool> + 'a;
 
 impl Cells {
-    /// Starts them all. Fails when a program is missing, or `go_on` says no; then nothing is left.
+    /// Starts all servers. If a program is missing or `go_on` returns false, it fails and leaves
+    /// nothing behind.
     pub fn start(spec: &CellsSpec, go_on: &mut GoOn<'_>) -> Result<Self, SqlError> {
         const ASK: &str = "SELECT current_setting('server_version_num')::int / 10000, \
                            current_setting('server_version')";
@@ -144,19 +147,19 @@ impl Cells {
         Ok(Self { nodes: servers, host, version, release, apart })
     }
 
-    /// As the server names it: `15.14 (Debian 15.14-0+deb12u1)`.
+    /// Returns the version as reported by the server, such as `15.14 (Debian 15.14-0+deb12u1)`.
     pub fn release(&self) -> &str {
         &self.release
     }
 
-    /// Why what the interface of the namespace counts is not what its connections count; none where
-    /// it is.
+    /// Returns why the counters of the namespace's interface include more than the connections;
+    /// `None` if they do not.
     pub fn not_apart(&self) -> Option<&'static str> {
         (self.version < QUIET_SINCE)
             .then_some("PostgreSQL 13 and 14 send their statistics over the same interface")
     }
 
-    /// Has statements done on cell `at`, counted from zero.
+    /// Executes statements on cell `at`, counted from zero.
     pub fn on_cell(&mut self, at: usize, text: &str) -> Result<(), SqlError> {
         self.nodes[at].link.batch_execute(text).during(&format!("prepare cell {}", at + 1))
     }
@@ -165,9 +168,9 @@ impl Cells {
         self.host.link.batch_execute(text).during("prepare the host")
     }
 
-    /// Recreates a table of cell `at`, unlogged, and fills it. Returns the number of its rows and
-    /// the size of its file in bytes. `create` is the statement without what follows the table's
-    /// name.
+    /// Recreates a table of cell `at` with the column list `columns` and fills it, without logging
+    /// its rows (`wal_level` is minimal). Returns the number of its rows and the size of its file
+    /// in bytes.
     pub fn fill(
         &mut self,
         at: usize,
@@ -210,8 +213,8 @@ impl Cells {
         Ok((loaded, value::<i64>(&row, 0)? as u64))
     }
 
-    /// A session of the host with connections to its first `cells` cells, each of which has the
-    /// foreign table `cell_1` and so on.
+    /// Opens a session of the host with connections to its first `cells` cells, whose foreign
+    /// tables are `cell_1` and so on.
     pub fn session(&mut self, cells: usize) -> Result<Session<'_>, SqlError> {
         const ASK: &str = "SELECT pid FROM pg_stat_activity WHERE backend_type = \
                            'client backend' AND pid <> pg_backend_pid() AND \
@@ -264,7 +267,7 @@ impl Node {
         Ok(Self { link, server, port })
     }
 
-    /// What makes it known to the host as `cell_N`.
+    /// Returns the statements that define this cell on the host as server `cell_N`.
     fn foreign_server(&self, number: usize, version: u32) -> String {
         let password = self.server.address.config.get_password().unwrap_or_default();
         let password = String::from_utf8_lossy(password);
@@ -280,7 +283,7 @@ impl Node {
 }
 
 impl Session<'_> {
-    /// The first value of each column that the host answers.
+    /// Executes a statement and returns its first row with the counters that it moved.
     pub fn ask(&mut self, text: &str, go_on: &mut dyn FnMut() -> bool) -> Result<Moved, SqlError> {
         let moved = self.watched(text, go_on);
         moved.map_err(|error| explained(error, self.cells, self.host))
@@ -292,7 +295,8 @@ impl Session<'_> {
         let (answer, seconds) = self.answer(text, go_on)?;
         let mut after = self.look()?;
         if self.version < QUIET_SINCE {
-            // A backend of these reports with a later statement; this one looks at one block.
+            // Backends of these versions report with a later statement; this one reads a single
+            // block.
             thread::sleep(STATISTICS);
             for at in 1..=self.cells.len() {
                 let text = format!("SELECT 1 FROM cell_{at} LIMIT 1");
@@ -304,7 +308,8 @@ impl Session<'_> {
         Ok(Moved::between(&before, &after, (answer, seconds)))
     }
 
-    /// How the host executes a statement: one line a step, with what it sends to the cells.
+    /// Returns the host's plan of a statement: one line per step, with the statements for the
+    /// cells.
     pub fn plan(&mut self, text: &str) -> Result<Vec<String>, SqlError> {
         let explain = format!("EXPLAIN (VERBOSE, COSTS OFF) {text}");
         let said = self.link.simple_query(&explain).during("explain the statement")?;
@@ -333,7 +338,7 @@ impl Session<'_> {
             while !asking.is_finished() {
                 if !stopped && !go_on() {
                     stopped = true;
-                    // A server that is gone has ended the statement too.
+                    // The statement also ends if the server is gone.
                     let _ = cancel.cancel_query(tls.clone());
                 }
                 thread::sleep(LOOK);
@@ -354,7 +359,7 @@ impl Session<'_> {
         Ok((values.unwrap_or_default(), seconds))
     }
 
-    /// Blocks of tables of all cells that were not in shared buffers, and those that were.
+    /// Returns the table blocks of all cells that were not in shared buffers, and those that were.
     fn blocks(&mut self) -> Result<(u64, u64), SqlError> {
         let (mut buffer_reads, mut buffer_hits) = (0, 0);
         for cell in self.cells.iter_mut() {
@@ -383,9 +388,9 @@ impl Session<'_> {
     }
 }
 
-/// What fails because a server has ended names that server.
+/// Names the server in the error if a server has exited.
 fn explained(error: SqlError, cells: &mut [Node], host: &mut Node) -> SqlError {
-    // Connections may close before their server is gone.
+    // Connections may close before their server exits.
     let until = Instant::now() + ENDING;
     loop {
         let running = cells.iter_mut().map(|cell| cell.server.is_running());
@@ -399,7 +404,7 @@ fn explained(error: SqlError, cells: &mut [Node], host: &mut Node) -> SqlError {
     }
 }
 
-/// `error`, or where one of these servers does not run any more, that.
+/// Returns `error`, or an error that names the server that has exited.
 fn ended(error: SqlError, running: &[bool], host: bool) -> SqlError {
     if matches!(error, SqlError::Interrupted) {
         return error;
@@ -419,7 +424,7 @@ fn backend(link: &mut Client) -> Result<u32, SqlError> {
     Ok(value::<i32>(&row, 0)? as u32)
 }
 
-/// A port that no program has now.
+/// Returns a port that no program uses at present.
 fn free_port() -> Result<u16, SqlError> {
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let port = TcpListener::bind(any).and_then(|listener| Ok(listener.local_addr()?.port()));

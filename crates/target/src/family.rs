@@ -1,11 +1,11 @@
-//! What the targets of one database have in common: its options, and when its commits are durable.
+//! Common properties of the targets of one database: its options, and when its commits are durable.
 
 use crate::spec::{Io, TargetSpec};
 
-/// Settings of a database, in their order.
+/// Settings of a database, in order.
 pub type Settings = Vec<(String, String)>;
 
-/// Why a target cannot read and write as it was asked to.
+/// Reason why a target cannot use the requested kind of I/O.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IoRefused {
     pub why: String,
@@ -20,30 +20,31 @@ impl IoRefused {
 
 #[derive(Debug)]
 pub struct Family {
-    /// Its name, which also stands before the roles of its processes.
+    /// Name of the database, which is also the prefix of its processes' roles.
     pub name: &'static str,
-    /// Whether it works in the threads of this process.
+    /// Whether it runs in threads of this process.
     pub in_process: bool,
     /// Whether a run records samples of its sessions.
     pub samples_sessions: bool,
-    /// Whether it reads through the page cache, which may be bounded where it is started here.
+    /// Whether it reads through the page cache, which can be limited if the server is started here.
     pub through_page_cache: bool,
-    /// How it reads and writes where its page cache is bounded and nothing else is asked for; none
-    /// is as it does by itself.
+    /// The I/O to use with a limited page cache unless another is requested; `None` leaves it to
+    /// the database.
     pub io_bounded: Option<Io>,
-    /// Settings that make it read and write so, where there are such and the spec does not say it.
+    /// Returns the settings for this kind of I/O, if it is controlled by settings and not by the
+    /// spec.
     pub io: fn(Io, &TargetSpec) -> Result<Settings, IoRefused>,
-    /// Options of the command line that apply to it alone.
+    /// Command line options that apply only to this database.
     pub options: &'static [TargetOption],
-    /// Its settings that decide whether commits are durable, with the values that make them so;
-    /// none where they always are.
+    /// Settings that decide whether commits are durable, with the values that make them durable;
+    /// empty if they always are.
     pub durable_settings: &'static [(&'static str, &'static [&'static str])],
 }
 
-/// An option of the command line that applies to the targets of one family.
+/// A command line option for the targets of one database.
 #[derive(Debug)]
 pub struct TargetOption {
-    /// Its name, without the dashes.
+    /// Name without the dashes.
     pub name: &'static str,
     pub doc: &'static str,
     pub value: OptionValue,
@@ -51,7 +52,7 @@ pub struct TargetOption {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionValue {
-    /// A setting of the database, as `NAME=VALUE`; it may be given several times.
+    /// A database setting as `NAME=VALUE`; may be repeated.
     Setting,
     Programs,
 }

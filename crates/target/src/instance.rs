@@ -33,12 +33,12 @@ use crate::target::{
     Statement, TableStep, Target, TargetError, TargetSession, unless,
 };
 
-/// Redo logs that are written in turn.
+/// Number of redo logs, written in rotation.
 const REDO_LOGS: u32 = 3;
-/// Bytes that a scan reads at a time, as databases do.
+/// Bytes per read of a scan, as in databases.
 const MULTIBLOCK: Bytes = Bytes::mib(1);
-/// The processor time of sessions is read from a file each; that takes at most one part in this
-/// many of the time.
+/// The processor time of each session is read from its own file. That takes at most this fraction
+/// of the time: 1 ÷ 200.
 const PROCESSOR_SHARE: u32 = 200;
 const TELL: Duration = Duration::from_millis(50);
 
@@ -48,7 +48,7 @@ pub const FAMILY: Family = Family {
     samples_sessions: true,
     through_page_cache: false,
     io_bounded: None,
-    // Its spec says it.
+    // The spec sets it.
     io: |_, _| Ok(Vec::new()),
     options: &[],
     durable_settings: &[],
@@ -65,12 +65,12 @@ pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
     Ok(Demand { places })
 }
 
-/// What the group at `places` holds; none when there is no group.
+/// Returns the contents of the group at `places`; `None` if there is no group.
 pub fn kept(places: &[PathBuf]) -> Result<Option<Kept>, TargetError> {
     let group = match DiskGroup::open(places, true) {
         Ok(group) => group,
         Err(GroupError::NotADisk { .. }) => return Ok(None),
-        // Shorter than the header of a disk.
+        // The file is shorter than the header of a disk.
         Err(GroupError::Disk(DiskError { offset: 0, ref source, .. }))
             if source.kind() == ErrorKind::UnexpectedEof =>
         {
@@ -92,7 +92,7 @@ pub fn kept(places: &[PathBuf]) -> Result<Option<Kept>, TargetError> {
     }))
 }
 
-/// Creates a disk group with an empty instance and opens it, or opens the one that is there.
+/// Creates a disk group with an empty instance and opens it, or opens an existing one.
 pub fn open(
     spec: &TargetSpec,
     progress: &mut Progress<'_>,
@@ -111,14 +111,14 @@ pub fn open(
         match instance {
             Ok(instance) => (group, instance),
             Err(error) => {
-                // A target that fails to open leaves its places as they were.
+                // If opening a target fails, its places are left as they were.
                 drop(group);
                 let _ = DiskGroup::remove(&paths);
                 return Err(error.into());
             }
         }
     };
-    // By disk number, which need not be the order in which the user named them again.
+    // In the order of disk numbers, which may differ from the order in which the user named them.
     let named = |path: String| {
         let place = spec.places.iter().find(|place| place.path.as_os_str() == path.as_str());
         place.map_or(path, |place| place.name.clone())
@@ -178,7 +178,7 @@ fn specs(spec: &TargetSpec) -> (InstanceSpec, OpenSpec, GroupSpec) {
         block: spec.block,
         schemas: spec.schemas,
         rows: spec.rows,
-        // Tables that are made lie in the second table, one after the other.
+        // Created tables are stored consecutively in the second table.
         scan_blocks: spec
             .scan_rows
             .saturating_add(u64::from(spec.copies).saturating_mul(spec.rows)),
@@ -207,7 +207,7 @@ fn specs(spec: &TargetSpec) -> (InstanceSpec, OpenSpec, GroupSpec) {
     (made, opened, group)
 }
 
-/// Creates the group on a thread of its own and reports progress from this one.
+/// Creates the group on another thread and reports progress from this one.
 fn lay_out(
     spec: &GroupSpec,
     files: &[FileSpec],
@@ -246,7 +246,7 @@ fn lay_out(
 
 #[derive(Debug)]
 struct InstanceTarget {
-    /// None once it is shut down.
+    /// `None` after shutdown.
     instance: RwLock<Option<Instance>>,
     names: Vec<String>,
     direct: Capability,
@@ -255,19 +255,19 @@ struct InstanceTarget {
     redo_stress: RedoStress,
     multiblock: u32,
     processor: Mutex<Processor>,
-    /// When sessions are to be sampled next.
+    /// Time of the next sample of the sessions.
     samples_due: Mutex<Instant>,
-    /// When their counters are to be read next.
+    /// Time of the next read of the sessions' counters.
     counts_due: Mutex<Instant>,
 }
 
-/// Processor time and run queue of each role, as last read: reading takes long when there are
-/// thousands of sessions.
+/// Processor time and run queue time of each role at the last read, which takes long with thousands
+/// of sessions.
 #[derive(Debug)]
 struct Processor {
     due: Instant,
     readings: Vec<Reading>,
-    /// The same of each process, in the order of the instance.
+    /// The same for each process, in the instance's order.
     each: Vec<ThreadUsage>,
 }
 
@@ -364,7 +364,8 @@ impl Target for InstanceTarget {
             readings.push(transfers(ROLE.probe, role.name(), &snapshot.transfers(role)));
             for &event in Event::ALL {
                 let waits = snapshot.waits(role, event);
-                // What has not happened yet may happen before the next exact look: its zero counts.
+                // Zeros are recorded only at an exact look: an event without waits may still occur
+                // before the next.
                 if exact || waits.count > 0 {
                     let object = format!("{}/{}", role.name(), event.name());
                     let cells = vec![Cell::from(waits.count), Cell::from(waits.time_ns)];
@@ -429,7 +430,7 @@ fn transfers(probe: &'static str, object: &str, transfers: &Transfers) -> Readin
     Reading { probe, object: object.to_owned(), cells }
 }
 
-/// What is waited for, in the terms of a recording's histograms: a commit, a write or a read.
+/// Maps an event to an operation of a recording's histograms: a commit, a write or a read.
 fn direction(event: Event) -> Op {
     match event {
         Event::LogFileSync => Op::Commit,
@@ -452,11 +453,11 @@ fn direction(event: Event) -> Op {
     }
 }
 
-/// Orders of a block, of about the size that databases with tables keep.
+/// Orders per block, about the density of tables in databases.
 const ORDERS_PER_BLOCK: u64 = 12;
 
-/// Where orders lie: blocks of their own at the end of a schema, filled one after the other, and
-/// used again from the first.
+/// Location of orders: their own blocks at the end of a schema, filled one after the other and then
+/// reused from the first.
 #[derive(Clone, Copy, Debug)]
 struct Orders {
     first_key: u64,
@@ -498,8 +499,8 @@ impl TargetSession for InstanceSession {
         }
     }
 
-    /// The instance locks blocks while it changes them, and no rows: a transaction is its visits
-    /// and its commit.
+    /// The instance locks blocks while it changes them, but not rows: a transaction is a series of
+    /// row accesses and a commit.
     fn transact(&mut self, statements: &[Statement]) -> Result<Executed, TargetError> {
         let (session, orders, stress) = (&mut self.session, self.orders, self.redo_stress);
         let mut rows = 0;
@@ -529,7 +530,7 @@ impl TargetSession for InstanceSession {
         Ok(Executed { rows, commits: writes.into(), ..Executed::default() })
     }
 
-    /// The instance has no catalogue: the next table takes the blocks of the one dropped before.
+    /// The instance has no catalogue: a new table takes the blocks of the last one dropped.
     fn write_table(&mut self, step: &TableStep) -> Result<Executed, TargetError> {
         let session = &mut self.session;
         match *step {

@@ -1,12 +1,12 @@
-//! What a workload is sent to: a database, real or miniature, with schemas of rows, one row per
-//! block, and sessions that select, update and scan them.
+//! Targets of a workload: databases, real or miniature, with schemas of rows, one row per block,
+//! and sessions that select, update and scan them.
 //!
 //! A [`Target`] is opened from a [`TargetSpec`] through the [`registry`], filled with
-//! [`Target::load`], and visited by [`TargetSession`]s, one a thread. It tells what it did as
+//! [`Target::load`], and accessed by [`TargetSession`]s, one per thread. It reports its work as
 //! cumulative counters in the series of [`blockstone_base::database`]. It knows nothing of
 //! schedules, windows or recordings.
 //!
-//! A database that others use is only monitored: see [`monitor`].
+//! A database with other users is only monitored: see [`monitor`].
 //!
 //! To add a target: one file, one line in `registry.rs`; the contract suite then runs on it.
 //!

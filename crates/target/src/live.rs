@@ -1,8 +1,8 @@
-//! What a run in progress reports to another process on this host: all that its target and its
-//! sessions last counted, over a socket in the directory of its recording.
+//! Live counters of a run in progress: the last values of its target and its sessions, available to
+//! other processes on this host over a socket in the recording's directory.
 //!
-//! A client sends a line break and is answered with one line of JSON, an [`Answer`]. Without
-//! clients it costs the run one look at a counter for each of its ticks.
+//! A client sends a line break and receives one line of JSON, an [`Answer`]. Without clients, the
+//! run only reads one atomic counter per tick.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -21,31 +21,31 @@ use blockstone_sys::thread;
 use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Serialize};
 
-/// The socket's name in the directory of a recording.
+/// Name of the socket in the directory of a recording.
 pub const SOCKET: &str = "live.sock";
 
-/// Series of single sessions.
+/// Series with rows for single sessions.
 const COUNTED: [&str; 2] = [SESSION_STATISTICS.probe, SESSION_EVENT.probe];
-/// Clients at a time.
+/// Maximum number of clients at a time.
 const CLIENTS_MOST: u64 = 64;
-/// How long an answer waits for the first tick of a run that has just started.
+/// Maximum time that an answer waits for the first tick of a run that has just started.
 const FIRST_TICK: Duration = Duration::from_secs(5);
-/// How long all of an answer may take.
+/// Maximum time for receiving an answer.
 const ANSWER: Duration = Duration::from_secs(10);
-/// Of an answer: more than thousands of sessions fill.
+/// Maximum size of an answer, enough for thousands of sessions.
 const ANSWER_BYTES: u64 = 16 << 20;
-/// Of a question, which is a line break.
+/// Maximum size of a question, which is a line break.
 const QUESTION_BYTES: u64 = 64;
-/// Bytes that are taken at once.
+/// Bytes read at a time.
 const PIECE: usize = 64 << 10;
 
-/// What a run is, and what it counted last.
+/// Description of a run, and its last counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
-    /// What it drives, as in `instance`.
+    /// The target of the run, such as `instance`.
     pub target: String,
     pub pid: u32,
-    /// Columns that it cannot measure: series, column, reason.
+    /// Columns that cannot be measured: series, column, reason.
     pub unmeasured: Vec<(String, String, Unmeasured)>,
     /// Rows: series, object, cells.
     pub rows: Vec<(String, String, Vec<Cell>)>,
@@ -64,14 +64,14 @@ struct Shared {
     rows: Mutex<Vec<Reading>>,
     ticked: Condvar,
     listeners: Mutex<HashMap<u64, UnixStream>>,
-    /// Their number, to be read without the lock.
+    /// The number of listeners, readable without the lock.
     count: AtomicU64,
     over: AtomicBool,
 }
 
 impl Teller {
-    /// Opens the socket in `dir` and answers on threads of its own; of `about`, everything but the
-    /// rows. The file system of `dir` must have sockets.
+    /// Opens the socket in `dir` and answers clients on other threads; `about` holds everything but
+    /// the rows. The file system of `dir` must support sockets.
     pub fn start(dir: &Path, about: Answer) -> io::Result<Self> {
         let dir = HeldDir::hold(dir)?;
         let listener = UnixListener::bind(of_descriptor(&dir).join(SOCKET))?;
@@ -88,7 +88,8 @@ impl Teller {
         Ok(teller)
     }
 
-    /// Counters of many sessions are not in the rows of every tick: their last ones stay.
+    /// Publishes the rows of a tick. Counters of many sessions are not part of every tick, so their
+    /// last values are kept.
     pub fn tell(&self, rows: &[Reading]) {
         if self.shared.count.load(Ordering::Relaxed) > 0 {
             let is_there = |probe: &str| rows.iter().any(|row| row.probe == probe);
@@ -104,7 +105,7 @@ impl Teller {
 impl Drop for Teller {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::Relaxed);
-        // Wakes the thread that waits for listeners, if the socket is still there.
+        // Wakes the thread that waits for clients, if the socket still exists.
         let _ = UnixStream::connect(of_descriptor(&self.dir).join(SOCKET));
         let _ = self.dir.remove(Path::new(SOCKET));
         for listener in self.shared.listeners.lock().values() {
@@ -129,7 +130,7 @@ impl Shared {
             self.count.fetch_add(1, Ordering::Relaxed);
             let shared = Arc::clone(self);
             let answering = thread::spawn("teller", move || {
-                // The client is gone: there is no one to report to.
+                // If the client is gone, the error concerns no one.
                 let _ = shared.answer(&stream);
                 shared.leave(id);
             });
@@ -142,7 +143,7 @@ impl Shared {
     fn leave(&self, id: u64) {
         self.listeners.lock().remove(&id);
         if self.count.fetch_sub(1, Ordering::Relaxed) == 1 {
-            // They are no longer kept up to date.
+            // Without clients, they are no longer updated.
             self.rows.lock().clear();
         }
     }
@@ -172,7 +173,7 @@ impl Shared {
     }
 }
 
-/// The other end: asks one run.
+/// A client that queries one run.
 #[derive(Debug)]
 pub struct Asker {
     lines: BufReader<UnixStream>,
@@ -187,7 +188,7 @@ impl Asker {
         Ok(Self { lines: BufReader::new(stream) })
     }
 
-    /// What it counted last.
+    /// Returns the last counters of the run.
     pub fn ask(&mut self) -> io::Result<Answer> {
         self.lines.get_mut().write_all(b"\n")?;
         let (mut line, until) = (Vec::new(), Instant::now() + ANSWER);
@@ -270,13 +271,13 @@ mod tests {
         let mut stream = UnixStream::connect(dir.path().join(SOCKET)).unwrap();
         let _ = stream.write_all(&[b'x'; 1 << 10]);
         stream.set_read_timeout(Some(ANSWER)).unwrap();
-        // The end, or that it was closed with bytes unread.
+        // Either end of file, or a reset because it was closed with unread bytes.
         assert!(!matches!(stream.read(&mut [0]), Ok(1..)), "it is not answered");
     }
 
     #[test]
     fn a_directory_of_a_long_path_has_a_socket_too() {
-        // Longer than a path of a socket may be.
+        // Longer than the maximum length of a socket's path.
         let dir = tempfile::tempdir().unwrap().path().join("x".repeat(120));
         std::fs::create_dir_all(&dir).unwrap();
         let teller = Teller::start(&dir, Answer::default()).unwrap();

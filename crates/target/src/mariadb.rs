@@ -1,10 +1,10 @@
-//! `MariaDB` 10.11 and later and `MySQL` 8, with `InnoDB`: any server that lets a schema be made,
-//! or a private server.
+//! `MariaDB` 10.11 and later and `MySQL` 8, with `InnoDB`: any server that permits creating a
+//! schema, or a private server.
 //!
-//! `InnoDB` insists on room for two rows in each page. So each row that is visited has a neighbour
-//! that is not, and both are so long that a third does not fit: no page holds two rows that are
-//! visited. The clustered index follows the places; a second index finds a row by its key, and the
-//! neighbours have none.
+//! `InnoDB` insists on room for two rows in each page. So each accessed row has a neighbour that is
+//! never accessed, and both are so long that a third does not fit: no page holds two accessed rows.
+//! The clustered index follows the places; a second index finds rows by key, and neighbours have no
+//! key.
 
 pub mod address;
 pub mod answer;
@@ -50,39 +50,39 @@ const STATEMENTS: Templates = Templates {
 };
 const VERIFY: &str = include_str!("../sql/mariadb/verify.sql");
 
-/// The oldest versions that are supported, of either product.
+/// The oldest supported versions of both products.
 pub const MARIADB_MIN: (u16, u16) = (10, 11);
 const MYSQL_MIN: (u16, u16) = (8, 0);
 const NO_SUCH_COLUMN: u16 = 1054;
-/// Sizes of pages that hold two rows.
+/// Page sizes that hold two rows.
 const PAGES: [u64; 3] = [8192, 16384, 32768];
-/// What a row and its neighbour take of a page, each: more than a third, less than a half.
+/// Length of a row or neighbour in thousandths of a page: more than a third, less than a half.
 const ROW_PER_MILLE: u64 = 460;
-/// Headers of a record, and of its columns.
+/// Bytes of the headers of a record and its columns.
 const RECORD_BYTES: u64 = 64;
-/// Rows with their neighbours in a statement of the load, and statements in a transaction.
+/// Pairs of rows and neighbours per statement of the load, and statements per transaction.
 const PAIRS: u64 = 8;
 const BATCHES: u64 = 64;
-/// A fresh server with its redo log, and the index of the rows.
+/// Space for a fresh server with its redo log, and for the index of the rows.
 const ASIDE: u64 = 400 << 20;
 
-/// The settings of a session before its first statement.
+/// Settings of a session, made before its first statement.
 const PIN: [&str; 2] = [
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
     "SET SESSION optimizer_switch = 'mrr=off'",
 ];
 
-/// Errors after which a transaction may be sent again: deadlock, lock wait timeout, and a row that
-/// changed under a snapshot.
+/// Errors after which a transaction can be repeated: deadlock, lock wait timeout, and a row that
+/// changed since the snapshot.
 const AGAIN: [u16; 3] = [1213, 1205, 1020];
 
-/// The error of a statement that `KILL QUERY` ended.
+/// The error of a statement ended by `KILL QUERY`.
 const KILLED: u16 = 1317;
 
-/// A file that holds the number of a process is not longer.
+/// Maximum size of a pid file.
 const PID_MOST: Bytes = Bytes(64);
 
-/// Errors that say what the user may not do.
+/// Errors about missing privileges.
 pub const DENIED: [u16; 4] = [1044, 1142, 1227, 1370];
 
 pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
@@ -99,9 +99,9 @@ pub struct Mariadb {
     server: Owned<Address>,
     content: Content,
     page_bytes: u64,
-    /// The server's process, where it is on this machine.
+    /// The server's process, if it is on this machine.
     pid: Option<u32>,
-    /// Whether its process list shows the threads of the system: MariaDB's does.
+    /// Whether the process list shows the ids of system threads: MariaDB's does.
     knows_tid: bool,
 }
 
@@ -119,8 +119,8 @@ impl Mariadb {
         Ok(link)
     }
 
-    /// Two rows that are visited share no page: between them lies a neighbour, and three rows are
-    /// longer than a page. The server's own count of pages must not contradict that.
+    /// Verifies that no page holds two accessed rows: between them is a neighbour, and three rows
+    /// are longer than a page. The server's own page count must not contradict that.
     fn verify(&self, link: &mut Conn, schema: u32, kind: Table) -> Result<(), SqlError> {
         let (table, rows) = (table_name(schema, kind), self.content.rows(kind));
         let ballast = ballast_bytes(self.page_bytes);
@@ -164,7 +164,7 @@ impl Database for Mariadb {
 
     fn link(&self) -> Result<Session, SqlError> {
         let mut link = self.pinned()?;
-        // By it, the server's views tell our sessions from those of others.
+        // The server's views tell our sessions from others by their schema.
         let used = link.query_drop(format!("USE {SCHEMA}"));
         used.during("use the schema blockstone")?;
         let ask = if self.knows_tid {
@@ -183,7 +183,7 @@ impl Database for Mariadb {
     }
 
     fn loaders(&self) -> (usize, u64) {
-        // A table grows at its end: rows that are not inserted in order would split pages.
+        // A table grows at its end: rows inserted out of order would split pages.
         (std::thread::available_parallelism().map_or(1, usize::from).clamp(2, 8), u64::MAX)
     }
 
@@ -256,7 +256,7 @@ impl Database for Mariadb {
         let mut link = self.pinned()?;
         let mut description = counters::describe(&mut link)?;
         for (kind, text) in self.texts().first() {
-            // A plan does not depend on the keys: the index is forced.
+            // The plan does not depend on the keys, because the index is forced.
             let text = text.replacen("BETWEEN ? AND ?", "BETWEEN 0 AND 63", 1).replace('?', "''");
             let explained = answer::first(&mut link, &format!("EXPLAIN {text}"));
             let row: Option<mysql::Row> = explained.during(&format!("explain the {kind}"))?;
@@ -284,7 +284,7 @@ impl Database for Mariadb {
     }
 }
 
-/// The comment on a database; MySQL has none.
+/// Returns the comment on a database; MySQL has none.
 pub fn comment(link: &mut Conn, database: &str) -> Result<Option<String>, SqlError> {
     const ASK: &str =
         "SELECT SCHEMA_COMMENT FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?";
@@ -294,12 +294,12 @@ pub fn comment(link: &mut Conn, database: &str) -> Result<Option<String>, SqlErr
     }
 }
 
-/// What a row's ballast adds so that it takes its part of a page.
+/// Returns the bytes of ballast that bring a row to its share of a page.
 fn ballast_bytes(page_bytes: u64) -> u64 {
     page_bytes * ROW_PER_MILLE / 1000 - ROW_BYTES as u64 - RECORD_BYTES
 }
 
-/// A row that is visited, and its neighbour without a key.
+/// Appends the values of an accessed row, and of its neighbour without a key.
 fn push_pair(values: &mut Vec<Value>, place: u64, key: u64, bytes: &[u8]) {
     let (columns, ballast) = bytes.split_at(ROW_BYTES);
     for (place, key) in [(2 * place, Value::UInt(key)), (2 * place + 1, Value::NULL)] {
@@ -330,7 +330,7 @@ fn make_tables(owner: &mut Conn, content: &Content, page_bytes: u64) -> Result<(
     Ok(())
 }
 
-/// Whether this server can be used, and is MariaDB.
+/// Checks whether this server can be used; returns whether it is MariaDB.
 fn check(address: &Address, link: &mut Conn, spec: &TargetSpec) -> Result<bool, SqlError> {
     let asked = answer::first(link, "SELECT @@version, @@read_only, @@innodb_page_size");
     let asked: Option<(String, u32, u64)> = asked.during("query its version")?;
@@ -352,14 +352,14 @@ fn check(address: &Address, link: &mut Conn, spec: &TargetSpec) -> Result<bool, 
     Ok(is_mariadb)
 }
 
-/// Whether a version is MariaDB's, with its first two numbers.
+/// Returns whether a version is MariaDB's, and its first two numbers.
 pub fn product(version: &str) -> (bool, (u16, u16)) {
     let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));
     let numbers = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     (version.to_lowercase().contains("mariadb"), numbers)
 }
 
-/// The server's process, if it is one of this machine and says which.
+/// Returns the server's process, if it is on this machine and its pid file can be read.
 pub fn process_of(address: &Address, link: &mut Conn) -> Option<u32> {
     let file: String = answer::first(link, "SELECT @@pid_file").ok()??;
     let datadir: String = answer::first(link, "SELECT @@datadir").ok()??;
@@ -370,7 +370,7 @@ pub fn process_of(address: &Address, link: &mut Conn) -> Option<u32> {
     (address.local && known).then_some(pid)
 }
 
-/// One line of what EXPLAIN says, in words.
+/// Describes one line of EXPLAIN in words.
 fn plan(row: &mysql::Row) -> String {
     let cell = |name: &str| -> String {
         row.get_opt::<Option<String>, _>(name).and_then(Result::ok).flatten().unwrap_or_default()
@@ -390,7 +390,7 @@ impl DriverError for mysql::Error {
             Self::MySqlError(said) => {
                 format!("{} (error {}, SQLSTATE {})", said.message, said.code, said.state)
             }
-            // The driver's own text has the name of its type around it.
+            // The driver's own text includes the name of its type.
             Self::DriverError(error) => error.to_string(),
             Self::TlsError(error) => error.to_string(),
             Self::IoError(error) => error.to_string(),

@@ -1,13 +1,13 @@
-//! Monitoring a database that others use: its counters at each tick, samples of its sessions in
-//! between.
+//! Monitoring of a database with other users: its counters at each tick, and samples of its
+//! sessions in between.
 //!
 //! A [`Monitor`] is opened from an address through the [`registry`]. It creates nothing in the
-//! server and needs no schema there; what its user may not see, or the server does not count, is
-//! unmeasured and says why. Its own session is in nothing that it tells, as far as a server tells
-//! the sessions apart: what its queries visit in the catalogue is not taken off.
+//! server and needs no schema there. Values that its user may not see, or that the server does not
+//! count, are unmeasured with a reason. Its own session is excluded from all it reports, as far as
+//! the server tells sessions apart: accesses of its queries to the catalogue are not subtracted.
 //!
 //! To add a database: one file, one line in `monitor/registry.rs`, its queries in
-//! `sql/monitor/<database>/*.sql`; the suite in `tests/monitor.rs` then runs on it.
+//! `sql/monitor/<database>/*.sql`; the suite in `tests/monitor` then runs on it.
 //!
 //! ```no_run
 //! let mut monitor = blockstone_target::monitor::open("postgres://me@localhost/bench")?;
@@ -43,41 +43,41 @@ use crate::unmeasured::Missing;
 pub const APPLICATION: &str = "blockstone watch";
 
 pub trait Monitor: Send {
-    /// The series that it tells, as [`blockstone_base::database`] declares them.
+    /// The series that it reports, as declared in [`blockstone_base::database`].
     fn series(&self) -> &'static [&'static Schema];
 
-    /// Appends what the server counted so far: rows of all series but `session` and `sessions`.
-    /// Meant for once a second; what takes long may be as of an earlier call, or left out until it
-    /// is due again. When the server does not answer, only [`Monitor::reconnect`] may be called.
+    /// Appends the server's cumulative counters: rows of all series but `session` and `sessions`.
+    /// Meant for once per second; results of expensive queries may be from an earlier call, or
+    /// missing until they are due again. If the server does not respond, only
+    /// [`Monitor::reconnect`] may be called.
     fn counters(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError>;
 
-    /// Appends what each session that works does now, how many there are, and the text of
-    /// statements that were not seen before. One query, meant for up to ten times a second. When
-    /// the server does not answer, only [`Monitor::reconnect`] may be called.
+    /// Appends the current activity of each working session, the number of sessions, and the text
+    /// of new statements. Takes one query, and is meant for up to ten times per second. If the
+    /// server does not respond, only [`Monitor::reconnect`] may be called.
     fn sessions(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError>;
 
-    /// Columns of its series that were not measured, as of the last call: probe, column, reason.
+    /// Columns of its series that were not measured by the last call: probe, column, reason.
     fn unmeasured(&self) -> Missing;
 
     fn describe(&self) -> Server;
 
-    /// The server's processes, or its threads, with their roles; empty when it is not on this
-    /// machine.
+    /// The server's processes or threads with their roles; empty if it is not on this machine.
     fn processes(&mut self) -> Vec<(Member, String)>;
 
-    /// Reconnects after the server went away. Counters continue where they were.
+    /// Reconnects after the connection was lost. Counters continue from their last values.
     fn reconnect(&mut self) -> Result<(), SqlError>;
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Server {
-    /// Its address, without the password.
+    /// The server's address, without the password.
     pub address: String,
-    /// The product, as in `PostgreSQL`.
+    /// The product, such as `PostgreSQL`.
     pub product: String,
-    /// What stands before the roles of its processes.
+    /// Prefix of the roles of its processes.
     pub family: &'static str,
-    /// What tells it from others: `postgres@5432`, of another host `postgres@10.0.0.7:5432`.
+    /// Identifies the server: `postgres@5432`, or `postgres@10.0.0.7:5432` on another host.
     pub instance: String,
     pub version: String,
     pub settings: Vec<(String, String)>,
@@ -85,8 +85,8 @@ pub struct Server {
     pub pid: Option<u32>,
 }
 
-/// The name of a server among others, by where it is reached; on this host that which its processes
-/// have.
+/// Returns a server's name, by the address it is reached at; on this host, the same as its
+/// processes have.
 fn instance(family: &str, peers: &[Peer], is_local: bool) -> String {
     let net = peers.iter().find_map(|peer| match peer {
         Peer::Net(address) => Some(address),
@@ -107,7 +107,7 @@ fn instance(family: &str, peers: &[Peer], is_local: bool) -> String {
     }
 }
 
-/// Connects to the server at `address`, whose scheme says which database it is.
+/// Connects to the server at `address`, whose scheme names the database.
 pub fn open(address: &str) -> Result<Box<dyn Monitor>, SqlError> {
     let (scheme, rest) = address.split_once(':').unwrap_or((address, ""));
     match registry::find(scheme) {

@@ -1,4 +1,4 @@
-//! A target that does nothing: what remains of a run's time is the workload's own cost.
+//! A target that does nothing: all of a run's time is then the cost of the workload itself.
 
 #![allow(clippy::unnecessary_wraps, reason = "the registry's functions may fail, these cannot")]
 

@@ -1,8 +1,8 @@
-//! PostgreSQL, 13 and later: any server that lets a schema be made, or a private cluster.
+//! PostgreSQL 13 and later: any server that permits creating a schema, or a private cluster.
 //!
-//! The fill factor makes each row lie in a page of its own; updates stay in their page. Plans are
-//! pinned: a select by key walks the index and visits one page after the other, as keys have it,
-//! not as pages lie.
+//! The fill factor gives each row its own page, and updates stay in their page. Plans are pinned: a
+//! select by key walks the index and reads one page after the other in the order of keys, not of
+//! pages.
 
 pub mod address;
 mod client;
@@ -53,22 +53,22 @@ const STATEMENTS: Templates = Templates {
 };
 const VERIFY: &str = include_str!("../sql/postgres/verify.sql");
 
-/// The oldest version whose views are known.
+/// The oldest version with known views.
 pub const VERSION_MIN: u32 = 13;
-/// Places that a loader takes on at once.
+/// Rows per chunk of a loader.
 const CHUNK: u64 = 4096;
-/// A fresh cluster with its log, and the index of the rows.
+/// Space for a fresh cluster with its log, and for the index of the rows.
 const ASIDE: u64 = 1200 << 20;
 
-/// The settings of a session before its first statement: one page after the other, by the index,
-/// and always the same way.
+/// Settings of a session, made before its first statement: read one page after the other by the
+/// index, always with the same plan.
 const PIN: &str = "
     SET enable_bitmapscan = off; SET enable_seqscan = off; SET enable_indexonlyscan = off;
     SET max_parallel_workers_per_gather = 0; SET jit = off;
     SET plan_cache_mode = force_generic_plan; SET lock_timeout = 0; SET statement_timeout = 0";
 
-/// ANALYZE keeps 300 rows instead of 30,000. Each row fills a block, so that the default would take
-/// 240 MB in the server, more than a bounded page cache leaves it. Plans are pinned anyway.
+/// Makes ANALYZE sample 300 rows instead of 30,000. Each row fills a block, so the default would
+/// take 240 MB in the server, more than a limited page cache leaves. Plans are pinned anyway.
 const SAMPLE_LITTLE: &str = "SET default_statistics_target = 1";
 
 pub const FAMILY: Family = Family {
@@ -105,15 +105,15 @@ pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
     server::demand(spec, &FAMILY, spec.block.get() + 64, ASIDE)
 }
 
-/// The version from which on a setting bounds the size of a read, and the largest then.
+/// The first version with a setting for the read size, and its maximum at that version.
 const SIZED_SINCE: u32 = 17;
 const READ_MOST: u32 = 32;
-/// The version from which on the server itself has a bound, and the largest one.
+/// The first version with a limit of the server itself, and its maximum.
 const SERVER_BOUND_SINCE: u32 = 18;
 const SERVER_BOUND_MOST: u32 = 128;
 
-/// What bounds the reads of a sequential scan: of a running server its settings, of a private one
-/// what its programs allow.
+/// Returns the limits on the read size of a sequential scan: the settings of a running server, or
+/// what the programs of a private one support.
 pub fn scans(spec: &TargetSpec) -> Result<Scans, TargetError> {
     let fixed = |version: u32| {
         ReadSize::Fixed(format!(
@@ -150,7 +150,7 @@ pub fn scans(spec: &TargetSpec) -> Result<Scans, TargetError> {
     Ok(Scans::Statement(size))
 }
 
-/// A setting in blocks, as the server shows it: `128kB` or `1MB`.
+/// Parses a setting in the server's format, such as `128kB` or `1MB`, into blocks.
 fn in_blocks(shown: &str) -> Option<u32> {
     let (digits, kib) = match (shown.strip_suffix("kB"), shown.strip_suffix("MB")) {
         (Some(digits), _) => (digits, 1),
@@ -169,7 +169,7 @@ pub struct Postgres {
 
 impl Postgres {
     fn make_tables(owner: &mut Client, content: &Content) -> Result<(), SqlError> {
-        // Made and marked at one stroke: no unmarked schema can be left behind.
+        // Created and marked in one transaction, so that no unmarked schema can be left behind.
         let schema = format!(
             "BEGIN; CREATE SCHEMA {SCHEMA}; COMMENT ON SCHEMA {SCHEMA} IS '{MARK}'; COMMIT"
         );
@@ -179,7 +179,7 @@ impl Postgres {
                 let columns = columns("bytea");
                 let name = table_name(schema, table);
                 let create = with(CREATE, &[("table", &name), ("columns", &columns)]);
-                // Values that were moved out of line would not be read with their row.
+                // Values moved out of line would not be read with their row.
                 let plain = |index| format!("ALTER COLUMN c{index} SET STORAGE PLAIN");
                 let plain = (1..=COLUMNS).map(plain).collect::<Vec<_>>().join(", ");
                 let create = format!("{create}; ALTER TABLE {name} {plain}");
@@ -199,7 +199,7 @@ impl Postgres {
         Texts::new(&STATEMENTS, schemas, changed, table_name, placeholder)
     }
 
-    /// The size and layout of a table, looked at after the load.
+    /// Verifies the size and layout of a table after the load.
     fn verify(&self, link: &mut Client, schema: u32, kind: Table) -> Result<(), SqlError> {
         let (table, rows) = (table_name(schema, kind), self.content.rows(kind));
         let found = link
@@ -233,7 +233,7 @@ impl Database for Postgres {
         let mut link = self.server.address.connect()?;
         link.batch_execute(PIN).during("pin the plans")?;
         if self.version >= 14 {
-            // The server sees within a second that this program is gone.
+            // The server notices within a second that this program is gone.
             let _ = link.batch_execute("SET client_connection_check_interval = 1000");
         }
         let member = member(&self.server.address, &mut link);
@@ -259,7 +259,7 @@ impl Database for Postgres {
         let copy = format!("COPY {table} FROM STDIN (FORMAT binary)");
         let mut writer = link.copy_in(&copy).during(&what)?;
         let failed = |error: std::io::Error| {
-            // The answer of the server is inside.
+            // The I/O error wraps the server's error.
             match error.get_ref().and_then(|inner| inner.downcast_ref::<postgres::Error>()) {
                 Some(inner) => SqlError::statement(&what, inner),
                 None => SqlError::Statement {
@@ -293,14 +293,14 @@ impl Database for Postgres {
                 .during(&format!("index {table}"))?;
             for kind in LOADED_TABLES {
                 let table = table_name(schema, kind);
-                // Hint bits are set and rows frozen now, not under the measurement.
+                // Sets hint bits and freezes rows now, not during the measurement.
                 link.batch_execute(&format!("VACUUM (FREEZE, ANALYZE) {table}"))
                     .during(&format!("vacuum {table}"))?;
                 self.verify(&mut link, schema, kind)?;
             }
         }
         match link.batch_execute("CHECKPOINT") {
-            // Only some users may; the description says what that means.
+            // Needs a privilege; the description explains the consequences.
             Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => Ok(()),
             done => done.during("checkpoint"),
         }
@@ -345,7 +345,7 @@ fn comment(link: &mut Client) -> Result<Option<String>, SqlError> {
     value(&row, 0)
 }
 
-/// Whether this server can be used, and its major version.
+/// Checks whether this server can be used; returns its major version.
 fn check(address: &Address, link: &mut Client, spec: &TargetSpec) -> Result<u32, SqlError> {
     const ASK: &str = "SELECT current_setting('server_version_num')::int, pg_is_in_recovery(),
         has_database_privilege(current_database(), 'CREATE'), current_setting('block_size')::bigint,
@@ -382,7 +382,7 @@ pub fn member(address: &Address, link: &mut Client) -> Option<Member> {
     (address.local && here).then_some(Member { pid, thread: None })
 }
 
-/// How the server executes a statement that it has planned once for all keys.
+/// Returns the generic plan of a statement, for all keys.
 fn plan(link: &mut Client, kind: &str, text: &str, changed: usize) -> Result<String, SqlError> {
     let explain_kind = &format!("explain the {kind}");
     let (types, values) = match kind {
@@ -404,12 +404,12 @@ fn plan(link: &mut Client, kind: &str, text: &str, changed: usize) -> Result<Str
     Ok(lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// The first two parameters are the keys.
+/// Returns the placeholder of a changed column; the first two parameters are the keys.
 fn placeholder(index: usize) -> String {
     format!("${}", index + 3)
 }
 
-/// The header of COPY's binary format: signature, no flags, no extension.
+/// Returns the header of COPY's binary format: signature, no flags, no extension.
 fn copy_header() -> Vec<u8> {
     [b"PGCOPY\n\xff\r\n\0".as_slice(), &[0; 8]].concat()
 }

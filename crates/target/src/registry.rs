@@ -1,4 +1,4 @@
-//! All targets. Adding one is a file and a line here.
+//! All targets. To add one, add a file and a line here.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,26 +15,26 @@ use crate::{instance, mariadb, null, postgres, sqlite};
 #[derive(Debug)]
 pub struct Entry {
     pub name: &'static str,
-    /// What follows its name and a colon, as help shows it; empty where nothing does.
+    /// The part after the name and a colon, as shown by the help; empty if there is none.
     pub address: &'static str,
     pub doc: &'static str,
     pub family: &'static Family,
-    /// Whether its rows take space in the places it is given.
+    /// Whether its rows take space in the given places.
     pub takes_space: bool,
-    /// How its sessions can scan a table as a whole. May ask its server.
+    /// How its sessions can scan a whole table. May query the server.
     pub scans: fn(&TargetSpec) -> Result<Scans, TargetError>,
-    /// Where its data are, or will be. May ask its server.
+    /// Where its data are or will be. May query the server.
     pub storage: fn(&TargetSpec) -> Result<Storage, TargetError>,
-    /// Checks a spec and says what it needs. Writes nothing.
+    /// Checks a spec and returns its demand for space. Writes nothing.
     pub demand: fn(&TargetSpec) -> Result<Demand, TargetError>,
-    /// Removes what a killed run left behind its address, and says whether there was anything;
-    /// none where nothing can be left.
+    /// Removes what a killed run left at the address, and returns whether there was anything;
+    /// `None` if nothing can be left.
     pub remove_left: Option<RemoveLeft>,
-    /// What an earlier run kept in places, or none when it is nothing of this target; no function
-    /// where nothing can be kept.
+    /// Finds what an earlier run kept in these places, if it belongs to this target; `None` if
+    /// nothing can be kept.
     pub kept: Option<Find>,
-    /// Sets it up, empty, or opens what was kept. When it fails or is interrupted, nothing new of
-    /// it is left behind.
+    /// Creates it without rows, or opens what was kept. If that fails or is interrupted, nothing
+    /// new is left behind.
     pub open: Open,
 }
 
@@ -42,7 +42,7 @@ pub type RemoveLeft = fn(&str) -> Result<bool, TargetError>;
 pub type Find = fn(&[PathBuf]) -> Result<Option<Kept>, TargetError>;
 pub type Open = fn(&TargetSpec, &mut Progress<'_>) -> Result<Arc<dyn Target>, TargetError>;
 
-/// What most targets have in common.
+/// Defaults for most targets.
 const ORDINARY: Entry = Entry {
     name: "",
     address: "",
@@ -57,7 +57,7 @@ const ORDINARY: Entry = Entry {
     open: null::open,
 };
 
-/// A server of MariaDB or MySQL.
+/// A MariaDB or MySQL server.
 const MARIADB: Entry = Entry {
     family: &mariadb::FAMILY,
     storage: server::storage::<mariadb::Address>,
@@ -132,7 +132,7 @@ fn fixed(why: &str) -> Scans {
     Scans::Statement(ReadSize::Fixed(why.to_owned()))
 }
 
-/// The target that `text` names: its name, or its name, a colon and an address.
+/// Finds the target named by `text`: its name, or its name, a colon and an address.
 pub fn find(text: &str) -> Result<&'static Entry, TargetError> {
     let (name, address) = parts(text);
     let name = if name == "postgresql" { "postgres" } else { name };
@@ -143,7 +143,7 @@ pub fn find(text: &str) -> Result<&'static Entry, TargetError> {
     })
 }
 
-/// Every family, in the order of its first target.
+/// Returns every family, in the order of its first target.
 pub fn families() -> impl Iterator<Item = &'static Family> {
     let is_first = |(index, entry): &(usize, &Entry)| {
         ALL[..*index].iter().all(|before| before.family.name != entry.family.name)
@@ -151,7 +151,7 @@ pub fn families() -> impl Iterator<Item = &'static Family> {
     ALL.iter().enumerate().filter(is_first).map(|(_, entry)| entry.family)
 }
 
-/// The name of a target and its address, from `name:address`.
+/// Splits `name:address` into the name of a target and its address.
 pub fn parts(text: &str) -> (&str, &str) {
     text.split_once(':').unwrap_or((text, ""))
 }

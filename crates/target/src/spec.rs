@@ -1,4 +1,4 @@
-//! What a target is to be: how much it holds, for how many, and where.
+//! Specification of a target: size, number of sessions, and location.
 
 use std::path::PathBuf;
 
@@ -17,70 +17,71 @@ named! {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct TargetSpec {
-    /// What follows the name of the target on the command line: a path, or the address of a server
+    /// The part after the target's name on the command line: a path, or the address of a server
     /// without its scheme.
     pub address: String,
-    /// Settings that the target's database is started or opened with, in their order.
+    /// Settings with which the database is started or opened, in order.
     pub settings: Vec<(String, String)>,
-    /// Where the programs of a database server are; none looks in the usual places.
+    /// Directory of the database's programs; `None` searches the usual places.
     pub programs: Option<PathBuf>,
-    /// Where it keeps its data: files that do not exist yet, or devices that may be overwritten.
+    /// Locations of the data: files that do not exist yet, or devices that may be overwritten.
     pub places: Vec<Place>,
-    /// Schemas, each with a table of its own.
+    /// Number of schemas, each with its own table.
     pub schemas: u32,
-    /// Rows of a table; each fills one block.
+    /// Rows per table; each fills one block.
     pub rows: u64,
-    /// Rows of the second table of each schema, the one that is scanned.
+    /// Rows of the second table of each schema, which is the one scanned.
     pub scan_rows: u64,
-    /// Room for the orders of transactions, in the last rows of each schema; zero where there are
-    /// none. A database with tables has one for them, and leaves these rows alone.
+    /// Rows at the end of each schema reserved for the orders of transactions; zero without orders.
+    /// A database with tables stores orders in their own table and does not use these rows.
     pub order_rows: u64,
-    /// Tables that sessions make of all rows of a schema, of each schema at a time; zero where no
-    /// table is made. Where there are such, the second table is not scanned: they may lie in it.
+    /// Number of tables that exist at a time as copies of a schema's rows; zero if none are
+    /// created. If it is not zero, the second table is not scanned, because copies may occupy it.
     pub copies: u32,
-    /// Sessions that will be connected at a time.
+    /// Number of sessions connected at a time.
     pub sessions: u32,
-    /// The most rows that one operation visits.
+    /// Maximum number of rows that one operation accesses.
     pub work_unit: u32,
     pub block: Bytes,
     pub redo_stress: RedoStress,
-    /// The part of each row that does not compress, 0 to 1.
+    /// Incompressible part of each row, from 0 to 1.
     pub obfuscate: f64,
     pub cache: Bytes,
-    /// The most page cache that its processes have together; none bounds it by the memory.
+    /// Limit on the page cache of all its processes together; `None` leaves the memory as the only
+    /// limit.
     pub page_cache: Option<Bytes>,
     pub redundancy: Redundancy,
     pub allocation_unit: Bytes,
-    /// What protects a block against a write that was cut off.
+    /// Protection of blocks against torn writes.
     pub torn_protection: TornProtection,
     /// Size of each redo log.
     pub redo: Bytes,
     pub writers: u32,
-    /// How it reads and writes its files; none is as it does by itself.
+    /// How it reads and writes its files; `None` for the database's default.
     pub io: Option<Io>,
     /// Seed of the data and of the order of the rows.
     pub seed: u64,
-    /// The places hold what an earlier run kept, which is opened instead of made again.
+    /// Whether to open what an earlier run kept in the places instead of creating it.
     pub reuse: bool,
-    /// What was kept is opened even when damage has lost commits of it.
+    /// Whether to open what was kept even if damage has lost some of its commits.
     pub accept_loss: bool,
 }
 
-/// Where a target's data are.
+/// Location of a target's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Storage {
-    /// In the places that the user names.
+    /// In the places named by the user.
     Named,
-    /// In this directory, in which its place is made.
+    /// In a place that is created in this directory.
     At(PathBuf),
-    /// Behind a server, in this directory if that is on this machine and may be known.
+    /// On a server, in this directory if it is on this machine and known.
     Served(Option<PathBuf>),
 }
 
-/// What an earlier run kept.
+/// A target that an earlier run kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Kept {
-    /// Schemas that are loaded.
+    /// Number of loaded schemas.
     pub schemas: u32,
     pub rows: u64,
     pub scan_rows: u64,
@@ -96,14 +97,14 @@ pub struct Kept {
 pub struct Place {
     /// A file that does not exist yet, or a block device.
     pub path: PathBuf,
-    /// What it is called in counters: the path that the user gave.
+    /// Its name in counters: the path that the user gave.
     pub name: String,
-    /// Places that fail together; none makes each place a group of its own.
+    /// Group of places that fail together; `None` makes each place its own group.
     pub failure_group: Option<String>,
 }
 
 impl TargetSpec {
-    /// Where a database with a single place keeps its data.
+    /// Returns the location of a database that uses a single place.
     pub fn first_place(&self) -> PathBuf {
         self.places.first().map(|place| place.path.clone()).unwrap_or_default()
     }

@@ -1,9 +1,9 @@
-//! What all real databases have in common as targets: a row fills a page, key order is not physical
-//! order, statements are prepared, commits are timed on their own, a transaction that the database
-//! rolls back to resolve a conflict is retried and counted.
+//! Common behaviour of all real databases as targets: a row fills a page, key order differs from
+//! physical order, statements are prepared, commits are timed separately, and a transaction that
+//! the database rolls back to resolve a conflict is retried and counted.
 //!
-//! A database is added by implementing [`Database`] and [`Link`] in a file of its own, with its
-//! statements in `sql/<target>/*.sql`.
+//! To add a database, implement [`Database`] and [`Link`] in a separate file, with its statements
+//! in `sql/<target>/*.sql`.
 
 pub mod blocked;
 pub mod border;
@@ -39,7 +39,7 @@ use content::{Change, Content};
 use error::{DriverError, During, SqlError};
 pub use error::{SCHEMA, Trouble};
 
-/// A note that what a killed run left on `server` is gone.
+/// Returns a note that the remains of a killed run on `server` were removed.
 pub fn removed_left(server: &str) -> String {
     format!("removed schema {SCHEMA} from {server}, left by a killed run")
 }
@@ -50,13 +50,13 @@ pub fn table_name(schema: u32, table: Table) -> String {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
-    /// Its rows are visited by key.
+    /// Rows accessed by key.
     Rows,
-    /// It has no index and is scanned.
+    /// Rows without an index, for scans.
     Scan,
-    /// Transactions add to it and remove from it, by number.
+    /// Orders, which transactions insert and delete by number.
     Orders,
-    /// Made of all rows of the schema while sessions work, and dropped again.
+    /// Created from all rows of the schema while sessions work, and dropped again.
     Copy(u32),
 }
 
@@ -71,7 +71,7 @@ impl Table {
     }
 }
 
-/// Places of a table that are filled together.
+/// Consecutive places of a table that are filled together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
     pub schema: u32,
@@ -80,77 +80,79 @@ pub struct Chunk {
     pub rows: u64,
 }
 
-/// What differs between databases.
+/// Operations that differ between databases.
 pub trait Database: Send + Sync + Debug + Sized + 'static {
     type Link: Link;
 
-    /// Connects to the database, or makes one, and makes its empty tables.
+    /// Connects to the database, or creates one, and creates its empty tables.
     fn open(spec: &TargetSpec, content: Content) -> Result<Self, SqlError>;
 
-    /// Where its server is; the default for what is in this process.
+    /// Returns the border to its server; the default is for databases in this process.
     fn border(&self) -> Border {
         Border::default()
     }
 
-    /// Connects a session. Called on its thread.
+    /// Connects a session. Called on the session's thread.
     fn link(&self) -> Result<Self::Link, SqlError>;
 
-    /// How tables are filled: by how many at a time, and how many places each takes on at once.
+    /// Returns the number of loaders, and the number of places per chunk.
     fn loaders(&self) -> (usize, u64);
 
-    /// Fills `chunk`; `tell` gets the number of rows as they are written, and may end it.
+    /// Fills `chunk`. Calls `tell` with the number of rows as they are written; it may stop the
+    /// load.
     fn fill(
         &self,
         chunk: &Chunk,
         tell: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<(), SqlError>;
 
-    /// After the load: index, statistics, checkpoint; verifies that a row fills a page.
+    /// Builds indexes and statistics after the load, takes a checkpoint, and verifies that a row
+    /// fills a page.
     fn settle(&self) -> Result<(), SqlError>;
 
-    /// Something that looks at the database's counters, on a thread of its own.
+    /// Returns a watcher of the database's counters, which runs on another thread.
     fn watcher(&self) -> Result<Box<dyn Watcher>, SqlError>;
 
-    /// What the database is and how it executes the statements, as of now.
+    /// Returns the current description of the database, and its plans for the statements.
     fn describe(&self) -> Result<Description, SqlError>;
 
-    /// What it can do here, by name, and what not and why.
+    /// Returns its capabilities here by name, with reasons for those it lacks.
     fn capabilities(&self) -> Vec<(&'static str, Capability)> {
         Vec::new()
     }
 
-    /// `error` with what the server itself said, where its log is at hand: a server that ends says
-    /// nothing to those whose connection it closes.
+    /// Adds the server's own message to `error` if its log is available: a server that exits sends
+    /// nothing to the connections it closes.
     fn explained(&self, error: SqlError) -> SqlError {
         error
     }
 
-    /// Removes all that this run put into it, and stops what it started.
+    /// Removes everything that this run created in it, and stops what the run started.
     fn tear_down(&self) -> Result<(), SqlError>;
 }
 
 pub trait Link {
-    /// Whether sessions hold counts back until they are asked for them.
+    /// Whether sessions hold back their counts until requested.
     const HOLDS_COUNTS: bool = false;
 
-    /// Whether the database works on the thread of the session, and reports no waits itself.
+    /// Whether the database runs on the session's thread and reports no waits itself.
     const BLOCKS_HERE: bool = false;
 
-    /// Whether a statement that makes a table commits by itself.
+    /// Whether a statement that creates a table commits implicitly.
     const COMMITS_TABLES: bool = false;
 
-    /// What the operating system knows this session as.
+    /// Returns the process or thread of this session in the operating system.
     fn member(&self) -> Option<Member>;
 
     fn canceller(&self) -> Canceller;
 
-    /// Visits rows by key, and says how many.
+    /// Reads rows by key, and returns their number.
     fn select(&mut self, schema: u32, first_key: u64, rows: u32) -> Result<u64, Trouble>;
 
-    /// Begins a transaction; one that `writes` is not to fail for having begun as a reader.
+    /// Begins a transaction. If it `writes`, it must not fail for having begun as a reader.
     fn begin(&mut self, writes: bool) -> Result<(), Trouble>;
 
-    /// Changes rows in the transaction.
+    /// Updates rows in the transaction.
     fn update(
         &mut self,
         schema: u32,
@@ -159,65 +161,65 @@ pub trait Link {
         change: &Change,
     ) -> Result<u64, Trouble>;
 
-    /// Adds an order in the transaction.
+    /// Inserts an order in the transaction.
     fn insert_order(&mut self, schema: u32, number: u64, order: &[u8]) -> Result<u64, Trouble>;
 
-    /// Visits the orders that are there, by number from `first` on, and says how many.
+    /// Reads the existing orders by number from `first` on, and returns their number.
     fn orders(&mut self, schema: u32, first: u64, count: u32) -> Result<u64, Trouble>;
 
-    /// Removes an order in the transaction, and says how many rows that took.
+    /// Deletes an order in the transaction, and returns the number of rows deleted.
     fn delete_order(&mut self, schema: u32, number: u64) -> Result<u64, Trouble>;
 
-    /// Ends the transaction durably.
+    /// Commits the transaction durably.
     fn commit(&mut self) -> Result<(), Trouble>;
 
-    /// Undoes what the transaction changed.
+    /// Rolls the transaction back.
     fn roll_back(&mut self) -> Result<(), SqlError>;
 
-    /// Reads the schema's second table from its first row to its last, and says how many.
+    /// Scans the schema's second table from the first row to the last, and returns their number.
     fn scan(&mut self, schema: u32) -> Result<u64, Trouble>;
 
-    /// Makes a table of all rows of the schema, in the transaction where there is one.
+    /// Creates a table from all rows of the schema, within the current transaction, if any.
     fn create_table(&mut self, schema: u32, table: u32) -> Result<Made, Trouble>;
 
-    /// Returns when all bytes of such a table are on the medium.
+    /// Returns once all bytes of a created table are on the medium.
     fn flush_table(&mut self, schema: u32, table: u32) -> Result<(), Trouble>;
 
     fn drop_table(&mut self, schema: u32, table: u32) -> Result<(), Trouble>;
 
-    /// Prepares the session for scans in reads of at most `multiblock` blocks. A target is asked
-    /// for a size only where its [`Scans`](crate::Scans) say that it has a setting for that.
+    /// Prepares the session for scans with reads of at most `multiblock` blocks, which is set only
+    /// if the target's [`Scans`](crate::Scans) have a setting for it.
     fn arrange_scans(&mut self, _multiblock: Option<u32>) -> Result<(), SqlError> {
         Ok(())
     }
 
-    /// Hands over the counts that the session held back.
+    /// Publishes the counts that the session held back.
     fn hand_over_counts(&mut self) -> Result<(), SqlError> {
         Ok(())
     }
 }
 
-/// A table that was made of all rows of a schema.
+/// A table created from all rows of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Made {
     pub rows: u64,
     pub bytes: u64,
 }
 
-/// A process of the server, or a thread of it.
+/// A process or thread of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Member {
     pub pid: u32,
-    /// The thread, where a session is one.
+    /// The thread, if sessions are threads.
     pub thread: Option<u32>,
 }
 
 pub trait Watcher: Send {
-    /// Its counters now. `sessions` are those of this run.
+    /// Returns its current counters. `sessions` are those of this run.
     fn look(&mut self, sessions: &[Member], exact: bool) -> Result<Seen, SqlError>;
 
-    /// Samples what is sampled more often than there are looks, and says when the next sample is
-    /// due; none where nothing is.
+    /// Takes the samples that are due between looks, and returns the time until the next one;
+    /// `None` if nothing is sampled.
     fn between(&mut self, _sessions: &[Member]) -> Option<Duration> {
         None
     }
@@ -225,30 +227,30 @@ pub trait Watcher: Send {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
-    /// Values of the series `instance` and `sql`, by column; what is missing was not measured.
+    /// Values of the series `instance` and `sql` by column; missing columns were not measured.
     pub statistics: Vec<(&'static str, u64)>,
     pub readings: Vec<Reading>,
 }
 
-/// How the comment on a database begins that a subset was loaded into.
+/// Prefix of the comment on a database that holds a subset.
 pub const SAMPLE: &str = "Blockstone subset: ";
 
-/// A note where the comment on a database says that it holds a subset of another: figures of it
+/// Returns a note if the comment on a database says that it holds a subset of another: its figures
 /// are those of a sample.
 pub fn sample(comment: Option<&str>) -> Option<String> {
     let words = comment?.strip_prefix(SAMPLE)?;
     Some(format!("the database is a sample: {words}"))
 }
 
-/// `text` with `{name}` replaced by its value.
+/// Returns `text` with each `{name}` replaced by its value.
 pub fn with(text: &str, values: &[(&str, &str)]) -> String {
     values.iter().fold(text.trim().to_owned(), |text, (name, value)| {
         text.replace(&format!("{{{name}}}"), value)
     })
 }
 
-/// The statement `template` that makes table `number` of the rows of a schema, with names as `name`
-/// writes them.
+/// Fills in the statement `template`, which creates table `number` from the rows of a schema, with
+/// names formatted by `name`.
 pub fn copy_text(
     template: &str,
     (schema, number): (u32, u32),
@@ -258,16 +260,16 @@ pub fn copy_text(
     with(template, &[("copy", &copy), ("table", &rows)])
 }
 
-/// The declarations of all columns of a row but the key.
+/// Returns the declarations of all columns of a row except the key.
 pub fn columns(kind: &str) -> String {
     let one = |index: usize| format!("c{} {kind} NOT NULL", index + 1);
     (0..content::COLUMNS).map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// The statements of sessions, one of each kind a schema.
+/// The statements of sessions: of each kind, one per schema.
 #[derive(Clone, Debug)]
 pub struct Texts {
-    /// Visits rows by key.
+    /// Reads rows by key.
     pub select: Vec<String>,
     pub update: Vec<String>,
     pub scan: Vec<String>,
@@ -276,7 +278,7 @@ pub struct Texts {
     pub delete_order: Vec<String>,
 }
 
-/// What is sent, with the names of tables and changed columns in braces.
+/// Statements with the names of tables and changed columns in braces.
 #[derive(Clone, Copy, Debug)]
 pub struct Templates {
     pub select: &'static str,
@@ -288,8 +290,8 @@ pub struct Templates {
 }
 
 impl Texts {
-    /// The statements of `templates` with the names of tables filled in, and the changed columns
-    /// with what `placeholder` writes for the one at a position from 0.
+    /// Fills table names into the statements of `templates`, and for the changed columns what
+    /// `placeholder` returns for a position counted from 0.
     pub fn new(
         templates: &Templates,
         schemas: u32,
@@ -326,20 +328,20 @@ impl Texts {
         }
     }
 
-    /// Those of operations on the first schema, with their kind.
+    /// Returns the statements of operations on the first schema, with their kind.
     pub fn first(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let all = [("select", &self.select), ("update", &self.update), ("scan", &self.scan)];
         all.into_iter().filter_map(|(kind, texts)| Some((kind, texts.first()?.as_str())))
     }
 }
 
-/// The statements of a session, each prepared when it is first sent.
+/// The statements of a session, each prepared when first executed.
 pub struct Prepared<S> {
     texts: Texts,
     sent: [Vec<Option<S>>; 6],
 }
 
-/// Of a statement, in the order of [`Texts`].
+/// Kind of a statement, in the order of [`Texts`].
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     Select,

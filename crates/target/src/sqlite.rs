@@ -1,9 +1,9 @@
-//! SQLite inside this process, with a write-ahead log.
+//! SQLite in this process, with a write-ahead log.
 //!
-//! A table lies in the order of its places, an index finds a row by its key, and a ballast column
-//! makes each row fill a page. SQLite keeps no count of its reads that a program may ask for, so
-//! physical reads are what the sessions' threads read, as the kernel counts it; with direct I/O,
-//! what was read of the database file.
+//! A table is stored in the order of its places, an index finds rows by key, and a ballast column
+//! makes each row fill a page. SQLite has no read counter available to programs, so physical reads
+//! are those of the sessions' threads as counted by the kernel; with direct I/O, those of the
+//! database file.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -45,18 +45,18 @@ const STATEMENTS: Templates = Templates {
 };
 const VERIFY: &str = include_str!("../sql/sqlite/verify.sql");
 
-/// The database within the directory that is its place.
+/// Name of the database in the directory that is its place.
 const FILE: &str = "blockstone.db";
-/// Page sizes that hold a row, and that SQLite knows.
+/// Page sizes that hold a row and are supported by SQLite.
 const PAGES: [u64; 5] = [4096, 8192, 16384, 32768, 65536];
-/// What a page, the header of its cell and the header of a record take from a page at most: a row
-/// with this much less than a page lies whole in a leaf page, and no second one beside it.
+/// Upper limit on the headers of a page, a cell and a record: a row shorter than a page by this
+/// much fits in a leaf page as a whole, and no second one fits next to it.
 const OVERHEAD_BYTES: usize = 128;
-/// Rows of a transaction of the load.
+/// Rows per transaction of the load.
 const ROWS_AT_ONCE: u64 = 256;
-/// How long a session waits for another's transaction before SQLite calls it busy.
+/// How long a session waits for another's transaction before SQLite reports it busy.
 const BUSY_MS: u64 = 10_000;
-/// Space beside the rows: the index, the log at its usual size, half-filled pages.
+/// Space in addition to the rows: the index, the log at its usual size, half-filled pages.
 const ASIDE: u64 = 16 << 20;
 
 pub const FAMILY: Family = Family {
@@ -64,8 +64,8 @@ pub const FAMILY: Family = Family {
     in_process: true,
     samples_sessions: false,
     through_page_cache: true,
-    // Each commit empties the caches of all other connections. What they read again then is in the
-    // page cache, however small that is.
+    // Each commit invalidates the caches of all other connections. What they then read again is in
+    // the page cache, however small that is.
     io_bounded: Some(Io::Direct),
     io,
     options: &[TargetOption {
@@ -76,9 +76,9 @@ pub const FAMILY: Family = Family {
     durable_settings: &[("synchronous", &["2", "3"])],
 };
 
-/// Direct I/O is that of [`sqlite_vfs`], where the path can.
+/// Checks whether the path supports the direct I/O of [`sqlite_vfs`].
 fn io(io: Io, spec: &TargetSpec) -> Result<Settings, IoRefused> {
-    // Of a path that cannot be surveyed, the run says so.
+    // The run reports a path that cannot be surveyed.
     let surveyed = survey::target(Path::new("/"), Path::new(&spec.address)).ok();
     let Some(found) = surveyed.filter(|_| io == Io::Direct) else { return Ok(Settings::new()) };
     let (direct, page) = (found.direct_io, spec.block);
@@ -110,31 +110,30 @@ pub fn demand(spec: &TargetSpec) -> Result<Demand, TargetError> {
         Err(SqlError::unsuitable("SQLite", why, "--block-size is 4K, 8K, 16K, 32K or 64K"))?;
     }
     let content = Content::new(spec);
-    // A table that is made lies in the log, as a whole, before it lies in the database.
+    // A created table is first stored in the log as a whole, then in the database.
     let logged = content.copied_rows().saturating_mul(page + 64);
     Ok(content.demand(spec, page + 64, ASIDE.saturating_add(logged)))
 }
 
 #[derive(Debug)]
 pub struct Sqlite {
-    /// For messages and reports; it is reached through the directory that is held.
+    /// For messages and reports; access is through the open directory.
     file: PathBuf,
     page_bytes: u64,
     cache_bytes: u64,
     pragmas: Vec<(String, String)>,
-    /// The file, where it is read and written past the page cache.
+    /// The file, if it is read and written with direct I/O.
     direct: Option<sqlite_vfs::Database>,
     content: Content,
-    /// Locked for as long as the run lives, and of this user alone: whoever owns the directory
-    /// around it can give its name to another, but neither change what is in it nor where a
-    /// connection finds its files.
+    /// Locked as long as the run lives, and private to this user. The owner of its parent directory
+    /// can rename it, but cannot change its contents, or which files a connection opens.
     directory: Arc<ScratchDir>,
-    /// This process is in it until the database is closed.
+    /// This process is a member until the database is closed.
     _page_cache: Option<PageCacheBound>,
 }
 
 impl Sqlite {
-    /// The file, under a path that leads to it in this process while the directory is held.
+    /// Returns a path to the file that is valid in this process while the directory is open.
     fn held(&self) -> PathBuf {
         Path::new(&self.directory.short()).join(FILE)
     }
@@ -144,7 +143,7 @@ impl Sqlite {
             let path = self.file.clone();
             move |source| SqlError::File { what, path, source, hint }
         };
-        // Empty, as SQLite makes it.
+        // An empty file, as SQLite itself creates it.
         let made = self.directory.secret(FILE, "", None);
         made.map_err(failed("create", "name a directory on a local file system"))?;
         if is_direct {
@@ -193,7 +192,7 @@ impl Sqlite {
         ];
         let asked = self.pragmas.iter().map(|(name, value)| (name.as_str(), value.clone()));
         for (name, value) in given.into_iter().chain(asked) {
-            // Some answer with their new value, some with nothing.
+            // Some pragmas return their new value, others return nothing.
             let set = link.pragma_update_and_check(None, name, &value, |_| Ok(())).optional();
             set.during(&format!("set pragma {name} to {value}"))?;
         }
@@ -207,7 +206,7 @@ impl Sqlite {
     }
 
     fn plan(link: &Connection, text: &str) -> Result<String, SqlError> {
-        // Parameters may stay unbound: the plan does not depend on them.
+        // Parameters may stay unbound, because the plan does not depend on them.
         let mut explain =
             link.prepare(&format!("EXPLAIN QUERY PLAN {text}")).during("explain a statement")?;
         let lines = explain.raw_query().mapped(|row| row.get::<_, String>(3));
@@ -229,7 +228,7 @@ impl Database for Sqlite {
         let mut sqlite = Self {
             file: place.join(FILE),
             page_bytes: spec.block.get(),
-            // Each connection has a cache of its own.
+            // Each connection has its own cache.
             cache_bytes: spec.cache.get() / u64::from(spec.sessions.max(1)),
             pragmas: spec.settings.clone(),
             direct: None,
@@ -239,7 +238,7 @@ impl Database for Sqlite {
         };
         let made = sqlite.make(spec.io == Some(Io::Direct));
         if made.is_err() {
-            // A target that fails to open leaves its place as it was.
+            // If opening a target fails, its place is left as it was.
             let _ = sqlite.directory.remove();
         }
         made.map(|()| sqlite)
@@ -254,7 +253,7 @@ impl Database for Sqlite {
     }
 
     fn loaders(&self) -> (usize, u64) {
-        // SQLite has one writer at a time.
+        // SQLite allows one writer at a time.
         (1, u64::MAX)
     }
 
@@ -309,7 +308,7 @@ impl Database for Sqlite {
                 let (table, rows) = (kind.name(schema), self.content.rows(kind));
                 let found = link.query_row(VERIFY, [&table], |row| Ok((row.get(0)?, row.get(1)?)));
                 let (held, pages): (u64, u64) = found.during(&format!("verify {table}"))?;
-                // The leaf of a table of one row or none is its root.
+                // The only page of a table of one row or none is its root.
                 if (held, pages) != (rows, rows.max(1)) {
                     return Err(SqlError::Layout { table, rows: held, pages });
                 }
@@ -357,7 +356,7 @@ impl Database for Sqlite {
     }
 
     fn tear_down(&self) -> Result<(), SqlError> {
-        // The last connection to close has written the log into the database already.
+        // The last connection has written the log to the database when it closed.
         Ok(())
     }
 }
@@ -368,7 +367,7 @@ fn unmeasured() -> Missing {
     absent(&[&INSTANCE, &SQL], known, why)
 }
 
-/// The first two parameters are the keys.
+/// Returns the placeholder of a changed column; the first two parameters are the keys.
 fn placeholder(index: usize) -> String {
     format!("?{}", index + 3)
 }
@@ -400,7 +399,7 @@ pub struct Session {
     member: Member,
     page_bytes: u64,
     texts: Texts,
-    /// The connection removes its log at its end by a path through this.
+    /// When it closes, the connection removes its log by a path through this directory.
     _directory: Arc<ScratchDir>,
 }
 
@@ -409,7 +408,7 @@ impl Session {
         self.link.query_row(text, [], |row| row.get(0)).attempting("query a size")
     }
 
-    /// Pages of the database that hold something.
+    /// Returns the number of pages in use in the database.
     fn pages_in_use(&self) -> Result<u64, Trouble> {
         let pages = self.number("PRAGMA page_count")?;
         Ok(pages.saturating_sub(self.number("PRAGMA freelist_count")?))
@@ -441,7 +440,7 @@ impl Link for Session {
     }
 
     fn begin(&mut self, writes: bool) -> Result<(), Trouble> {
-        // A transaction that begins as a reader could not become a writer after another's commit.
+        // A transaction that began as a reader cannot become a writer after another's commit.
         let begin = if writes { "BEGIN IMMEDIATE" } else { "BEGIN" };
         self.link.execute_batch(begin).attempting("begin a transaction")
     }
@@ -500,16 +499,16 @@ impl Link for Session {
         let text = copy_text(COPY, (schema, table), |schema, table| table.name(schema));
         self.link.execute_batch(&text).attempting("create a table")?;
         let pages = self.pages_in_use()?.saturating_sub(before);
-        // SQLite counts the rows of other statements only; these are numbered from 1 on.
+        // SQLite does not count the rows of CREATE TABLE AS; row ids start at 1.
         let name = Table::Copy(table).name(schema);
         let rows = self.number(&format!("SELECT coalesce(max(rowid), 0) FROM {name}"))?;
         Ok(Made { rows, bytes: pages * self.page_bytes })
     }
 
-    /// A checkpoint of the whole log, with flushes of the log before it and of the database after.
+    /// Takes a checkpoint of the whole log, which flushes the log before and the database after it.
     fn flush_table(&mut self, _schema: u32, _table: u32) -> Result<(), Trouble> {
         let checkpoint = "PRAGMA wal_checkpoint(FULL)";
-        // Another session that writes, or reads an older state, keeps it from its end.
+        // It cannot complete while another session writes or reads an older snapshot.
         let is_busy = self.number(checkpoint)? != 0;
         if is_busy { Err(Trouble::Again) } else { Ok(()) }
     }
@@ -520,10 +519,10 @@ impl Link for Session {
     }
 }
 
-/// SQLite works on the threads of its sessions: what they did is what the kernel charges to them.
+/// SQLite runs on the threads of its sessions: its work is what the kernel charges to them.
 struct Threads {
     processes: Processes,
-    /// Where the reads of the database are counted apart from those of its log.
+    /// The database, if its reads are counted separately from those of its log.
     direct: Option<sqlite_vfs::Database>,
     page_bytes: u64,
 }

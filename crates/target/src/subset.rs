@@ -35,7 +35,7 @@ pub fn load(
     }
 }
 
-/// The same load as a script for the server's own client, to be run in the directory.
+/// Writes a script that loads the same with the server's own client, run in the directory.
 pub fn write_script(dir: &HeldDir, manifest: &Manifest) -> Result<(), SqlError> {
     match manifest.engine {
         Engine::Postgres => postgres::write_script(dir, manifest),

@@ -1,4 +1,4 @@
-//! Columns that were not measured, and why.
+//! Columns that were not measured, with reasons.
 
 use blockstone_base::column::{Kind, Schema, Unmeasured};
 use blockstone_base::database::{SESSION, SESSIONS};
@@ -6,7 +6,7 @@ use blockstone_base::database::{SESSION, SESSIONS};
 /// Columns that were not measured: probe, column, reason.
 pub type Missing = Vec<(&'static str, &'static str, Unmeasured)>;
 
-/// The columns of `schemas` that are not `known`, each for the reason that `why` gives.
+/// Returns the columns of `schemas` that are not `known`, each with the reason from `why`.
 pub fn absent(
     schemas: &[&'static Schema],
     known: impl Fn(&'static str) -> bool,
@@ -19,18 +19,18 @@ pub fn absent(
     absent.map(|(probe, name)| (probe, name, why(name))).collect()
 }
 
-/// The sessions of other users than `user`.
+/// Returns the columns of sessions of users other than `user`.
 pub fn others(user: &str, hint: &str) -> Missing {
     let why = Unmeasured::NotPermitted(format!("only sessions of {user} are seen: {hint}"));
     [all(&SESSION, &why), all(&SESSIONS, &why)].concat()
 }
 
-/// All columns of `schema`, for one reason.
+/// Returns all columns of `schema`, with one reason.
 pub fn all(schema: &'static Schema, why: &Unmeasured) -> Missing {
     schema.columns.iter().map(|column| (schema.probe, column.name, why.clone())).collect()
 }
 
-/// The numbers of `schema`, for one reason.
+/// Returns the numeric columns of `schema`, with one reason.
 pub fn numbers(schema: &'static Schema, why: &Unmeasured) -> Missing {
     let counted = schema.columns.iter().filter(|column| column.kind != Kind::State);
     counted.map(|column| (schema.probe, column.name, why.clone())).collect()

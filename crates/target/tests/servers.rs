@@ -1,4 +1,4 @@
-//! What goes wrong with servers: refused, lost, left behind. Each test starts a server of its own.
+//! Failures of servers: refused, lost, left behind. Each test starts its own server.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
 
@@ -16,13 +16,13 @@ fn go_on(_: Loading) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// Where servers of another user may look too.
+/// Creates a directory that servers of another user can read.
 fn directory() -> tempfile::TempDir {
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     tempfile::Builder::new().permissions(open).tempdir_in("/var/tmp").unwrap()
 }
 
-/// A PostgreSQL server with a port, as a user would run it.
+/// A PostgreSQL server with a port, set up as by a user.
 struct Server {
     child: Child,
     dir: tempfile::TempDir,
@@ -48,7 +48,7 @@ impl Server {
             .output()
             .unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        // A port that is free now.
+        // A port that is free at present.
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         drop(listener);
@@ -91,7 +91,7 @@ impl Server {
     fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        // Its children see that it is gone and follow.
+        // Its children notice that it is gone and exit.
         std::thread::sleep(Duration::from_millis(500));
     }
 
@@ -180,7 +180,7 @@ fn a_server_that_cannot_be_used_is_refused_and_says_why() {
     server.admin("CREATE ROLE poor LOGIN PASSWORD 'secret'");
     let poor = format!("//poor:secret@127.0.0.1:{port}/postgres");
     refused(open(&poor), &["poor may not create a schema", "GRANT CREATE"]);
-    // A user's own schema of that name is not touched.
+    // A user's own schema of that name is left alone.
     server.admin("CREATE SCHEMA blockstone; CREATE TABLE blockstone.precious (n int)");
     refused(open(&server.address()), &["no run made", "another database"]);
     server.admin("INSERT INTO blockstone.precious VALUES (1)");
@@ -220,7 +220,7 @@ fn one_run_at_a_time_uses_a_database_and_what_a_killed_one_left_is_removed() {
     let server = Server::start();
     let first = open(&server.address()).unwrap();
     refused(open(&server.address()), &["another run uses this database"]);
-    // Dropped without an end, as a killed run is: the server sees its connections close.
+    // Dropped without shutdown, as in a killed run: the server sees its connections close.
     drop(first);
     std::thread::sleep(Duration::from_millis(200));
     let second = open(&server.address()).unwrap();

@@ -1,4 +1,4 @@
-//! Several disks of known limits, for what spreads its data over all of them.
+//! An array of disks of known limits, for programs that spread their data over several disks.
 
 use std::ffi::OsStr;
 use std::process::Command;
@@ -6,10 +6,10 @@ use std::process::Command;
 use crate::device::LoopDevice;
 use crate::error::TestkitError;
 
-/// Disks whose caps all hold for the commands that [`DiskArray::command`] starts.
+/// Disks whose caps all apply to the commands that [`DiskArray::command`] starts.
 #[derive(Debug)]
 pub struct DiskArray {
-    /// The control group of the first has the caps of all; it goes first when they are removed.
+    /// The control group of the first disk holds the caps of all, so the first is dropped first.
     disks: Vec<LoopDevice>,
 }
 
@@ -21,12 +21,12 @@ impl DiskArray {
         Ok(Self { disks })
     }
 
-    /// The disks, in the order in which they were given.
+    /// Returns the disks in the order in which they were given.
     pub fn disks(&self) -> &[LoopDevice] {
         &self.disks
     }
 
-    /// A command that runs under the caps of all disks, as do the processes it starts.
+    /// Returns a command that runs under the caps of all disks, with the processes it starts.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         match self.disks.first() {
             Some(first) => first.command(program),

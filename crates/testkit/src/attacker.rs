@@ -1,5 +1,5 @@
-//! Another user of the machine, who changes names in a directory of theirs while a program works
-//! there.
+//! Another user of the machine, who renames and replaces files in a directory of their own while a
+//! program works there.
 
 use std::ffi::{CStr, OsStr, OsString};
 use std::fs;
@@ -20,22 +20,22 @@ use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
-/// The user and the group of an attacker: nobody.
+/// User and group id of an attacker: those of `nobody`.
 pub const STRANGER: u32 = 65_534;
 
-/// What an attacker does until told to end.
+/// Actions of an attacker, which continue until it is stopped.
 #[derive(Clone, Debug)]
 pub enum Play {
-    /// Reads all that is written to this pipe.
+    /// Reads everything that is written to this pipe.
     Listen(PathBuf),
     /// Keeps both ends of this pipe open and writes nothing.
     Hold(PathBuf),
-    /// Moves each new file of `dir` away, and makes a link to `victim` in its place.
+    /// Moves each new file in `dir` away and puts a link to `victim` in its place.
     ReplaceFiles { dir: PathBuf, victim: PathBuf },
-    /// Moves each new directory of `dir` away after this time, and makes another in its place, with
-    /// these names: links to `victim`, or files that all may use.
+    /// Moves each new directory in `dir` away after this delay and creates another in its place,
+    /// with these names: links to `victim`, or files with mode 0666.
     ReplaceDirectories { dir: PathBuf, after: Duration, names: Vec<Bait>, victim: PathBuf },
-    /// Exchanges two names, again and again.
+    /// Exchanges two names over and over.
     Exchange(PathBuf, PathBuf),
 }
 
@@ -43,20 +43,20 @@ pub enum Play {
 #[derive(Clone, Debug)]
 pub struct Bait {
     pub name: OsString,
-    /// Whether it is a link to the victim.
+    /// Whether it is a link to the victim, rather than a file.
     pub is_link: bool,
 }
 
-/// What an attacker came to.
+/// Results of an attack.
 #[derive(Clone, Debug, Default)]
 pub struct Played {
-    /// What was written to the pipe.
+    /// Bytes received from the pipe.
     pub received: Vec<u8>,
-    /// Names that were changed.
+    /// Number of names changed.
     pub changes: u64,
 }
 
-/// A thread with the rights of [`STRANGER`] and no others; it ends with the value.
+/// A thread with only the rights of [`STRANGER`]; it ends when this value is dropped.
 #[derive(Debug)]
 pub struct Attacker {
     stop: Arc<AtomicBool>,
@@ -64,7 +64,7 @@ pub struct Attacker {
 }
 
 impl Attacker {
-    /// Begins to play; needs root, whose rights the thread gives away.
+    /// Starts the attack. Needs root, whose rights the thread drops.
     pub fn start(play: Play) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let (ready, is_ready) = mpsc::sync_channel(1);
@@ -75,12 +75,12 @@ impl Attacker {
                 play.until(&stop, &ready)
             }
         })?;
-        // If it fails before it is ready, `end` says why.
+        // If the attack fails before it is ready, `end` returns the error.
         let _ = is_ready.recv();
         Ok(Self { stop, thread: Some(thread) })
     }
 
-    /// Ends the play.
+    /// Stops the attack and returns its results.
     pub fn end(mut self) -> io::Result<Played> {
         self.stop.store(true, Ordering::Relaxed);
         let ended = self.thread.take().map(JoinHandle::join);
@@ -97,8 +97,8 @@ impl Drop for Attacker {
     }
 }
 
-/// Gives this thread the rights of [`STRANGER`]. Other threads keep theirs: to Linux, each thread
-/// has its own, and these calls are not those of libc, which change all.
+/// Gives this thread the rights of [`STRANGER`]. Other threads keep theirs: in Linux, credentials
+/// belong to a thread, and unlike libc's wrappers these calls change only the calling one.
 fn become_stranger() -> io::Result<()> {
     let (user, group) = (Uid::from_raw(STRANGER), Gid::from_raw(STRANGER));
     set_thread_groups(&[])?;
@@ -150,7 +150,7 @@ impl Bait {
 
 const ASIDE: &str = ".moved-";
 
-/// Where what had a name is moved to.
+/// Returns the path to which the previous holder of a name is moved.
 fn aside(path: &Path) -> PathBuf {
     let mut name = OsString::from(ASIDE);
     name.push(path.file_name().unwrap_or_default());
@@ -189,7 +189,8 @@ fn hold(pipe: &Path, stop: &AtomicBool, ready: &SyncSender<()>) -> io::Result<Pl
     Ok(Played::default())
 }
 
-/// Calls `act` for each new name of `dir`, as soon as it is there; it says whether it changed it.
+/// Calls `act` for each new name in `dir` as soon as it appears; `act` returns whether it changed
+/// it.
 fn each_new(
     dir: &Path,
     stop: &AtomicBool,
@@ -217,7 +218,7 @@ fn each_new(
             continue;
         };
         let path = dir.join(OsStr::from_bytes(name.to_bytes()));
-        // What is gone by now, or may not be changed, is left.
+        // Names that are already gone, or that the attacker may not change, are skipped.
         let changed = fs::symlink_metadata(&path).and_then(|meta| act(&path, &meta));
         played.changes += u64::from(changed.unwrap_or(false));
     }
@@ -228,11 +229,11 @@ fn exchange(one: &Path, other: &Path, stop: &AtomicBool, ready: &SyncSender<()>)
     let _ = ready.send(());
     let mut played = Played::default();
     while !stop.load(Ordering::Relaxed) {
-        // A name that the program removed, or that the attacker may not change.
+        // Fails if the program removed a name, or if the attacker may not change it.
         let exchanged = renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE);
         played.changes += u64::from(exchanged.is_ok());
-        // Long enough that some steps of the program meet the same name, and short enough that
-        // others do not.
+        // Long enough that some consecutive steps of the program see the same file under a name,
+        // and short enough that others do not.
         thread::sleep(Duration::from_micros(20 + 30 * (played.changes % 8)));
     }
     played
@@ -275,7 +276,7 @@ mod tests {
         assert_eq!(fs::read_link(dir.join("new")).unwrap(), victim);
         assert_eq!(fs::read_to_string(dir.join(".moved-new")).unwrap(), "new");
 
-        // In a directory of root, nothing can be changed.
+        // In a directory owned by root, nothing can be changed.
         let play = Play::ReplaceFiles { dir: scratch.path().to_owned(), victim };
         let attacker = Attacker::start(play).unwrap();
         fs::write(scratch.path().join("other"), "other").unwrap();

@@ -8,19 +8,19 @@ use crate::error::TestkitError;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
-    /// Its exit code; none when a signal ended it.
+    /// The exit code; `None` if a signal ended the program.
     pub code: Option<i32>,
-    /// What it wrote to standard output: the answer.
+    /// Standard output, which holds the answer.
     pub stdout: String,
-    /// What it wrote to standard error: the rest.
+    /// Standard error, which holds everything else.
     pub stderr: String,
 }
 
 impl Ran {
-    /// Its standard output as one JSON document.
+    /// Parses standard output as one JSON document.
     ///
     /// # Panics
-    /// When it is none; all that the program said is shown.
+    /// If it is not a JSON document; the message contains all output of the program.
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
         match serde_json::from_str(&self.stdout) {
@@ -30,13 +30,13 @@ impl Ran {
     }
 }
 
-/// Runs `command` to its end.
+/// Runs `command` until it exits.
 ///
 /// # Panics
-/// When it cannot be started.
+/// If the command cannot be started.
 #[track_caller]
 pub fn run(command: &mut Command) -> Ran {
-    // What a program complains of does not depend on how long it took.
+    // Progress depends on time, and must not appear among the messages that a test compares.
     let command = command.env("BLOCKSTONE_PROGRESS", "none").stdin(Stdio::null());
     let output = match command.output() {
         Ok(output) => output,
@@ -49,11 +49,11 @@ pub fn run(command: &mut Command) -> Ran {
     }
 }
 
-/// The path of the binary `blockstone`, built from the present sources. Cargo names it to the tests
-/// of its own package; anywhere else it is built first.
+/// Returns the path of the binary `blockstone`, built from the current sources. Cargo passes it to
+/// the tests of its own package; everywhere else it is built first.
 ///
 /// # Panics
-/// When it does not build.
+/// If it does not build.
 pub fn blockstone_binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| match std::env::var_os("CARGO_BIN_EXE_blockstone") {
@@ -62,8 +62,8 @@ pub fn blockstone_binary() -> &'static Path {
     })
 }
 
-/// Builds the program `name` of the workspace with the features that the tests have, so that
-/// nothing is compiled twice: cargo adds those that dependencies of tests select only where it also
+/// Builds the program `name` of the workspace with the same features as the tests, so that nothing
+/// is compiled twice. Cargo enables features that only dev-dependencies select only if it also
 /// builds a test, and the canary is the smallest.
 pub fn build_as_tested(name: &str) -> Result<PathBuf, TestkitError> {
     build(&["--workspace", "--bin", name, "--test", "canary"])
@@ -72,8 +72,8 @@ pub fn build_as_tested(name: &str) -> Result<PathBuf, TestkitError> {
 /// Builds the one program that `selection` names (`--bin NAME`, `--example NAME`) and returns its
 /// path. Compiler errors go to standard error, as cargo shows them.
 ///
-/// Select it with `--workspace` when it shall share what the tests have built: the selection of
-/// packages decides the features of their dependencies.
+/// Add `--workspace` to share artifacts with the tests: the selection of packages decides the
+/// features of their dependencies.
 pub fn build(selection: &[&str]) -> Result<PathBuf, TestkitError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -96,7 +96,7 @@ pub fn build(selection: &[&str]) -> Result<PathBuf, TestkitError> {
         .ok_or_else(|| fail("cargo names no executable".to_owned()))
 }
 
-/// The executable among cargo's messages, one JSON document a line. Tests are none.
+/// Finds the executable among cargo's messages, one JSON document per line. Tests are excluded.
 fn executable(messages: &str) -> Option<PathBuf> {
     messages.lines().rev().find_map(|line| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;

@@ -1,4 +1,4 @@
-//! A page in a real browser without a display, driven by a script that a test adds.
+//! Loads a page in a real headless browser and runs a test's script in it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::ScratchDir;
 
-/// What a script made of a page, and what the browser logged.
+/// The value that a script returned, and the log of the browser.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub result: Value,
@@ -18,14 +18,15 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// The first line that the page wrote to the console: an error, or a policy that it broke.
+    /// Returns the first line that the page logged to the console: an error or a policy violation.
     pub fn complaint(&self) -> Option<&str> {
         self.log.lines().find(|line| line.contains("CONSOLE"))
     }
 }
 
-/// Opens a page in a window of this size at `address`, which begins with `#` or is empty, and runs
-/// a script at its end, which hands its value to `result(value)`. Fails when it never does.
+/// Opens a page in a window of this size at `address`, which is empty or begins with `#`. The
+/// script runs at the end of the page and returns its value by calling `result(value)`. Fails if it
+/// never does.
 pub fn open(page: &str, size: (u32, u32), address: &str, script: &str) -> io::Result<Seen> {
     let scratch = ScratchDir::on_disk().map_err(io::Error::other)?;
     let path = scratch.path().join("page.html");
@@ -35,7 +36,7 @@ pub fn open(page: &str, size: (u32, u32), address: &str, script: &str) -> io::Re
     Ok(Seen { result: value(&dom, &log)?, log })
 }
 
-/// What a script left in the document.
+/// Extracts the script's result from the document.
 fn value(dom: &str, log: &str) -> io::Result<Value> {
     let found = dom.split_once(MARK).and_then(|(_, rest)| rest.split_once("</pre>"));
     let (json, _) =
@@ -44,8 +45,8 @@ fn value(dom: &str, log: &str) -> io::Result<Value> {
     Ok(serde_json::from_str(&json)?)
 }
 
-/// Opens pages side by side in one start of the browser, each in a frame of its width in pixels,
-/// and runs a script at the end of each, as [`open`].
+/// Opens pages side by side in one browser process, each in a frame of its width in pixels, and
+/// runs a script at the end of each, as [`open`] does.
 pub fn open_each(pages: &[(&str, u32)], script: &str) -> io::Result<Vec<Seen>> {
     let scratch = ScratchDir::on_disk().map_err(io::Error::other)?;
     let mut frames = String::new();

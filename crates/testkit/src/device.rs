@@ -1,5 +1,5 @@
-//! A disk of known limits: a loop device with direct I/O over a file that was written in full, with
-//! an optional file system and optional caps.
+//! A disk of known limits: a loop device with direct I/O over a fully written file, with an
+//! optional file system and optional caps.
 
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
@@ -23,14 +23,14 @@ const CHUNK_BYTES: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceSpec {
     pub size: Bytes,
-    /// A file system on it, mounted; none for the bare device.
+    /// The file system mounted on it; `None` for a bare device.
     pub file_system: Option<FileSystem>,
     /// Limits for the commands that [`LoopDevice::command`] starts.
     pub caps: Caps,
 }
 
 impl Default for DeviceSpec {
-    /// 1 GiB, bare, no limit.
+    /// 1 GiB, bare, without limits.
     fn default() -> Self {
         Self { size: Bytes::gib(1), file_system: None, caps: Caps::default() }
     }
@@ -40,21 +40,23 @@ named! {
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     FileSystem {
-        /// ext4, from some MiB on.
+        /// ext4, for devices of at least a few MiB.
         Ext4 = "ext4",
-        /// ext4 that writes data to its journal first, from some MiB on: no request is direct.
+        /// ext4 that writes data to its journal first, for devices of at least a few MiB. It has no
+        /// direct I/O.
         Ext4DataJournal = "ext4-data-journal",
-        /// XFS, from 300 MiB on.
+        /// XFS, for devices of at least 300 MiB.
         Xfs = "xfs",
-        /// btrfs, from 128 MiB on: it serves direct writes of files with checksums from its cache.
+        /// btrfs, for devices of at least 128 MiB. It serves direct writes of files with checksums
+        /// from its cache.
         Btrfs = "btrfs",
     }
 }
 
 impl FileSystem {
-    /// Makes it, without discarding: a discard would punch holes into the backing file, and reads
-    /// of holes are tests of memory. ext4 writes its tables now, not in the background later, and
-    /// keeps no blocks for root, so that full means full.
+    /// Creates the file system without a discard, which would punch holes into the backing file:
+    /// reads of holes would test memory. ext4 writes its tables now rather than in the background
+    /// later, and reserves no blocks for root, so that full means full.
     fn make(self, device: &Path) -> Result<(), TestkitError> {
         let arguments: &[&str] = match self {
             Self::Ext4 | Self::Ext4DataJournal => {
@@ -85,19 +87,19 @@ impl FileSystem {
     }
 }
 
-/// What a loop device stands on.
+/// Storage below a loop device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backing {
-    /// A file on a disk, past its page cache.
+    /// A file on a disk, bypassing the page cache.
     Disk,
-    /// A file on a disk, through its page cache, as a host caches the disks of its guests.
+    /// A file on a disk, through the page cache, as hosts cache the disks of their guests.
     PageCache,
     /// A file on a tmpfs.
     Memory,
 }
 
-/// A loop device that is removed, with all that belongs to it, when it goes out of scope, unless it
-/// was made by [`LoopDevice::create_kept`].
+/// A loop device that is removed together with everything it uses when it goes out of scope, unless
+/// it was created by [`LoopDevice::create_kept`].
 #[derive(Debug)]
 pub struct LoopDevice {
     device: PathBuf,
@@ -107,18 +109,18 @@ pub struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// Makes one for the life of the value.
+    /// Creates a device that exists as long as the value.
     pub fn create(spec: DeviceSpec) -> Result<Self, TestkitError> {
         Self::create_on(Backing::Disk, spec)
     }
 
-    /// Makes one that stands on something else than a disk.
+    /// Creates a device on other storage than a disk.
     pub fn create_on(backing: Backing, spec: DeviceSpec) -> Result<Self, TestkitError> {
         let root = if backing == Backing::Memory { MEMORY_ROOT } else { DISK_ROOT };
         Self::build(Lease::acquire(Path::new(root))?, backing, spec)
     }
 
-    /// Makes one under a name; it stays until [`LoopDevice::remove_kept`].
+    /// Creates a device with a name. It remains until [`LoopDevice::remove_kept`].
     pub fn create_kept(name: &str, spec: DeviceSpec) -> Result<Self, TestkitError> {
         let made = Self::build(Lease::keep(Path::new(DISK_ROOT), name)?, Backing::Disk, spec);
         if made.is_err() {
@@ -147,7 +149,7 @@ impl LoopDevice {
         Ok(Self { device, spec, throttle, lease })
     }
 
-    /// Removes the kept device `name`, also one that is only half there.
+    /// Removes the kept device `name`, even if it is incomplete.
     pub fn remove_kept(name: &str) -> Result<(), TestkitError> {
         Lease::find(Path::new(DISK_ROOT), name)?.remove()
     }
@@ -172,7 +174,7 @@ impl LoopDevice {
         Ok(made)
     }
 
-    /// The device: `/dev/loop0`.
+    /// Returns the path of the device, such as `/dev/loop0`.
     pub fn device(&self) -> &Path {
         &self.device
     }
@@ -181,17 +183,17 @@ impl LoopDevice {
         self.lease.dir().join(lease::BACKING)
     }
 
-    /// Where its file system is mounted.
+    /// Returns the mount point of its file system.
     pub fn mount_point(&self) -> Option<PathBuf> {
         self.spec.file_system.map(|_| self.lease.dir().join(lease::MOUNT))
     }
 
-    /// What it is, with the caps in force.
+    /// Returns the device's specification with the caps in force.
     pub fn spec(&self) -> &DeviceSpec {
         &self.spec
     }
 
-    /// Changes the caps, also while a command runs under them.
+    /// Changes the caps, even while a command runs under them.
     pub fn set_caps(&mut self, caps: Caps) -> Result<(), TestkitError> {
         if let Some(throttle) = &self.throttle {
             throttle.set(&lease::device_number(&self.device)?, &caps)?;
@@ -202,8 +204,8 @@ impl LoopDevice {
         text.and_then(|text| fs::write(&path, text)).map_err(TestkitError::file("write", &path))
     }
 
-    /// A command that runs under the caps, as do the processes it starts. A shell joins the control
-    /// group and becomes the program, so that no I/O of the program escapes.
+    /// Returns a command that runs under the caps, with the processes it starts. A shell joins the
+    /// control group and then executes the program, so that no I/O of the program escapes the caps.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let Some(throttle) = &self.throttle else { return Command::new(program) };
         let mut command = Command::new("sh");
@@ -214,14 +216,14 @@ impl LoopDevice {
         command
     }
 
-    /// Puts the caps of `other` in force for the commands of this device too.
+    /// Applies the caps of `other` to the commands of this device too.
     pub(crate) fn add_caps_of(&self, other: &Self) -> Result<(), TestkitError> {
         let Some(throttle) = &self.throttle else { return Ok(()) };
         throttle.set(&lease::device_number(&other.device)?, &other.spec.caps)
     }
 
-    /// Writes zeros over all of the device, so that it counts as empty. Zeros that were written
-    /// take space in the backing file: a hole would be a test of memory.
+    /// Writes zeros over the whole device, so that it counts as empty. Written zeros occupy space
+    /// in the backing file; a hole would test memory.
     pub fn blank(&self) -> Result<(), TestkitError> {
         let zeros = vec![0; CHUNK_BYTES];
         let size = self.spec.size.get();
@@ -235,10 +237,10 @@ impl LoopDevice {
         blanked.map_err(TestkitError::file("write", &self.device))
     }
 
-    /// Fills the file system until `left` remain free, with a file `filler` beside the test's own.
+    /// Fills the file system with a file `filler` until `left` bytes are free.
     ///
     /// # Panics
-    /// When the device was made without a file system.
+    /// If the device was created without a file system.
     pub fn fill(&self, left: Bytes) -> Result<(), TestkitError> {
         let mount = self.mount_point().expect("only a file system can be filled");
         let found = rustix::fs::statvfs(&mount).map_err(io::Error::from);
@@ -248,7 +250,7 @@ impl LoopDevice {
         FileKind::Fallocated.create(&mount.join("filler"), filler)
     }
 
-    /// From now on, reads and writes from `offset` on fail with EIO: the backing file ends there.
+    /// Makes reads and writes beyond `offset` fail with EIO, by truncating the backing file.
     pub fn fail_beyond(&self, offset: Bytes) -> Result<(), TestkitError> {
         let path = self.backing_file();
         let file = OpenOptions::new().write(true).open(&path);
@@ -257,7 +259,7 @@ impl LoopDevice {
     }
 }
 
-/// Attaches the file to a free loop device, which bypasses the page cache of the file if `direct`.
+/// Attaches the file to a free loop device, bypassing the page cache of the file if `direct`.
 fn attach(backing: &Path, direct: bool) -> Result<PathBuf, TestkitError> {
     let direct_io = if direct { "--direct-io=on" } else { "--direct-io=off" };
     let words = ["--find", "--show", direct_io].map(OsStr::new);

@@ -1,16 +1,14 @@
-//! Why ground truth could not be arranged.
-
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why ground truth could not be arranged.
+/// Reason why a test environment could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum TestkitError {
-    /// An operating-system tool said no.
+    /// A tool of the operating system failed.
     #[error("`{command}` failed: {message}\nhint: run it by hand to see why; devices need root")]
     Tool {
         command: String,
-        /// What it wrote to standard error, or why it could not be started.
+        /// The tool's standard error, or the reason why it could not be started.
         message: String,
     },
     /// A file or a kernel control file could not be used.
@@ -28,7 +26,7 @@ pub enum TestkitError {
          hint: mount the blkio controller (cgroup v1) or enable io (cgroup v2)"
     )]
     NoThrottle,
-    /// A device of that name exists already, or none does.
+    /// A device of that name already exists, or none exists.
     #[error("{what}: {name}\nhint: `cargo xtask device list` shows the devices that exist")]
     Name { what: &'static str, name: String },
 }

@@ -1,6 +1,6 @@
-//! A disk with a volatile write cache that is broken in a known way: a server of network block
-//! devices (NBD, fixed newstyle with simple replies) in this process. A client that goes without a
-//! word, as one that was killed, takes its power away: what was in the cache is gone.
+//! A disk with a volatile write cache that is broken in a known way: an NBD server (network block
+//! device, fixed newstyle, simple replies) in this process. A client that disconnects without
+//! notice, as a killed one does, cuts the disk's power: the contents of the cache are lost.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -17,30 +17,30 @@ use blockstone_base::rng::Rng;
 
 use crate::error::TestkitError;
 
-/// What the disk does wrong.
+/// A fault of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing: it writes back what it has cached when it is asked to.
+    /// None: a flush writes back everything cached.
     None,
-    /// It ignores one flush in this many, and then loses its power.
+    /// It ignores one flush in this many and then loses power.
     LosesFlush(u64),
-    /// Of one page in this many that it writes back, only the first half arrives.
+    /// Only the first half of one page in this many is written back.
     TearsPage(u64),
-    /// It ignores flushes, and when its power goes, half of the cached pages have been written
-    /// back, whatever their order.
+    /// It ignores flushes. When it loses power, half of the cached pages have been written back, in
+    /// any order.
     Reorders,
-    /// It takes writes with FUA (forced unit access) for writes without.
+    /// It treats writes with FUA (forced unit access) as writes without it.
     IgnoresFua,
 }
 
-/// What a disk was asked for.
+/// A request that the disk received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     Write {
         offset_bytes: u64,
         data: Vec<u8>,
     },
-    /// A flush, with the size that the watched file had before it was acknowledged.
+    /// A flush, with the size of the watched file before the flush was acknowledged.
     Flush {
         watched_bytes: u64,
     },
@@ -67,8 +67,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Server {
-    /// Serves `backing` on `socket` until it is dropped. If a file is `watched`, all requests are
-    /// kept.
+    /// Serves `backing` on `socket` until dropped. With a `watched` file, all requests are
+    /// recorded.
     pub(crate) fn start(
         (backing, socket): (&Path, &Path),
         fault: Fault,
@@ -95,7 +95,7 @@ impl Server {
         Ok(Self { socket: socket.to_owned(), shared, thread })
     }
 
-    /// What was asked for, from the start on.
+    /// Returns the requests since the start.
     pub(crate) fn requests(&self) -> Vec<Request> {
         lock(&self.shared.requests).clone()
     }
@@ -107,7 +107,7 @@ impl Drop for Server {
         if let Some(connection) = &*lock(&self.shared.connection) {
             let _ = connection.shutdown(Shutdown::Both);
         }
-        // It may be waiting for a client.
+        // The thread may be waiting for a client.
         let _ = UnixStream::connect(&self.socket);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -115,10 +115,10 @@ impl Drop for Server {
     }
 }
 
-/// How a conversation ended.
+/// How a connection ended.
 #[derive(PartialEq)]
 enum End {
-    /// The client said so.
+    /// The client disconnected properly.
     Orderly,
     PowerCut,
 }
@@ -129,10 +129,10 @@ struct Disk {
     bytes: u64,
     fault: Fault,
     watched: Option<PathBuf>,
-    /// By their number.
+    /// Cached pages by number.
     cache: BTreeMap<u64, Vec<u8>>,
     flushes: u64,
-    /// That were written back.
+    /// Number of pages written back.
     pages: u64,
     rng: Rng,
     shared: Arc<Shared>,
@@ -149,7 +149,7 @@ impl Disk {
                 return;
             }
             let end = self.attend(client).unwrap_or(End::PowerCut);
-            // Whoever waits for an answer must see that there is none.
+            // Dropping the connection tells waiting clients that there will be no answer.
             *lock(&self.shared.connection) = None;
             let cache = std::mem::take(&mut self.cache);
             let keeps_half = self.fault == Fault::Reorders;
@@ -231,7 +231,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Whether the power goes after it.
+    /// Handles a flush. Returns whether the disk then loses power.
     fn flush(&mut self) -> io::Result<bool> {
         self.flushes += 1;
         match self.fault {
@@ -259,7 +259,8 @@ impl Disk {
     }
 }
 
-/// The pages of a range: number, first byte within it, and the part of the range.
+/// Returns the pages of a range: page number, first byte within the page, and the part of the
+/// range.
 fn pages(
     offset_bytes: u64,
     length: usize,
@@ -287,7 +288,7 @@ const EXPORT: u32 = 3;
 const UNSUPPORTED: u32 = 0x8000_0001;
 const REQUEST: u32 = 0x2560_9513;
 const REPLY: u32 = 0x6744_6698;
-/// It has flags, flushes, and writes that are durable.
+/// Supports flags, flush and FUA.
 const TRANSMISSION: u16 = 0b1101;
 const FUA: u16 = 1;
 const READ: u16 = 0;
@@ -303,7 +304,7 @@ fn take<const N: usize>(from: &mut impl Read) -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// Whether the client goes on to use the disk.
+/// Returns whether the client goes on to use the disk.
 fn negotiate(from: &mut impl Read, to: &mut impl Write, disk_bytes: u64) -> io::Result<bool> {
     to.write_all(&[&b"NBDMAGICIHAVEOPT"[..], &HANDSHAKE.to_be_bytes()].concat())?;
     let flags = u32::from_be_bytes(take(from)?);
@@ -332,7 +333,7 @@ fn negotiate(from: &mut impl Read, to: &mut impl Write, disk_bytes: u64) -> io::
                 return Ok(false);
             }
             INFO | GO => {
-                // The first number names what follows: the export.
+                // The first number names the information that follows: the export.
                 reply(EXPORT, &[&[0_u8; 2][..], &export].concat())?;
                 reply(ACKNOWLEDGED, &[])?;
                 if option == GO {

@@ -1,4 +1,4 @@
-//! Files whose truth is known: one that is what it seems, and three that lie to a benchmark.
+//! Files in a known state: a real one, and three that make a benchmark report wrong results.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -10,21 +10,21 @@ use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
 use crate::error::TestkitError;
 use crate::lease::{self, Lease};
 
-/// How a file lies on its device.
+/// How the contents of a file are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// Written in full with incompressible data: the only one whose reads reach the device.
+    /// Written in full with incompressible data: the only kind whose reads reach the device.
     Real,
-    /// Has a length and no blocks at all.
+    /// Has a length but no blocks.
     Hole,
-    /// Has blocks that were never written: the file system answers reads with zeros by itself.
+    /// Has blocks that were never written: the file system answers reads with zeros.
     Fallocated,
     /// Written in full with zeros: the device may compress or drop them.
     Zero,
 }
 
 impl FileKind {
-    /// Makes the file, on stable storage and out of the page cache. It must not exist.
+    /// Creates the file, on stable storage and not in the page cache. It must not exist.
     pub fn create(self, path: &Path, size: Bytes) -> Result<(), TestkitError> {
         let mut file = File::create_new(path).map_err(TestkitError::file("create", path))?;
         self.write(&mut file, size.get())
@@ -36,8 +36,8 @@ impl FileKind {
     fn write(self, file: &mut File, size: u64) -> io::Result<()> {
         match self {
             Self::Real => {
-                // Blocks first, in one piece: what follows then tests the device, not the
-                // allocator of the file system beneath it.
+                // Allocates the blocks first, contiguously, so that tests measure the device, not
+                // the allocator of the file system.
                 fallocate(&*file, FallocateFlags::empty(), 0, size)?;
                 copy(&mut File::open("/dev/urandom")?, file, size)
             }
@@ -48,7 +48,7 @@ impl FileKind {
     }
 }
 
-/// In pieces of 1 MiB; `io::copy` would take 8 KiB at a time.
+/// Copies in pieces of 1 MiB; `io::copy` would use 8 KiB.
 pub(crate) fn copy(source: &mut impl Read, target: &mut impl Write, size: u64) -> io::Result<()> {
     let mut piece = vec![0; 1 << 20];
     let mut left = size;
@@ -61,7 +61,7 @@ pub(crate) fn copy(source: &mut impl Read, target: &mut impl Write, size: u64) -
     Ok(())
 }
 
-/// A directory of one's own that is removed when it goes out of scope.
+/// A private directory that is removed when it goes out of scope.
 #[derive(Debug)]
 pub struct ScratchDir {
     path: PathBuf,
@@ -69,12 +69,12 @@ pub struct ScratchDir {
 }
 
 impl ScratchDir {
-    /// On the disk that holds /var/tmp; /tmp may be memory.
+    /// Creates a directory on the disk that holds /var/tmp; /tmp may be in memory.
     pub fn on_disk() -> Result<Self, TestkitError> {
         Self::under(lease::DISK_ROOT)
     }
 
-    /// In memory, on /dev/shm: `O_DIRECT` succeeds there and reaches no device.
+    /// Creates a directory in memory, on /dev/shm, where `O_DIRECT` succeeds but reaches no device.
     pub fn in_memory() -> Result<Self, TestkitError> {
         Self::under(lease::MEMORY_ROOT)
     }
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// Bytes in blocks that the file system gave to the file.
+    /// Returns the bytes in blocks allocated to the file.
     fn allocated(path: &Path) -> u64 {
         fs::metadata(path).unwrap().blocks() * 512
     }
@@ -126,7 +126,8 @@ mod tests {
         assert_eq!(zeros(&zero), 4 << 20);
         let real = make(FileKind::Real);
         assert!(allocated(&real) >= size.get());
-        // One byte in 256 of random data is zero: 16,384 of 4 MiB, with a deviation of 128.
+        // One byte in 256 of random data is zero: 16,384 in 4 MiB, with a standard deviation of
+        // 128.
         assert!(zeros(&real).abs_diff(16_384) < 1_000);
     }
 

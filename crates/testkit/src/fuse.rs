@@ -1,6 +1,5 @@
-//! Files in memory that several mounts show (FUSE). Each mount has the kernel keep names,
-//! attributes and pages in its own way, so that it is known when its readers see what was written
-//! on another.
+//! Files in memory on several FUSE mounts. The kernel caches names, attributes and pages of each
+//! mount in a different way, so it is known when readers see what was written through another.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -24,24 +23,24 @@ use crate::lease::{DISK_ROOT, Lease};
 const HOUR: Duration = Duration::from_hours(1);
 const BLOCK_BYTES: u32 = 4096;
 
-/// What the kernel keeps of the files of a mount.
+/// Cache policy of the kernel for the files of a mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FuseCache {
-    /// For how long it keeps attributes and names, those that lead to nothing too.
+    /// How long attributes and names are cached, including names that do not exist.
     pub time: Duration,
     pub pages: FusePages,
     /// Whether the server opens files with `O_DIRECT`.
     pub direct: bool,
 }
 
-/// How long pages stay.
+/// How long pages are cached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FusePages {
-    /// There are none: every request goes to the server.
+    /// Not at all: every request goes to the server.
     None,
     /// Until the file is opened again.
     UntilOpened,
-    /// Until attributes that are fetched show that the file was changed.
+    /// Until fetched attributes show that the file has changed.
     UntilChanged,
     /// Until they are dropped.
     Forever,
@@ -50,12 +49,12 @@ pub enum FusePages {
 impl FuseCache {
     /// Every request goes to the server.
     pub const NOTHING: Self = Self::of(Duration::ZERO, FusePages::None);
-    /// Data are fresh when a file is opened; names and attributes are not for an hour.
+    /// Data are fresh after an open; names and attributes may be an hour old.
     pub const UNTIL_OPENED: Self = Self::of(HOUR, FusePages::UntilOpened);
-    /// Nothing is fresh for an hour.
+    /// Everything may be an hour old.
     pub const FOREVER: Self = Self::of(HOUR, FusePages::Forever);
 
-    /// All is fresh after this time.
+    /// Everything is fresh after this time.
     pub const fn for_a_time(time: Duration) -> Self {
         Self::of(time, FusePages::UntilChanged)
     }
@@ -65,17 +64,17 @@ impl FuseCache {
     }
 }
 
-/// Files on several mounts; unmounted and gone with this value.
+/// Files on several mounts, which are unmounted when this value is dropped.
 #[derive(Debug)]
 pub struct FuseMounts {
-    /// Dropped first: each is unmounted then.
+    /// Dropped first, to unmount each.
     _sessions: Vec<BackgroundSession>,
     paths: Vec<PathBuf>,
     _lease: Lease,
 }
 
 impl FuseMounts {
-    /// An empty directory on a mount for each of `caches`.
+    /// Creates an empty directory on a mount for each of `caches`.
     pub fn create(caches: &[FuseCache]) -> Result<Self, TestkitError> {
         let lease = Lease::acquire(Path::new(DISK_ROOT))?;
         let store = Arc::new(Mutex::new(Store::default()));
@@ -100,9 +99,10 @@ impl FuseMounts {
 
 #[derive(Debug)]
 struct Store {
-    /// All files, by their number less one. Those that were removed stay, for who has them open.
+    /// All files, indexed by inode number minus one. Removed files stay for those who have them
+    /// open.
     nodes: Vec<Node>,
-    /// Each has a time of its own.
+    /// Counts changes; each gets its own timestamp.
     changes: u64,
 }
 
@@ -229,7 +229,7 @@ impl Store {
         self.touch(new_parent)
     }
 
-    /// The file was changed now, and may have another size.
+    /// Updates the times of a file after a change, and its size.
     fn touch(&mut self, number: INodeNo) -> Result<(), Errno> {
         let now = self.now();
         let node = self.node(number)?;
@@ -251,7 +251,7 @@ impl Store {
     }
 }
 
-/// The files as one mount shows them.
+/// The files as shown by one mount.
 #[derive(Debug)]
 struct Served {
     store: Arc<Mutex<Store>>,
@@ -286,7 +286,7 @@ fn done(result: Result<(), Errno>, reply: ReplyEmpty) {
     }
 }
 
-/// What is not here the kernel does by itself, or does without.
+/// Operations that are not implemented here are handled by the kernel or not needed.
 impl Filesystem for Served {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         if self.cache.pages == FusePages::UntilChanged {
@@ -299,7 +299,7 @@ impl Filesystem for Served {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let found = {
             let mut store = self.store();
-            // A name without a number is kept as one that leads to nothing.
+            // An inode number of 0 lets the kernel cache that the name does not exist.
             store.find(parent, name).and_then(|found| match found {
                 Some(found) => Ok(found),
                 None if self.cache.time.is_zero() => Err(Errno::ENOENT),

@@ -1,7 +1,7 @@
-//! A machine whose power can be cut: QEMU emulates it, with Debian's own kernel and one disk
-//! (NVM Express) with a volatile write cache, which is nbdkit's or a broken one of this process. No
-//! help of the processor is asked for, so that it runs inside another virtual machine. A script
-//! turns it off and on, for whoever cuts the power.
+//! A virtual machine whose power can be cut: QEMU with Debian's own kernel and one NVMe disk with a
+//! volatile write cache, provided by nbdkit or by a faulty disk in this process. It uses pure
+//! emulation, so it also runs inside another virtual machine. A script switches it on and off for
+//! programs that cut the power.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
@@ -14,18 +14,18 @@ use crate::faulty::{Fault, Server};
 use crate::lease::{self, DISK_ROOT, Lease};
 use crate::tool::tool;
 
-/// Debian packages that are unpacked into [`guest_home`]: a package on which the first depends is
-/// the kernel, which nobody wants in this machine's /boot.
+/// Debian packages to unpack into [`guest_home`]. The kernel is a dependency of the first; it is
+/// unpacked rather than installed, because it does not belong in this machine's /boot.
 pub const GUEST_KERNEL: &str = "linux-image-cloud-amd64";
 pub const GUEST_PROGRAMS: &str = "busybox-static";
 
-/// Where they are unpacked.
+/// Returns the directory into which the packages are unpacked.
 pub fn guest_home() -> PathBuf {
     PathBuf::from("/var/tmp/blockstone-guest")
 }
 
-/// What the machine reaches its host by; below the modules of the kernel, in the order in which
-/// they are loaded. The disk's driver is in the kernel.
+/// Modules for the network to the host, relative to the kernel's module directory, in load order.
+/// The disk's driver is built into the kernel.
 const MODULES: [&str; 8] = [
     "drivers/virtio/virtio_ring.ko",
     "drivers/virtio/virtio.ko",
@@ -37,7 +37,7 @@ const MODULES: [&str; 8] = [
     "drivers/net/virtio_net.ko",
 ];
 
-/// What it mounts NFS by, loaded by a job that does.
+/// Modules of the NFS client, loaded by jobs that mount NFS.
 const NFS_MODULES: [&str; 10] = [
     "net/sunrpc/sunrpc.ko",
     "fs/nfs_common/grace.ko",
@@ -51,7 +51,7 @@ const NFS_MODULES: [&str; 10] = [
     "fs/nfs/nfsv4.ko",
 ];
 
-/// What it serves NFS by, loaded by a job that does, after those above.
+/// Modules of the NFS server, loaded by jobs that serve NFS, after the client's.
 const SERVER_MODULES: [&str; 2] = ["net/sunrpc/auth_gss/auth_rpcgss.ko", "fs/nfsd/nfsd.ko"];
 
 const KERNEL: &str = "kernel";
@@ -62,10 +62,10 @@ const CONSOLE: &str = "console";
 const POWER: &str = "power";
 const REQUESTS: &str = "requests";
 
-/// The first program of the machine. QEMU's own network has the host at 10.0.2.2. There is no
-/// mount.nfs to look up addresses, so the kernel is given them. There is no mountd to answer what
-/// the kernel's server exports, so its caches are filled in advance: one directory, the root
-/// (`fsid=0`, `insecure`, `no_subtree_check`).
+/// The guest's init program. QEMU's user network has the host at 10.0.2.2. There is no mount.nfs to
+/// look up addresses, so the kernel is given them. There is no mountd to answer what the kernel's
+/// server exports, so its caches are filled in advance: one directory, the root (`fsid=0`,
+/// `insecure`, `no_subtree_check`).
 const INIT: &str = r#"#!/bin/busybox sh
 /bin/busybox --install -s /bin
 export PATH=/bin HOST=10.0.2.2 DISK=/dev/nvme0n1 NO_COLOR=1
@@ -107,7 +107,7 @@ ln -s /dev/ttyS1 /answers
 poweroff -f
 "#;
 
-/// Both are ended after a while whatever becomes of those who started them.
+/// A timeout ends machine and disk, whatever happens to the processes that started them.
 const SCRIPT: &str = r#"#!/bin/sh
 # on; off: the machine and its disk at once; cycle: off and on; reset: the disk keeps its power.
 cd 'DIR' || exit 1
@@ -151,36 +151,36 @@ case $1 in
 esac
 "#;
 
-/// What QEMU makes of what nbdkit serves.
+/// QEMU's drive over the export of nbdkit.
 const DRIVE: &str =
     "-drive 'file=nbd+unix:///?socket=DIR/socket,format=raw,if=none,id=disk,cache=writeback'";
-/// The same, and logs what is asked for. The log does not come before what it says.
+/// The same with a log of all requests, which is never ahead of the requests it records.
 const LOGGED: &str = "-blockdev driver=nbd,node-name=served,server.type=unix,\
 server.path='DIR/socket' -blockdev driver=file,node-name=log,filename='DIR/requests' \
 -blockdev driver=blklogwrites,node-name=disk,file=served,log=log";
 
-/// How it starts its disk, where nbdkit is the disk.
+/// The commands that start the disk if it is nbdkit.
 const NBDKIT: &str = "rm -f socket
     start disk nbdkit --foreground --unix 'DIR/socket' --pidfile 'DIR/disk.pid' \
         --filter=cache file 'DIR/BACKING' cache=MODE";
 
-/// What becomes of a flush on its way to the medium.
+/// How the disk handles a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuestDisk {
-    /// The disk writes back what it has cached.
+    /// Writes back everything cached.
     Honest,
-    /// Nothing, because each write was written back before it returned.
+    /// Does nothing, because each write was written back before it returned.
     Through,
-    /// The disk ignores it.
+    /// Ignores it.
     IgnoresFlushes,
-    /// Written back by the disk, and all requests are logged ([`Guest::requests`]).
+    /// Writes back everything cached, and logs all requests ([`Guest::requests`]).
     Logged,
-    /// What a broken disk makes of it, which loses its power whenever the machine does.
+    /// Handles it with this fault. The disk loses power whenever the machine does.
     Own(Fault),
 }
 
 impl GuestDisk {
-    /// The cache mode of nbdkit's filter.
+    /// Returns the cache mode of nbdkit's filter.
     const fn mode(self) -> &'static str {
         match self {
             Self::Through => "writethrough",
@@ -190,15 +190,15 @@ impl GuestDisk {
     }
 }
 
-/// What a script for the power is asked for.
+/// Actions of the power script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Power {
     On,
-    /// Of the machine and its disk, at the same time.
+    /// Cuts the power of the machine and its disk at the same time.
     Off,
-    /// Off, and on again.
+    /// Off, then on again.
     Cycle,
-    /// Off and on again, of the machine alone: its disk keeps its power.
+    /// Off, then on again, for the machine alone: its disk keeps its power.
     Reset,
 }
 
@@ -213,16 +213,16 @@ impl Power {
     }
 }
 
-/// The machine; removed when it goes out of scope.
+/// The virtual machine; removed when it goes out of scope.
 #[derive(Debug)]
 pub struct Guest {
-    /// Its disk, where that is not nbdkit's.
+    /// The disk, if it is not nbdkit.
     _disk: Option<Server>,
     lease: Lease,
 }
 
 impl Guest {
-    /// A machine without power, whose disk of `size` holds zeros.
+    /// Creates a machine that is off, with a disk of `size` bytes that holds zeros.
     pub fn create(size: Bytes, disk: GuestDisk) -> Result<Self, TestkitError> {
         let lease = Lease::acquire(Path::new(DISK_ROOT))?;
         let (dir, backing) = (lease.dir(), lease.dir().join(lease::BACKING));
@@ -248,21 +248,21 @@ impl Guest {
         Ok(Self { _disk: disk, lease })
     }
 
-    /// The file that holds what has reached the medium.
+    /// Returns the file that holds the contents of the medium.
     pub fn backing(&self) -> PathBuf {
         self.lease.dir().join(lease::BACKING)
     }
 
-    /// The log of what a logged disk was asked for, in the format of Linux's dm-log-writes.
+    /// Returns the log of all requests to a logged disk, in the format of Linux's dm-log-writes.
     pub fn requests(&self) -> PathBuf {
         self.lease.dir().join(REQUESTS)
     }
 
-    /// Sets what it does at each boot, before it turns itself off: commands for busybox's shell.
-    /// They find the programs in the path, the host at `$HOST`, the disk at `$DISK`, and write what
-    /// [`Guest::answers`] returns to /answers. `mount_nfs DIR PORT OPTIONS` mounts what a
-    /// [`crate::NfsServer`] serves. `serve_nfs DIR` has its own kernel serve a directory, which
-    /// `mount_nfs DIR 2049 OPTIONS 127.0.0.1:/` mounts.
+    /// Installs the job that runs at each boot, before the machine turns itself off: commands for
+    /// busybox's shell. They find the programs in the path, the host at `$HOST` and the disk at
+    /// `$DISK`, and write to /answers what [`Guest::answers`] returns. `mount_nfs DIR PORT OPTIONS`
+    /// mounts the export of a [`crate::NfsServer`]. `serve_nfs DIR` makes the guest's kernel serve
+    /// a directory, which `mount_nfs DIR 2049 OPTIONS 127.0.0.1:/` mounts.
     pub fn install(&self, job: &str, programs: &[&Path]) -> Result<(), TestkitError> {
         let dir = self.lease.dir();
         let (home, root) = (guest_home(), dir.join("root"));
@@ -295,27 +295,27 @@ impl Guest {
         fs::remove_dir_all(&root).map_err(TestkitError::file("remove", &root))
     }
 
-    /// A command for the shell.
+    /// Returns the shell command for this action.
     pub fn power_command(&self, power: Power) -> String {
         format!("{} {}", self.lease.dir().join(POWER).display(), power.word())
     }
 
-    /// Turns it on or off.
+    /// Performs the action.
     pub fn power(&self, power: Power) -> Result<(), TestkitError> {
         tool("sh", &["-c".as_ref(), self.power_command(power).as_ref()]).map(drop)
     }
 
-    /// Whether it has not turned itself off.
+    /// Whether the machine is still on.
     pub fn runs(&self) -> bool {
         self.lease.dir().join("machine.pid").exists()
     }
 
-    /// What it has answered since it was made.
+    /// Returns the answers of all boots.
     pub fn answers(&self) -> String {
         self.text(ANSWERS)
     }
 
-    /// What it has said, and those that emulate it.
+    /// Returns the output of the console, and of the programs that emulate the machine.
     pub fn console(&self) -> String {
         format!("{}{}", self.text(CONSOLE), self.text("log"))
     }
@@ -341,7 +341,7 @@ struct Kernel {
     modules: PathBuf,
 }
 
-/// The kernel that was unpacked.
+/// Finds the unpacked kernel.
 fn kernel(home: &Path) -> Option<Kernel> {
     let mut entries = fs::read_dir(home.join("boot")).ok()?.filter_map(Result::ok);
     entries.find_map(|entry| {
@@ -352,7 +352,7 @@ fn kernel(home: &Path) -> Option<Kernel> {
     })
 }
 
-/// Whether all that it is made of is there; else what is not.
+/// Checks that kernel, modules and busybox are unpacked; the error names what is missing.
 pub(crate) fn unpacked() -> Result<(), String> {
     let home = guest_home();
     let missing = |what: &str| format!("no {what} of a guest is unpacked in {}", home.display());

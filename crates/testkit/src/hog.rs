@@ -1,22 +1,22 @@
-//! Foreign load on the processors.
+//! Competing load on the processors.
 
 use std::process::{Child, Command, Stdio};
 
 use crate::error::TestkitError;
 
-/// Processes that keep processors busy until the value goes out of scope, or their parent is gone.
-/// Processes of their own, because a thread of the test would count as the test's own CPU time.
+/// Processes that keep processors busy until the value is dropped or their parent exits. They are
+/// processes because the CPU time of a thread would count as the test's own.
 #[derive(Debug)]
 pub struct CpuHog {
     hogs: Vec<Child>,
 }
 
-/// Looks for its parent once in a while; the rest of the time it only counts.
+/// Checks for its parent now and then, and otherwise only counts.
 const SPIN: &str =
     "while [ -d /proc/$PPID ]; do n=0; while [ $n -lt 50000 ]; do n=$((n+1)); done; done";
 
 impl CpuHog {
-    /// Starts `count` of them.
+    /// Starts `count` processes.
     pub fn start(count: usize) -> Result<Self, TestkitError> {
         let mut hog = Self { hogs: Vec::with_capacity(count) };
         for _ in 0..count {
@@ -35,7 +35,7 @@ impl CpuHog {
 impl Drop for CpuHog {
     fn drop(&mut self) {
         for hog in &mut self.hogs {
-            // Either call fails only when the process has ended by itself.
+            // Both calls fail only if the process has already ended.
             hog.kill().ok();
             hog.wait().ok();
         }

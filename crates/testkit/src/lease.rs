@@ -1,9 +1,9 @@
-//! Who owns a ground-truth thing, and how it is taken apart.
+//! Ownership and removal of the devices and files of test environments.
 //!
-//! Everything lives in a folder `/var/tmp/blockstone-testkit/<name>/`: the backing file, the mount
-//! point, the number of a zram device. The folder says by itself what must be undone, so a run that
-//! was killed needs no cooperation: its lock on the folder's `owner` file is gone, and the next use
-//! takes the folder apart. A folder with a file `kept` belongs to the user and stays.
+//! Each of them has a folder `/var/tmp/blockstone-testkit/<name>/` with the backing file, the mount
+//! point, or the number of a zram device. The folder alone tells what to undo, so a killed run
+//! needs no cooperation: its lock on the folder's `owner` file is released, and the next use
+//! dismantles the folder. A folder with a file `kept` belongs to the user and stays.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
@@ -20,33 +20,33 @@ use crate::error::TestkitError;
 use crate::throttle::{Controller, Throttle};
 use crate::tool::{control, control_text, tool};
 
-/// On a disk, because tests of storage in memory would test memory.
+/// On a disk, because in memory the tests of storage would test memory.
 pub(crate) const DISK_ROOT: &str = "/var/tmp/blockstone-testkit";
 
-/// In memory: `O_DIRECT` succeeds there and reaches no device.
+/// In memory, where `O_DIRECT` succeeds but reaches no device.
 pub(crate) const MEMORY_ROOT: &str = "/dev/shm/blockstone-testkit";
 
 const OWNER: &str = "owner";
 const KEPT: &str = "kept";
 pub(crate) const BACKING: &str = "backing";
 pub(crate) const MOUNT: &str = "mnt";
-/// A file that a server shows as a file system of its own.
+/// A file that a server presents as a file system of its own.
 pub(crate) const SERVED: &str = "served";
-/// Hold the numbers of processes that serve the folder.
+/// Files with the ids of processes that serve the folder.
 const PROCESSES: [&str; 2] = ["machine.pid", "disk.pid"];
-/// Holds the number of a zram device.
+/// File with the number of a zram device.
 pub(crate) const ZRAM: &str = "zram";
 
-/// A folder that is taken apart, with all that it names, when the lease goes out of scope.
+/// A folder that is dismantled, with everything it names, when the lease is dropped.
 #[derive(Debug)]
 pub(crate) struct Lease {
     dir: PathBuf,
-    /// Locked while this process lives; none for a folder that is kept.
+    /// Locked while this process lives; `None` for a kept folder.
     owner: Option<File>,
 }
 
 impl Lease {
-    /// A fresh folder under `root`; takes apart first what killed runs left there.
+    /// Creates a folder under `root`, after dismantling those that killed runs left there.
     pub(crate) fn acquire(root: &Path) -> Result<Self, TestkitError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let count = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -60,7 +60,7 @@ impl Lease {
         Ok(Self { dir, owner: Some(owner) })
     }
 
-    /// A fresh folder that outlives this process under a name of the user's.
+    /// Creates a folder that outlives this process, with a name chosen by the user.
     pub(crate) fn keep(root: &Path, name: &str) -> Result<Self, TestkitError> {
         let ordinary = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
         if name.is_empty() || !name.bytes().all(ordinary) {
@@ -80,7 +80,7 @@ impl Lease {
         Ok(Self { dir, owner: None })
     }
 
-    /// The folder of a kept device.
+    /// Finds the folder of a kept device.
     pub(crate) fn find(root: &Path, name: &str) -> Result<Self, TestkitError> {
         let dir = root.join(name);
         if dir.join(KEPT).exists() {
@@ -105,7 +105,7 @@ impl Lease {
         &self.dir
     }
 
-    /// Its name, which its control group carries too.
+    /// Returns the folder's name, which is also that of its control group.
     pub(crate) fn name(&self) -> String {
         name_of(&self.dir)
     }
@@ -120,11 +120,12 @@ impl Drop for Lease {
         if self.owner.is_none() {
             return;
         }
-        // The owner's lock falls with its file: without the root's, a process that creates a folder
-        // now would take this one for an orphan and take it apart at the same time.
+        // The lock on `owner` is released when the file closes. Without the lock on the root, a
+        // process that creates a folder now would take this one for an orphan and dismantle it at
+        // the same time.
         let exclusive = lock_root(self.dir.parent().unwrap_or(Path::new("/")));
         if let Err(error) = exclusive.and_then(|_held| take_apart(&self.dir)) {
-            // A destructor cannot return an error, and the next use tries again.
+            // A destructor cannot return an error, and the next use retries.
             writeln!(io::stderr(), "testkit: {error}").ok();
         }
     }
@@ -134,7 +135,8 @@ fn name_of(dir: &Path) -> String {
     dir.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Held while folders are created and removed, so that no folder is removed before it is locked.
+/// Locks the root while folders are created or removed, so that none is removed before it is
+/// locked.
 fn lock_root(root: &Path) -> Result<File, TestkitError> {
     fs::create_dir_all(root).map_err(TestkitError::file("create", root))?;
     check_owner(root)?;
@@ -144,8 +146,8 @@ fn lock_root(root: &Path) -> Result<File, TestkitError> {
     Ok(lock)
 }
 
-/// Its place is one where everyone may create it first: what another user made, or may change, can
-/// hold links to anything, and folders that name any device.
+/// Any user can create the root first. A root that another user made or can write to may hold links
+/// to anything, and folders that name any device.
 fn check_owner(root: &Path) -> Result<(), TestkitError> {
     let found = fs::symlink_metadata(root).map_err(TestkitError::file("look at", root))?;
     let own = found.uid() == rustix::process::geteuid().as_raw();
@@ -174,7 +176,7 @@ fn take_apart_orphans(root: &Path) -> Result<(), TestkitError> {
     Ok(())
 }
 
-/// Whether no living process holds the folder: the kernel drops a lock with its process.
+/// Whether the owner of the folder is dead: the kernel releases a lock when its process exits.
 fn is_orphan(dir: &Path) -> bool {
     match File::open(dir.join(OWNER)) {
         Ok(owner) => !matches!(owner.try_lock(), Err(TryLockError::WouldBlock)),
@@ -183,14 +185,14 @@ fn is_orphan(dir: &Path) -> bool {
 }
 
 /// Undoes everything that the folder names. The cap goes first: under it, the last dirty pages
-/// would leave at a few hundred operations a second and the unmount would wait for them.
+/// would be written at a few hundred operations per second while the unmount waits for them.
 fn take_apart(dir: &Path) -> Result<(), TestkitError> {
     for name in PROCESSES {
         end_process(&dir.join(name), dir)?;
     }
     let mut devices = Vec::new();
     for backing in [BACKING, SERVED].map(|name| dir.join(name)) {
-        // A server that was killed does not even answer whether its file is there.
+        // A server that was killed does not even answer whether the file exists.
         if backing.exists() || is_mounted(&backing)? {
             devices.extend(loops_over(&backing)?);
         }
@@ -220,8 +222,8 @@ fn take_apart(dir: &Path) -> Result<(), TestkitError> {
     fs::remove_dir_all(dir).map_err(TestkitError::file("remove", dir))
 }
 
-/// Ends the process whose number is in `file`, if it is one that was started with files in `dir`:
-/// the number may be another's by now.
+/// Ends the process whose id is in `file`, if it was started with files in `dir`: the id may have
+/// been reused.
 fn end_process(file: &Path, dir: &Path) -> Result<(), TestkitError> {
     let number = fs::read_to_string(file).ok().and_then(|text| text.trim().parse().ok());
     let Some(pid) = number.and_then(Pid::from_raw) else { return Ok(()) };
@@ -233,7 +235,7 @@ fn end_process(file: &Path, dir: &Path) -> Result<(), TestkitError> {
     if !is_its() {
         return Ok(());
     }
-    // It may have ended by itself meanwhile.
+    // It may have exited in the meantime.
     let _ = kill_process(pid, Signal::KILL);
     retry(|| {
         if !is_its() {
@@ -252,25 +254,25 @@ fn remove_zram(number: &str) -> Result<(), TestkitError> {
     retry(|| control(Path::new("/sys/class/zram-control/hot_remove"), number))
 }
 
-/// The loop devices that stand on `backing`.
+/// Returns the loop devices backed by `backing`.
 pub(crate) fn loops_over(backing: &Path) -> Result<Vec<PathBuf>, TestkitError> {
     let arguments = ["--noheadings", "--output", "NAME", "--associated"].map(OsStr::new);
     let listed = tool("losetup", &[&arguments[..], &[backing.as_os_str()]].concat())?;
     Ok(listed.lines().map(str::trim).filter(|line| !line.is_empty()).map(PathBuf::from).collect())
 }
 
-/// `major:minor` of a device as the kernel's control files name it.
+/// Returns `major:minor` of a device, as control files of the kernel name it.
 pub(crate) fn device_number(device: &Path) -> Result<String, TestkitError> {
     let name = device.file_name().unwrap_or_default();
     control_text(&Path::new("/sys/class/block").join(name).join("dev"))
 }
 
-/// Whether a file system is mounted at `path`, from this process's own view of the mounts.
+/// Whether a file system is mounted at `path` in this process's mount namespace.
 pub(crate) fn is_mounted(path: &Path) -> Result<bool, TestkitError> {
     Ok(mounts_below(path)?.iter().any(|mount| mount == path))
 }
 
-/// Where file systems are mounted at `dir` and below, in the order in which they were mounted.
+/// Returns the mount points at `dir` and below, in mount order.
 fn mounts_below(dir: &Path) -> Result<Vec<PathBuf>, TestkitError> {
     let table = Path::new("/proc/self/mounts");
     let mounts = fs::read_to_string(table).map_err(TestkitError::file("read", table))?;
@@ -282,8 +284,8 @@ fn unmount(mount: &Path) -> Result<(), TestkitError> {
     retry(|| tool("umount", &[mount.as_os_str()]).map(drop))
 }
 
-/// A device is busy for a moment after its last user is gone (udev looks at it, a killed process
-/// still exits), so undoing is tried for some seconds.
+/// Retries for some seconds: a device stays busy for a moment after its last user (udev examines
+/// it, or a killed process is still exiting).
 pub(crate) fn retry(
     mut undo: impl FnMut() -> Result<(), TestkitError>,
 ) -> Result<(), TestkitError> {

@@ -1,10 +1,10 @@
-//! Ground truth for tests: devices whose limits are known, files that lie in a known way, and an
-//! honest account of what a machine could not test.
+//! Ground truth for tests: devices of known limits, files that mislead in a known way, and a count
+//! of the tests that a machine could not run.
 //!
-//! It knows nothing of how Blockstone measures; it only arranges the world that is measured and
-//! runs the built binary in it. The main types are [`LoopDevice`] (a disk with a cap that the
-//! kernel enforces exactly) and [`Need`] (what a test asks of the machine). Everything it makes is
-//! removed when it goes out of scope, and what a killed run left behind is removed at the next use.
+//! The crate knows nothing of how Blockstone measures: it sets up the environment to be measured
+//! and runs the built binary in it. The main types are [`LoopDevice`] (a disk with a cap that the
+//! kernel enforces exactly) and [`Need`] (a requirement of a test on the machine). Everything it
+//! creates is removed when it goes out of scope, and remains of a killed run at the next use.
 //!
 //! ```no_run
 //! use blockstone_base::Bytes;

@@ -10,10 +10,10 @@ use crate::file::ScratchDir;
 use crate::postgres_server::free_port;
 
 const ANSWERS_WITHIN: Duration = Duration::from_mins(1);
-/// A port that was free may have been given to another program before the server asks for it.
+/// Another program may take a free port before the server binds it.
 const PORTS_TRIED: u32 = 5;
 
-/// A server on a loopback port and a socket of its own; dropping it stops it and removes its files.
+/// A server on its own loopback port and socket; dropping it stops it and removes its files.
 #[derive(Debug)]
 pub struct MariadbServer {
     port: u16,
@@ -22,7 +22,7 @@ pub struct MariadbServer {
 }
 
 impl MariadbServer {
-    /// Makes one in a directory on disk and waits until it answers; `settings` have the form
+    /// Creates a server in a directory on disk and waits until it answers; `settings` have the form
     /// `name=value`.
     pub fn start(settings: &[&str]) -> Result<Self, TestkitError> {
         let dir = ScratchDir::on_disk()?;
@@ -30,8 +30,8 @@ impl MariadbServer {
         make.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
         make.args(["--skip-name-resolve", "--user=root"]);
         make.arg(format!("--datadir={}", dir.path().join("data").display()));
-        // A server that starts removes all temporary tables in its directory for them, in /tmp also
-        // those of a test beside this one.
+        // A starting server removes all its temporary tables from its temporary directory; in /tmp
+        // that would include those of a concurrent test.
         make.env("TMPDIR", dir.path());
         finish(&mut make)?;
         let mut last = String::new();
@@ -47,22 +47,23 @@ impl MariadbServer {
         Err(TestkitError::Tool { command: "mariadbd".to_owned(), message: last })
     }
 
-    /// The address of a database for its superuser, who has no password.
+    /// Returns the address of a database for the superuser, who has no password.
     pub fn address(&self, database: &str) -> String {
         format!("mysql://root@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// The same by its socket.
+    /// Returns the same address by the server's socket.
     pub fn socket_address(&self, database: &str) -> String {
         format!("mysql://root@localhost/{database}?socket={}", socket(self.dir.path()))
     }
 
-    /// A client of a database that ends at the first error.
+    /// Returns a client of a database that exits at the first error.
     pub fn client(&self, database: &str) -> Command {
         client(self.dir.path(), database)
     }
 
-    /// What statements answer, without column names: a row a line, with tabs.
+    /// Returns the result of statements without column names: a line per row, fields separated by
+    /// tabs.
     pub fn ask(&self, database: &str, statements: &str) -> Result<String, TestkitError> {
         answer(client(self.dir.path(), database).args(["--execute", statements]))
     }
@@ -75,7 +76,7 @@ impl Drop for MariadbServer {
 }
 
 fn end(server: &mut Child) {
-    // Who is gone already need not be killed.
+    // Fails only if the server has already exited.
     let _ = server.kill();
     let _ = server.wait();
 }
@@ -104,7 +105,7 @@ fn serve(dir: &Path, port: u16, settings: &[&str]) -> Result<Child, TestkitError
     command.spawn().map_err(TestkitError::file("start", Path::new("mariadbd")))
 }
 
-/// Waits until it answers, or has ended.
+/// Waits until the server answers; fails if it exits.
 fn answers(server: &mut Child, dir: &Path) -> Result<(), String> {
     let until = Instant::now() + ANSWERS_WITHIN;
     loop {
@@ -119,7 +120,7 @@ fn answers(server: &mut Child, dir: &Path) -> Result<(), String> {
     }
 }
 
-/// What a client prints that must succeed.
+/// Returns the output of a client command; fails if the command does.
 fn answer(command: &mut Command) -> Result<String, TestkitError> {
     let output = command.stdin(Stdio::null()).output();
     let output = output.map_err(TestkitError::file("start", Path::new("mariadb")))?;

@@ -1,5 +1,5 @@
-//! What a test asks of the machine, and what happens when the machine does not have it: the test
-//! says so and is counted, or fails where the run requires it.
+//! Requirements of tests on the machine. If the machine does not meet them, the test reports that
+//! and is counted as skipped, or fails if the run requires them.
 
 use std::any::type_name_of_val;
 use std::collections::BTreeMap;
@@ -16,23 +16,24 @@ use crate::postgres::POSTGRES_VERSIONS;
 use crate::throttle::Controller;
 use crate::tool::find_program;
 
-/// Names the needs that must be there: a list with commas, or `all`. Set in continuous integration.
+/// Names the needs that must be met: a comma-separated list, or `all`. Set in continuous
+/// integration.
 pub const REQUIRE_VARIABLE: &str = "BLOCKSTONE_REQUIRE";
 
 /// Names a file to which each skipped test appends one line: test, tab, reason.
 pub const SKIP_LOG_VARIABLE: &str = "BLOCKSTONE_SKIP_LOG";
 
-/// Names a file that collects how long each test took: a line of kind, seconds and test.
+/// Names a file that collects test durations, one line each: kind, seconds and test.
 pub const TIME_LOG_VARIABLE: &str = "BLOCKSTONE_TIME_LOG";
 
-/// Set: tests that ask anything of the machine are skipped.
+/// If set, tests that need anything of the machine are skipped.
 pub const FAST_VARIABLE: &str = "BLOCKSTONE_FAST";
 
-/// Declares what can be needed: name in `BLOCKSTONE_REQUIRE`, the Debian packages that provide it,
-/// none for what only the kernel or the user can give.
+/// Declares the needs: the name in `BLOCKSTONE_REQUIRE` and the Debian packages that provide it, or
+/// no packages if only the kernel or the user can.
 macro_rules! needs {
     ($($(#[$doc:meta])* $need:ident $name:literal [$($package:literal),*])+) => {
-        /// Something that a test asks of the machine.
+        /// A requirement of a test on the machine.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Need {
             $($(#[$doc])* $need,)+
@@ -41,7 +42,7 @@ macro_rules! needs {
         impl Need {
             pub const ALL: &[Self] = &[$(Self::$need),+];
 
-            /// Its name in `BLOCKSTONE_REQUIRE`.
+            /// The name used in `BLOCKSTONE_REQUIRE`.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$need => $name,)+
@@ -58,19 +59,19 @@ macro_rules! needs {
 }
 
 needs! {
-    /// To be the superuser.
+    /// Running as root.
     Root "root" []
     Loop "loop" ["mount", "e2fsprogs"]
     /// A control group that caps the I/O of a block device.
     Blkio "blkio" []
     /// A control group that limits memory.
     MemoryGroup "memory-group" []
-    /// A block device in compressed memory, added while the machine runs.
+    /// A block device in compressed memory, added at run time.
     Zram "zram" []
-    /// `io_uring` system calls that are there and permitted.
+    /// `io_uring` system calls that exist and are permitted.
     Uring "uring" []
     Fio "fio" ["fio"]
-    /// The peer that finds duplicate blocks.
+    /// The tool for finding duplicate blocks that results are compared with.
     Duperemove "duperemove" ["duperemove"]
     /// The XFS file system and its mkfs.
     Xfs "xfs" ["xfsprogs"]
@@ -78,11 +79,11 @@ needs! {
     Btrfs "btrfs" ["btrfs-progs"]
     /// A file system in memory, mounted at /dev/shm.
     Tmpfs "tmpfs" []
-    /// A browser that can draw a page without a display.
+    /// A browser that can render a page without a display.
     Chromium "chromium" ["chromium"]
-    /// The programs of a PostgreSQL server, as the distribution has them.
+    /// The programs of a PostgreSQL server, in the version of the distribution.
     Postgres "postgres" ["postgresql-15"]
-    /// Those of other versions: [`crate::POSTGRES_VERSIONS`].
+    /// The same programs in other versions: [`crate::POSTGRES_VERSIONS`].
     PostgresVersions "postgres-versions" ["curl", "libarchive-tools"]
     /// The programs of a MariaDB server, without the package that starts one.
     Mariadb "mariadb" ["mariadb-server-core", "mariadb-client-core"]
@@ -92,27 +93,27 @@ needs! {
     Collectl "collectl" ["collectl"]
     /// A Prometheus server, to scrape a watch.
     Prometheus "prometheus" ["prometheus", "curl"]
-    /// A kernel that runs programs of ours at its tracepoints and describes its own types (BTF).
+    /// A kernel that runs BPF programs at its tracepoints and describes its types (BTF).
     Bpf "bpf" []
-    /// To sample all processors, and to see the kernel's addresses.
+    /// Permission to sample all processors and to see kernel addresses.
     Perf "perf" []
-    /// A kernel that says how much of a file the page cache holds: cachestat(2).
+    /// A kernel that reports how much of a file is in the page cache: cachestat(2).
     Cachestat "cachestat" []
-    /// The tool that says what of a file the page cache holds.
+    /// The tool that reports how much of a file is in the page cache.
     Fincore "fincore" ["util-linux-extra"]
-    /// The compiler of such programs, in the one version whose output is the same everywhere.
+    /// The compiler of the BPF programs, in the one version whose output is the same everywhere.
     Clang "clang" ["clang-14", "llvm-14"]
-    /// A server of block devices whose write cache can be lost, and the file system that shows it.
+    /// A block device server whose write cache can be lost, and the file system that presents it.
     Nbdkit "nbdkit" ["nbdkit", "nbdfuse"]
-    /// The tool that shows the system calls of a program.
+    /// The tool that traces the system calls of a program.
     Strace "strace" ["strace"]
-    /// An emulated machine with a kernel of its own, whose power can be cut: [`crate::Guest`].
+    /// An emulated machine with its own kernel, whose power can be cut: [`crate::Guest`].
     Qemu "qemu" ["qemu-system-x86", "nbdkit"]
-    /// An NFS server that is a program: [`crate::NfsServer`].
+    /// An NFS server in user space: [`crate::NfsServer`].
     Ganesha "ganesha" ["nfs-ganesha", "nfs-ganesha-vfs"]
     /// A kernel that lets a program serve a file system (FUSE).
     Fuse "fuse" ["mount"]
-    /// A file system that shows the files of others (overlay).
+    /// A file system that presents the files of others (overlay).
     Overlay "overlay" ["mount"]
     /// The tool that reads Debian packages.
     DpkgDeb "dpkg-deb" ["dpkg"]
@@ -193,8 +194,8 @@ fn memory_group() -> Result<(), String> {
     if has { Ok(()) } else { exists("/sys/fs/cgroup/memory/memory.stat", none) }
 }
 
-/// Returns from the test, counted as skipped, unless the machine has all that is named; panics
-/// instead where `BLOCKSTONE_REQUIRE` names what is missing.
+/// Returns from the test, counted as skipped, unless the machine meets all needs; panics instead if
+/// `BLOCKSTONE_REQUIRE` names an unmet one.
 ///
 /// ```
 /// fn a_loop_device_keeps_its_cap() {
@@ -212,11 +213,12 @@ macro_rules! require {
     };
 }
 
-/// Whether a test may run: the function behind [`require!`](crate::require). `here` is any value
-/// whose type was written in the test, such as a closure: its type's name contains the test's.
+/// Returns whether a test may run: the function behind [`require!`](crate::require). `here` is any
+/// value whose type was defined in the test, such as a closure: its type name contains the test's
+/// name.
 ///
 /// # Panics
-/// When what is missing is required.
+/// If an unmet need is required.
 pub fn allowed<T>(here: &T, needs: &[Need]) -> bool {
     let required = std::env::var(REQUIRE_VARIABLE).unwrap_or_default();
     let test = test_name(type_name_of_val(here));
@@ -239,8 +241,8 @@ pub fn allowed<T>(here: &T, needs: &[Need]) -> bool {
     true
 }
 
-/// Why a job other than a test has to do without `need`, which the job prints and counts; an error
-/// where `need` is required.
+/// Returns why a job other than a test must do without `need`, which the job prints and counts; an
+/// error if `need` is required.
 pub fn skipped_without(need: Need) -> Result<Option<String>, String> {
     let required = std::env::var(REQUIRE_VARIABLE).unwrap_or_default();
     match decide(need, &capability_once(need), &required) {
@@ -252,7 +254,7 @@ pub fn skipped_without(need: Need) -> Result<Option<String>, String> {
     }
 }
 
-/// What a missing capability means for a test.
+/// Consequence of a capability for a test.
 #[derive(Debug, PartialEq, Eq)]
 enum Decision {
     Run,
@@ -271,15 +273,15 @@ fn decide(need: Need, capability: &Capability, required: &str) -> Decision {
     }
 }
 
-/// A machine does not change while its tests run: each need is checked once per process.
+/// Checks each need once per process, because a machine does not change while its tests run.
 fn capability_once(need: Need) -> Capability {
     static KNOWN: Mutex<BTreeMap<Need, Capability>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     known.entry(need).or_insert_with(|| need.capability()).clone()
 }
 
-/// Says that a test did not run. Written to the standard error itself, because the test harness
-/// swallows what a passing test prints, and a skip in silence looks like a pass.
+/// Reports that a test did not run. Written directly to standard error, because the test harness
+/// discards the output of passing tests, and a silent skip looks like a pass.
 fn skip(test: &str, reason: &str) {
     writeln!(io::stderr(), "SKIP {test}: {reason}").expect("standard error is open");
     if let Some(path) = std::env::var_os(SKIP_LOG_VARIABLE) {
@@ -288,7 +290,7 @@ fn skip(test: &str, reason: &str) {
 }
 
 /// Records how long the test on this thread took. The durations that the test harness reports
-/// include the time spent waiting for a turn.
+/// include the time a test waits for its turn.
 pub fn note_time(kind: &str, duration: Duration) {
     if let Some(path) = std::env::var_os(TIME_LOG_VARIABLE) {
         let seconds = format!("{:.1}", duration.as_secs_f64());
@@ -304,12 +306,12 @@ fn append(path: &Path, fields: &[&str]) -> io::Result<()> {
     log.write_all(format!("{}\n", fields.join("\t")).as_bytes())
 }
 
-/// `crate::tests::the_test` from the type name `crate::tests::the_test::{{closure}}`.
+/// Returns `crate::tests::the_test` for the type name `crate::tests::the_test::{{closure}}`.
 fn test_name(type_name: &str) -> String {
     type_name.trim_end_matches("::{{closure}}").to_owned()
 }
 
-/// Bits of a capability set, linux/capability.h.
+/// Bits of a capability set (linux/capability.h).
 const CAP_BPF_AND_PERFMON: u64 = 1 << 39 | 1 << 38;
 
 fn effective_capabilities() -> Option<u64> {
@@ -318,13 +320,13 @@ fn effective_capabilities() -> Option<u64> {
     u64::from_str_radix(line.trim(), 16).ok()
 }
 
-/// Whether the kernel is of this version or a later one.
+/// Whether the kernel has this version or a later one.
 fn kernel_is(version: (u32, u32)) -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     kernel_version(&release).is_some_and(|found| found >= version)
 }
 
-/// The first two numbers of a release such as `6.18.44-fc-v657`.
+/// Returns the first two numbers of a release such as `6.18.44-fc-v657`.
 fn kernel_version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
@@ -357,13 +359,13 @@ fn emulator() -> Result<(), String> {
     guest::unpacked()
 }
 
-/// Its mkfs, and the kernel's part.
+/// Checks for the mkfs of a file system, and for the kernel's support.
 fn file_system(name: &str) -> Result<(), String> {
     programs(&[&format!("mkfs.{name}")])?;
     known(name)
 }
 
-/// The kernel's part of a file system.
+/// Checks for the kernel's support of a file system.
 fn known(name: &str) -> Result<(), String> {
     let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
     let listed = known.lines().any(|line| line.split_whitespace().last() == Some(name));
@@ -371,7 +373,7 @@ fn known(name: &str) -> Result<(), String> {
 }
 
 fn is_tmpfs(path: &str) -> bool {
-    // TMPFS_MAGIC, linux/magic.h.
+    // TMPFS_MAGIC (linux/magic.h).
     rustix::fs::statfs(path).is_ok_and(|found| found.f_type == 0x0102_1994)
 }
 

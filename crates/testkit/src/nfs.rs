@@ -1,4 +1,5 @@
-//! An NFS server for tests: nfs-ganesha, a program, so that the kernel need not have one.
+//! An NFS server for tests: nfs-ganesha, which runs in user space and needs no server in the
+//! kernel.
 
 use std::fs;
 use std::net::TcpStream;
@@ -13,8 +14,8 @@ use crate::postgres_server::free_port;
 
 const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
 
-/// Version 4 alone needs no other services. It gives clients no time to reclaim locks: it has none
-/// from before.
+/// Version 4 needs no other services. There is no grace period: no client has locks to reclaim from
+/// an earlier server.
 const SETTINGS: &str = "\
 NFS_CORE_PARAM {
     Protocols = 4; NFS_Port = @PORT@; Bind_addr = 127.0.0.1;
@@ -32,8 +33,8 @@ EXPORT {
 }
 ";
 
-/// A server on a loopback port of its own that exports an empty directory as /export; dropping it
-/// stops it and removes its files.
+/// A server on its own loopback port that exports an empty directory as /export; dropping it stops
+/// it and removes its files.
 #[derive(Debug)]
 pub struct NfsServer {
     server: Child,
@@ -53,7 +54,7 @@ impl NfsServer {
         fs::write(&settings, settings_of(dir.path(), port))
             .map_err(TestkitError::file("write", &settings))?;
         let server = Path::new("ganesha.nfsd");
-        // It ends with who started it, whatever becomes of that.
+        // The kernel ends the server when the thread that started it exits.
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig=KILL", "--"]).arg(server).args(["-F", "-N", "NIV_EVENT", "-f"]);
         command.arg(&settings).arg("-L").arg(dir.path().join("log"));
@@ -69,12 +70,12 @@ impl NfsServer {
         self.port
     }
 
-    /// The directory that it exports, as the host sees it.
+    /// Returns the path of the exported directory on the host.
     pub fn exported(&self) -> PathBuf {
         self.dir.path().join("exported")
     }
 
-    /// What it has logged.
+    /// Returns the log.
     pub fn log(&self) -> String {
         fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
     }
@@ -95,7 +96,7 @@ impl NfsServer {
 
 impl Drop for NfsServer {
     fn drop(&mut self) {
-        // Either fails only when it has ended by itself.
+        // Both calls fail only if the server has already exited.
         let _ = self.server.kill();
         let _ = self.server.wait();
     }

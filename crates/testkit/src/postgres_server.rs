@@ -13,13 +13,13 @@ use crate::file::ScratchDir;
 use crate::postgres::postgres_programs;
 use crate::tool::tool;
 
-/// The version of the distribution, whose `psql` serves for all.
+/// The version of the distribution, whose `psql` is used with all servers.
 const DISTRIBUTED: u32 = 15;
 const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
-/// A port that was free may have been given to another program before the server asks for it.
+/// Another program may take a free port before the server binds it.
 const PORTS_TRIED: u32 = 5;
 
-/// A server on a loopback port of its own; dropping it stops it and removes its files.
+/// A server on its own loopback port; dropping it stops it and removes its files.
 #[derive(Debug)]
 pub struct PostgresServer {
     port: u16,
@@ -30,22 +30,23 @@ pub struct PostgresServer {
     dir: ScratchDir,
 }
 
-/// Where the processes of a server are.
+/// Location of the processes of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Host,
-    /// In a PID namespace of their own, as in a container: their pids mean nothing on the host.
+    /// In their own PID namespace, as in a container: their pids mean nothing on the host.
     Apart,
 }
 
 impl PostgresServer {
-    /// Makes one of a version and waits until it answers; `settings` have the form `name=value`.
+    /// Creates a server of a version and waits until it answers; `settings` have the form
+    /// `name=value`.
     pub fn start(major: u32, settings: &[&str]) -> Result<Self, TestkitError> {
         Self::make(major, settings, Place::Host)
     }
 
-    /// As [`Self::start`], of whose processes the host sees nothing that it could match: all that
-    /// is left of it is its SQL, as of a server far away.
+    /// Like [`Self::start`], but the host cannot match the server's processes: the server is
+    /// visible only through SQL, like a remote one.
     pub fn start_apart(major: u32, settings: &[&str]) -> Result<Self, TestkitError> {
         Self::make(major, settings, Place::Apart)
     }
@@ -73,34 +74,34 @@ impl PostgresServer {
         Ok(started)
     }
 
-    /// The address of its superuser.
+    /// Returns the address for the superuser.
     pub fn address(&self) -> String {
         format!("postgres://admin@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// The same by its socket, without the network.
+    /// Returns the same address by the server's socket, without the network.
     pub fn socket_address(&self) -> String {
         let dir = self.dir.path().to_string_lossy().replace('/', "%2F");
         format!("postgres://admin@{dir}:{}/postgres", self.port)
     }
 
-    /// A place for files that are removed with it.
+    /// Returns the directory of the server, for files to remove together with it.
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
 
-    /// A session that has these statements done, one after the other.
+    /// Starts a session that executes these statements in order.
     pub fn session(&self, statements: &[&str]) -> Result<Child, TestkitError> {
         let mut psql = self.psql(statements);
         psql.spawn().map_err(TestkitError::file("start", &distributed().join("psql")))
     }
 
-    /// Has these statements done in a session of their own.
+    /// Executes these statements in their own session.
     pub fn run(&self, statements: &[&str]) -> Result<(), TestkitError> {
         finish(&mut self.psql(statements))
     }
 
-    /// What one statement answers, without column names: a row a line.
+    /// Returns the result of one statement, without column names: a line per row.
     pub fn ask(&self, statement: &str) -> Result<String, TestkitError> {
         let mut psql = self.psql(&[statement]);
         psql.args(["--quiet", "--no-align", "--tuples-only"]).stdout(Stdio::piped());
@@ -113,15 +114,15 @@ impl PostgresServer {
         Err(TestkitError::Tool { command: format!("{psql:?}"), message })
     }
 
-    /// The file that holds a table's rows, as they are since the last checkpoint.
+    /// Returns the file that holds a table's rows as of the last checkpoint.
     pub fn file_of(&self, table: &str) -> Result<PathBuf, TestkitError> {
         let path = self.ask(&format!("SELECT pg_relation_filepath('{table}')"))?;
         Ok(self.dir.path().join("data").join(path))
     }
 
-    /// Kills it, as the kernel does when memory runs out.
+    /// Kills the server, as the kernel does when memory runs out.
     pub fn kill(&mut self) {
-        // Who is gone already need not be killed.
+        // Fails only if the server has already exited.
         let _ = self.server.kill();
         let _ = self.server.wait();
     }
@@ -145,7 +146,8 @@ impl PostgresServer {
         Err(TestkitError::Tool { command: "postgres".to_owned(), message })
     }
 
-    /// Waits until it answers. Not if it has ended, or if another server answers at its port.
+    /// Waits until the server answers. Returns false if it exits or if another server answers at
+    /// its port.
     fn answers(&mut self) -> Result<bool, TestkitError> {
         let ours = fs::canonicalize(self.dir().join("data")).ok();
         let until = Instant::now() + ANSWERS_WITHIN;
@@ -162,7 +164,7 @@ impl PostgresServer {
         }
     }
 
-    /// A client of it that ends at the first error.
+    /// Returns a client that exits at the first error.
     pub fn client(&self) -> Command {
         let mut psql = program(&distributed().join("psql"), self.dir.path());
         psql.args(["--no-psqlrc", "--set=ON_ERROR_STOP=1"]).arg(self.address());
@@ -184,7 +186,7 @@ impl Drop for PostgresServer {
     }
 }
 
-/// A port of the loopback that nothing listens on.
+/// Returns a loopback port on which nothing listens.
 pub(crate) fn free_port(beside: &Path) -> Result<u16, TestkitError> {
     let listener = TcpListener::bind("127.0.0.1:0");
     let port = listener.and_then(|listener| listener.local_addr()).map(|at| at.port());
@@ -195,7 +197,8 @@ fn distributed() -> PathBuf {
     PathBuf::from("/usr/lib/postgresql/15/bin")
 }
 
-/// A program of PostgreSQL, which none of them runs as root; it ends with the test.
+/// Returns a command for a PostgreSQL program. It does not run as root, which the programs refuse,
+/// and it ends with the test.
 fn program(path: &Path, dir: &Path) -> Command {
     program_at(Place::Host, path, dir)
 }
@@ -232,7 +235,7 @@ fn serve(
     command.spawn().map_err(TestkitError::file("start", &path))
 }
 
-/// Runs to the end what must succeed.
+/// Runs a command that must succeed.
 fn finish(command: &mut Command) -> Result<(), TestkitError> {
     let output = command.stderr(Stdio::piped()).output();
     let output = output.map_err(TestkitError::file("start", Path::new("setpriv")))?;

@@ -3,7 +3,7 @@ use std::process::{Child, Command};
 
 use crate::error::TestkitError;
 
-/// A process that sleeps; killed when this is dropped.
+/// A process that sleeps and is killed when this value is dropped.
 #[derive(Debug)]
 pub struct Sleeper(Child);
 
@@ -23,7 +23,7 @@ impl Sleeper {
         matches!(self.0.try_wait(), Ok(None))
     }
 
-    /// Waits for its end; whether it was killed.
+    /// Waits for the process to end and returns whether it was killed.
     pub fn was_killed(&mut self) -> bool {
         self.0.wait().is_ok_and(|status| !status.success())
     }

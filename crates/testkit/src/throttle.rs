@@ -1,8 +1,8 @@
-//! Caps on a block device, enforced by a control group of our own.
+//! Caps on a block device, enforced by a control group.
 //!
 //! Source: Documentation/admin-guide/cgroup-v1/blkio-controller.rst and cgroup-v2.rst (`io.max`).
-//! The kernel keeps such a cap exactly on the mean and dispatches in bursts of about 100 ms; an
-//! IOPS cap counts the requests after splitting, so a 1 MiB read counts several times.
+//! The kernel enforces such a cap exactly on average and dispatches in bursts of about 100 ms; an
+//! IOPS cap counts requests after splitting, so a 1 MiB read counts several times.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::TestkitError;
 use crate::tool::control;
 
-/// Limits on a device; none means no limit.
+/// Limits on a device; `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caps {
     pub read_iops: Option<u64>,
@@ -22,7 +22,7 @@ pub struct Caps {
     pub write_bytes_per_s: Option<u64>,
 }
 
-/// The hierarchy that controls block I/O on this machine, by its mount point.
+/// The cgroup hierarchy that controls block I/O on this machine, by its mount point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Controller {
     /// Control groups version 1, controller `blkio`.
@@ -32,7 +32,7 @@ pub(crate) enum Controller {
 }
 
 impl Controller {
-    /// Finds it among the mounts.
+    /// Finds the controller among the mounts.
     pub(crate) fn detect() -> Option<Self> {
         let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
         Self::among(&mounts, |mount_point| {
@@ -41,7 +41,8 @@ impl Controller {
         })
     }
 
-    /// A mounted `blkio` of version 1 owns the block devices; else version 2 may have `io`.
+    /// If `blkio` of version 1 is mounted, it owns the block devices; otherwise version 2 may have
+    /// `io`.
     fn among(mounts: &str, has_io: impl Fn(&Path) -> bool) -> Option<Self> {
         let mut unified = None;
         for line in mounts.lines() {
@@ -74,7 +75,7 @@ pub(crate) struct Throttle {
 }
 
 impl Throttle {
-    /// The group that belongs to `name`, whether or not it exists.
+    /// Returns the group that belongs to `name`, whether or not it exists.
     pub(crate) fn find(controller: &Controller, name: &str) -> Self {
         let dir = controller.mount_point().join(format!("blockstone-{name}"));
         Self { controller: controller.clone(), dir }
@@ -97,21 +98,22 @@ impl Throttle {
         Ok(())
     }
 
-    /// Lifts all limits of the device `number`; nothing to do when there is no such group.
+    /// Lifts all limits of the device `number`; does nothing if the group does not exist.
     pub(crate) fn lift(&self, number: &str) -> Result<(), TestkitError> {
         if self.dir.exists() { self.set(number, &Caps::default()) } else { Ok(()) }
     }
 
-    /// The file that takes the id of a process which joins the group.
+    /// Returns the file that takes the id of a process to add to the group.
     pub(crate) fn members(&self) -> PathBuf {
         self.dir.join("cgroup.procs")
     }
 
-    /// Moves what still runs in the group to the root and removes the group, and its caps with it.
+    /// Moves the remaining processes to the root group and removes the group together with its
+    /// caps.
     pub(crate) fn remove(&self) -> Result<(), TestkitError> {
         let Ok(members) = fs::read_to_string(self.members()) else { return Ok(()) };
         for member in members.lines() {
-            // It may have ended since it was listed.
+            // The process may have exited since it was listed.
             control(&self.controller.mount_point().join("cgroup.procs"), member).ok();
         }
         match fs::remove_dir(&self.dir) {
@@ -123,7 +125,8 @@ impl Throttle {
     }
 }
 
-/// What to write where. Version 1 has a file a limit and lifts it with 0; version 2 has one line.
+/// Returns the lines to write and their files. Version 1 has a file per limit and lifts it with 0;
+/// version 2 has one line.
 fn lines(controller: &Controller, number: &str, caps: &Caps) -> Vec<(&'static str, String)> {
     let Caps { read_iops, write_iops, read_bytes_per_s, write_bytes_per_s } = *caps;
     match controller {

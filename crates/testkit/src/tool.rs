@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use crate::error::TestkitError;
 
-/// Runs `program` to its end and returns its standard output without the last line break.
+/// Runs `program` until it exits and returns its standard output without trailing white space.
 pub(crate) fn tool(program: &str, arguments: &[&OsStr]) -> Result<String, TestkitError> {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
     let message = match output {
@@ -22,7 +22,7 @@ pub(crate) fn tool(program: &str, arguments: &[&OsStr]) -> Result<String, Testki
     Err(TestkitError::Tool { command: format!("{program} {}", words.join(" ")), message })
 }
 
-/// Writes `text` to a kernel control file in one write, as such files want it.
+/// Writes `text` to a kernel control file in a single write, as such files require.
 pub(crate) fn control(path: &Path, text: &str) -> Result<(), TestkitError> {
     OpenOptions::new()
         .write(true)
@@ -37,7 +37,7 @@ pub(crate) fn control_text(path: &Path) -> Result<String, TestkitError> {
     Ok(text.trim_end().to_owned())
 }
 
-/// Where `program` lies, if it is installed. The administrator's directories are searched too.
+/// Returns the path of `program`, if it is installed. Searches /usr/sbin and /sbin too.
 pub(crate) fn find_program(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)

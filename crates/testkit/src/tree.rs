@@ -1,12 +1,12 @@
-//! Trees of `/proc` and `/sys` out of one text each: kernels that are not at hand.
+//! Builds trees of `/proc` and `/sys` from one text each, for kernels that are not available.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// Makes the files and links of a capture below `root`: a line `==> path <==` begins a file, whose
-/// text follows (`\\0` is a zero byte); `==> path -> target <==` is a link. Files that are there
+/// Creates the files and links of a capture below `root`: a line `==> path <==` begins a file,
+/// whose text follows (`\\0` is a zero byte); `==> path -> target <==` is a link. Existing files
 /// are overwritten.
 pub fn lay_out(capture: &str, root: &Path) -> io::Result<()> {
     let mut file: Option<(PathBuf, String)> = None;
@@ -41,7 +41,7 @@ fn below(root: &Path, path: &str) -> PathBuf {
     root.join(path.trim_start_matches('/'))
 }
 
-/// The path below the root, with the directories above it.
+/// Returns the path below the root, after creating the directories above it.
 fn make_room(root: &Path, path: &str) -> io::Result<PathBuf> {
     let path = below(root, path);
     path.parent().map_or(Ok(()), fs::create_dir_all)?;

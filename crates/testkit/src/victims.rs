@@ -1,4 +1,4 @@
-//! Files that a program has no business with, and whether it left them alone.
+//! Files that a program must not touch, and a check that it did not.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata, Permissions};
@@ -12,27 +12,28 @@ use rustix::fs::{CWD, FileType, Mode, inotify, llistxattr, makedev, mknodat};
 
 use crate::attacker::STRANGER;
 
-/// Stands in every victim, and nowhere else.
+/// Text in every victim, and nowhere else.
 pub const CANARY: &str = "canary-5b1f0c77-of-the-administrator\n";
 
-/// Bytes of a victim; more than a block of any size.
+/// Size of a victim in bytes, larger than any block.
 const BYTES: usize = 64 << 10;
 
-/// Of a file in which the canary is looked for.
+/// Bytes of a file to search for the canary.
 const SEARCHED_BYTES: u64 = 1 << 20;
 
-/// A directory that only its owner may enter, with a file, a directory of files, and a character
+/// A directory that only its owner may enter, with files, a directory of files, and a character
 /// device.
 #[derive(Debug)]
 pub struct Victims {
     dir: PathBuf,
     before: BTreeMap<PathBuf, Held>,
-    /// Says whether a file was opened.
+    /// Reports when a file is opened.
     watch: OwnedFd,
 }
 
-/// What must stay as it is. Times of access and of directories may change: who lists a directory
-/// that they were led to, or makes a file there and removes it, has changed nothing that stays.
+/// State that must not change. Access times, and all times of directories, may change: a program
+/// that was led to a directory and lists it, or creates a file there and removes it, leaves nothing
+/// behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Held {
     mode: u32,
@@ -44,8 +45,8 @@ struct Held {
 }
 
 impl Victims {
-    /// Makes them in `dir`, which must not exist; the directory of files has also files of these
-    /// names, and directories of the names that end in `/`.
+    /// Creates the victims in `dir`, which must not exist. The directory of files also gets files
+    /// of these names, and a directory for each name that ends in `/`.
     pub fn make(dir: &Path, names: &[&str]) -> io::Result<Self> {
         let content = CANARY.repeat(BYTES / CANARY.len() + 1);
         let private = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode));
@@ -68,7 +69,7 @@ impl Victims {
             }
         }
         let mode = Mode::RUSR | Mode::WUSR;
-        // As /dev/null; where devices cannot be made, there is none to lose.
+        // Like /dev/null. Where devices cannot be created, there is none to lose.
         let _ = mknodat(CWD, dir.join("null"), FileType::CharacterDevice, mode, makedev(1, 3));
         private(&dir.join("dir"), 0o700)?;
         private(dir, 0o700)?;
@@ -84,7 +85,7 @@ impl Victims {
         self.dir.join("file")
     }
 
-    /// A file without bytes, which some programs fill.
+    /// Returns an empty file, which some programs fill.
     pub fn empty(&self) -> PathBuf {
         self.dir.join("empty")
     }
@@ -109,7 +110,8 @@ impl Victims {
         was_opened
     }
 
-    /// What is not as it was made; a link to a victim may come and go.
+    /// Returns the differences from the state after [`Victims::make`]; links to a victim may come
+    /// and go.
     pub fn changes(&self) -> io::Result<Vec<String>> {
         let after = held(&self.dir)?;
         let name = |path: &Path| path.strip_prefix(&self.dir).unwrap_or(path).display().to_string();
@@ -163,7 +165,7 @@ impl Held {
     }
 }
 
-/// All that is in `dir`, with itself.
+/// Returns the state of everything in `dir`, including `dir`.
 fn held(dir: &Path) -> io::Result<BTreeMap<PathBuf, Held>> {
     let mut all = BTreeMap::new();
     let mut left = vec![dir.to_owned()];
@@ -179,7 +181,7 @@ fn held(dir: &Path) -> io::Result<BTreeMap<PathBuf, Held>> {
     Ok(all)
 }
 
-/// A file below `dir` that holds [`CANARY`] and that [`STRANGER`] can read.
+/// Returns a file below `dir` that holds [`CANARY`] and that [`STRANGER`] can read.
 pub fn leaked(dir: &Path) -> io::Result<Option<PathBuf>> {
     let mut left = vec![dir.to_owned()];
     while let Some(path) = left.pop() {
@@ -195,7 +197,7 @@ pub fn leaked(dir: &Path) -> io::Result<Option<PathBuf>> {
     Ok(None)
 }
 
-/// Looks at the first bytes of it only: a victim is smaller.
+/// Searches only the beginning of the file, because a victim is smaller.
 fn holds_canary(path: &Path) -> io::Result<bool> {
     let mut bytes = Vec::new();
     File::open(path)?.take(SEARCHED_BYTES).read_to_end(&mut bytes)?;

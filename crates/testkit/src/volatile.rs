@@ -1,5 +1,5 @@
-//! A block device with a volatile write cache, whose power can be cut: nbdkit's cache filter over a
-//! file, shown as a file by nbdfuse, under a loop device. Ending nbdkit loses what it has cached.
+//! A block device with a volatile write cache whose power can be cut: nbdkit's cache filter over a
+//! file, presented as a file by nbdfuse, below a loop device. Killing nbdkit loses the cache.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -22,13 +22,13 @@ const SOCKET: &str = "socket";
 /// How the device handles a flush request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteCache {
-    /// Writes it back, as it should.
+    /// Writes back everything cached, as it should.
     Honest,
-    /// Nothing, and says that it did.
+    /// Does nothing, but reports success.
     Lying,
-    /// Nothing, because each write was written back before it returned.
+    /// Does nothing, because each write was written back before it returned.
     Through,
-    /// Not nbdkit's, but that of a server of this process.
+    /// Handled by a disk with this fault in this process, not by nbdkit.
     Own(Fault),
 }
 
@@ -71,7 +71,7 @@ impl Server {
 pub struct VolatileDevice {
     cache: WriteCache,
     watched: Option<PathBuf>,
-    /// Of each direction.
+    /// Limit of each direction.
     bytes_per_s: Option<u64>,
     powered: Option<Powered>,
     lease: Lease,
@@ -85,25 +85,25 @@ struct Powered {
 }
 
 impl VolatileDevice {
-    /// A device of `size` with an honest cache that holds zeros, under power.
+    /// Creates a device of `size` bytes with an honest cache. It holds zeros and is on.
     pub fn create(size: Bytes) -> Result<Self, TestkitError> {
         Self::with_cache(size, WriteCache::Honest)
     }
 
-    /// A device of `size` with such a cache that holds zeros, under power.
+    /// Creates a device of `size` bytes with this cache. It holds zeros and is on.
     pub fn with_cache(size: Bytes, cache: WriteCache) -> Result<Self, TestkitError> {
         Self::set_up(size, cache, None, None)
     }
 
-    /// A device of `size` without a cache that moves at most this many bytes a second in each
-    /// direction, also for what the kernel writes back by itself, on which [`Caps`](crate::Caps)
-    /// have no effect.
+    /// Creates a device of `size` without a cache that moves at most this many bytes per second in
+    /// each direction. The limit also applies to writeback by the kernel, on which
+    /// [`Caps`](crate::Caps) have no effect.
     pub fn limited(size: Bytes, bytes_per_s: u64) -> Result<Self, TestkitError> {
         Self::set_up(size, WriteCache::Through, None, Some(bytes_per_s))
     }
 
-    /// An honest device that keeps all requests, and what size the `watched` file had at each
-    /// flush.
+    /// Creates an honest device that records all requests, with the size of the `watched` file at
+    /// each flush.
     pub fn watching(size: Bytes, watched: &Path) -> Result<Self, TestkitError> {
         Self::set_up(size, WriteCache::Own(Fault::None), Some(watched.to_owned()), None)
     }
@@ -125,12 +125,12 @@ impl VolatileDevice {
         Ok(device)
     }
 
-    /// Where it is, while it has power.
+    /// Returns the path of the device while it is on.
     pub fn device(&self) -> Option<&Path> {
         self.powered.as_ref().map(|powered| powered.device.as_path())
     }
 
-    /// What a [watching](Self::watching) device was asked for since its power was turned on.
+    /// Returns the requests to a [watching](Self::watching) device since it was turned on.
     pub fn requests(&self) -> Vec<Request> {
         match self.powered.as_ref().map(|powered| &powered.server) {
             Some(Server::Here(server)) => server.requests(),
@@ -138,27 +138,27 @@ impl VolatileDevice {
         }
     }
 
-    /// Cuts the power: what was in the cache is gone, and every request fails. Then `leave` lets
-    /// go of the device, as a machine without power does.
+    /// Cuts the power: the cache is lost, and every request fails. `leave` must then release the
+    /// device, as a machine without power does.
     pub fn cut_under(&mut self, leave: &mut dyn FnMut()) -> Result<(), TestkitError> {
         let Some(mut powered) = self.powered.take() else { return Ok(()) };
         powered.server.end().map_err(TestkitError::file("end the server of", &powered.device))?;
         leave();
         let served = self.lease.dir().join(lease::SERVED);
         retry(|| tool("losetup", &["--detach".as_ref(), powered.device.as_os_str()]).map(drop))?;
-        // Detaching takes effect when its last user is gone.
+        // Detaching takes effect when the last user closes the device.
         wait_until(|| Ok(lease::loops_over(&served)?.is_empty()), &powered.device)?;
         retry(|| tool("umount", &[served.as_os_str()]).map(drop))?;
         powered.file_system.wait().map_err(TestkitError::file("wait for", &served))?;
         Ok(())
     }
 
-    /// Has another kind of cache from the next time that power is turned on.
+    /// Sets the cache to use from the next time the device is turned on.
     pub fn set_write_cache(&mut self, cache: WriteCache) {
         self.cache = cache;
     }
 
-    /// Turns the power on again, over what was written back.
+    /// Turns the power on again, over the data that were written back.
     pub fn power_on(&mut self) -> Result<(), TestkitError> {
         let dir = self.lease.dir();
         let (backing, shown) = (dir.join(lease::BACKING), dir.join(lease::SERVED));
@@ -203,7 +203,7 @@ impl VolatileDevice {
 
 impl Drop for VolatileDevice {
     fn drop(&mut self) {
-        // What cannot be undone here, the lease tries again.
+        // The lease retries whatever fails here.
         let _ = self.cut_under(&mut || {});
     }
 }

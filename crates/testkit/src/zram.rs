@@ -1,5 +1,5 @@
-//! A block device in compressed memory: no device waits, so what an I/O costs there is the cost of
-//! the generator and the kernel.
+//! A block device in compressed memory, which never waits for hardware: an I/O on it costs only the
+//! time of the load generator and the kernel.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -12,7 +12,7 @@ use crate::file::copy;
 use crate::lease::{self, DISK_ROOT, Lease};
 use crate::tool::{control, control_text};
 
-/// A zram device, removed when it goes out of scope.
+/// A zram device; removed when it goes out of scope.
 #[derive(Debug)]
 pub struct ZramDevice {
     device: PathBuf,
@@ -20,9 +20,9 @@ pub struct ZramDevice {
 }
 
 impl ZramDevice {
-    /// Adds one of `size` and writes it in full with incompressible data: zram answers pages that
-    /// were never written, or hold one repeated word, without looking them up, and keeps
-    /// incompressible ones as they are, so that a read is one copy. It takes `size` of memory.
+    /// Adds a device of `size` and fills it with incompressible data. Zram answers pages that were
+    /// never written, or hold one repeated word, without looking them up, and stores incompressible
+    /// ones unchanged, so that a read is one copy. The device takes `size` bytes of memory.
     pub fn create(size: Bytes) -> Result<Self, TestkitError> {
         let lease = Lease::acquire(Path::new(DISK_ROOT))?;
         let number = control_text(Path::new("/sys/class/zram-control/hot_add"))?;
@@ -35,7 +35,7 @@ impl ZramDevice {
         Ok(Self { device, _lease: lease })
     }
 
-    /// The device: `/dev/zram1`.
+    /// Returns the path of the device, such as `/dev/zram1`.
     pub fn device(&self) -> &Path {
         &self.device
     }

@@ -1,4 +1,4 @@
-//! The canary: it fails on demand, and `cargo xtask test` demands it, to show that a failing test
+//! The canary: a test that fails on demand. `cargo xtask test` uses it to show that a failing test
 //! fails the run.
 
 #[test]

@@ -1,5 +1,5 @@
-//! The ground truth itself is measured here by means that owe nothing to Blockstone: dd, the clock
-//! and the kernel's own files.
+//! Checks the test devices by means independent of Blockstone: dd, the clock and the kernel's own
+//! files.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -14,14 +14,14 @@ use blockstone_testkit::{
     require, run,
 };
 
-/// Set for a child process of the test below; the path to write the backing file's name to.
+/// Set in a child process of a test below; holds the path to write the backing file's name to.
 const HOLD: &str = "BLOCKSTONE_TEST_HOLD";
 
 fn small(size_mib: u64) -> DeviceSpec {
     DeviceSpec { size: Bytes::mib(size_mib), ..DeviceSpec::default() }
 }
 
-/// Direct reads or writes of 4 KiB a second, as dd does them one after the other.
+/// Returns the rate of direct 4 KiB reads or writes per second, as dd issues them one at a time.
 fn dd_iops(device: &LoopDevice, arguments: &[&str], count: u64) -> f64 {
     let start = Instant::now();
     let ran = run(device
@@ -43,7 +43,7 @@ fn a_read_cap_is_kept_and_a_changed_one_too() {
     let capped = dd_iops(&device, &read, 400);
     assert!((capped - 200.0).abs() < 20.0, "the cap is 200, dd saw {capped:.0}");
 
-    // Even a busy machine creates this many in sequence.
+    // Even a busy machine reaches this rate with one request at a time.
     device.set_caps(Caps { read_iops: Some(500), ..Caps::default() }).unwrap();
     let raised = dd_iops(&device, &read, 1_000);
     assert!((raised - 500.0).abs() < 50.0, "the cap is 500, dd saw {raised:.0}");
@@ -144,7 +144,7 @@ fn nothing_is_left_behind() {
     let device = LoopDevice::create(DeviceSpec { caps, file_system, ..small(32) }).unwrap();
     let zram = ZramDevice::create(Bytes::mib(16)).unwrap();
     let backing = device.backing_file();
-    // A command of the test's that outlives the device must not keep the control group alive.
+    // A command that outlives the device must not keep the control group alive.
     let mut sleeper = device.command("sleep").arg("60").spawn().unwrap();
     let disk = zram.device().to_owned();
     assert!(disk.exists() && backing.exists());
@@ -159,7 +159,7 @@ fn nothing_is_left_behind() {
     sleeper.wait().unwrap();
 }
 
-/// The test runs itself once more as a child that is killed while it holds a device.
+/// The test runs itself again as a child that is killed while it holds a device.
 #[test]
 fn what_a_killed_run_left_is_removed_at_the_next_use() {
     require!(Root, Loop);
@@ -187,7 +187,7 @@ fn what_a_killed_run_left_is_removed_at_the_next_use() {
     assert!(!backing.exists(), "the next use does");
 }
 
-/// The path that `note` holds once it is there.
+/// Waits for `note` to appear and returns the path in it.
 fn wait_for(note: &Path) -> PathBuf {
     for _ in 0..300 {
         if let Ok(text) = fs::read_to_string(note)
@@ -224,7 +224,7 @@ fn a_kept_device_is_found_again_with_its_caps() {
 fn a_hog_keeps_a_processor_busy_and_stops() {
     let busy = || {
         let text = fs::read_to_string("/proc/self/stat").unwrap();
-        // Fields 16 and 17: user and system ticks of the children that were waited for.
+        // Fields 16 and 17: user and system ticks of reaped children.
         let fields: Vec<&str> = text.rsplit(')').next().unwrap().split_whitespace().collect();
         fields[13].parse::<u64>().unwrap() + fields[14].parse::<u64>().unwrap()
     };

@@ -1,4 +1,4 @@
-//! The emulated machine, by what is on its medium after a cut.
+//! Checks the emulated machine by the contents of its medium after a power cut.
 
 use std::fs;
 use std::thread::sleep;

@@ -1,8 +1,8 @@
-//! What storage took of a statement that also read from memory.
+//! Time that storage took in a statement that also read from memory.
 //!
-//! Elapsed time less a cost for each logical read is disk time; divided
-//! by physical reads it is what one read took. A row source includes its children, so its own part
-//! of time and reads is corrected first.
+//! Disk time is elapsed time less a cost for each logical read; divided by physical reads it is the
+//! time of one read. A row source includes its children, so its own part of time and reads is
+//! corrected first.
 
 use crate::model::{Component, RowSource, Spent, Statement, Trace};
 
@@ -12,8 +12,8 @@ pub struct DiskTime {
     pub per_read_ns: f64,
 }
 
-/// Disk time of `physical_reads`, of something that took `elapsed_ns`; none if nothing was read, or
-/// if logical reads alone would have taken longer.
+/// Disk time of `physical_reads` in something that took `elapsed_ns`; `None` if nothing was read,
+/// or if logical reads alone would have taken longer.
 pub fn disk_time(
     elapsed_ns: f64,
     logical_reads: f64,
@@ -25,24 +25,24 @@ pub fn disk_time(
     valid.then(|| DiskTime { total_ns, per_read_ns: total_ns / physical_reads })
 }
 
-/// Of a row source with its children.
+/// Disk time of a row source with its children.
 pub fn row_disk_time(row: &RowSource, memory_cost_ns: f64) -> Option<DiskTime> {
     disk_time(row.ns?, row.logical_reads?, memory_cost_ns, row.physical_reads?)
 }
 
-/// Of a row source without its children.
+/// Disk time of a row source without its children.
 pub fn own_disk_time(row: &RowSource, memory_cost_ns: f64) -> Option<DiskTime> {
     disk_time(row.own_ns?, row.own_logical_reads?, memory_cost_ns, row.own_physical_reads?)
 }
 
-/// The rate of reads of this size, one after the other.
+/// Throughput of sequential reads of this size, one at a time.
 pub fn mib_per_second(block_bytes: f64, per_read_ns: f64) -> Option<f64> {
     const MIB: f64 = 1_048_576.0;
     let rate = block_bytes / MIB / (per_read_ns / 1e9);
     (per_read_ns > 0.0 && rate.is_finite()).then_some(rate)
 }
 
-/// What a logical read took in statements that read nothing from storage.
+/// Time of a logical read in statements that read nothing from storage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MemoryCost {
     pub ns: f64,
@@ -50,8 +50,8 @@ pub struct MemoryCost {
     pub logical_reads: f64,
 }
 
-/// Derived from the fetches of statements without physical reads, with enough logical reads that
-/// the call itself costs little beside them; waits do not count.
+/// Derives the cost from the fetches of statements without physical reads, with enough logical
+/// reads that the call itself costs little in comparison; waits do not count.
 pub fn memory_cost(trace: &Trace) -> Option<MemoryCost> {
     const LEAST_READS_A_CALL: f64 = 10.0;
     let mut cost = MemoryCost { ns: 0.0, statements: 0, logical_reads: 0.0 };
@@ -70,7 +70,7 @@ pub fn memory_cost(trace: &Trace) -> Option<MemoryCost> {
     (cost.statements > 0 && cost.ns > 0.0).then_some(cost)
 }
 
-/// In calls, not for the client.
+/// Time waited within calls, excluding waits for the client.
 fn waited_ns(statement: &Statement) -> f64 {
     let in_calls = |(component, spent): (&Component, &Spent)| match component {
         Component::Wait(event) if event != "SQL*Net message from client" => Some(spent.ns),

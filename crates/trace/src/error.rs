@@ -1,4 +1,4 @@
-//! Why a file is not read.
+//! Reasons why a file is rejected.
 
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {

@@ -1,18 +1,18 @@
-//! What every format provides.
+//! Interface that every format implements.
 
 use crate::model::{Kind, Trace};
 
-/// Bounds on memory. What is beyond them is merged into others and counted.
+/// Bounds on memory. Whatever exceeds them is merged and counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// When there are more, those that took the least time are merged.
+    /// If there are more, those that took the least time are merged.
     pub statements: usize,
-    /// Of the text of each statement.
+    /// Bytes kept of the text of each statement.
     pub text_bytes: usize,
     pub sessions: usize,
     /// Names of wait events.
     pub events: usize,
-    /// Files, objects and sizes, each.
+    /// Files, objects and sizes: the limit for each of them.
     pub keys: usize,
     pub row_sources: usize,
 }
@@ -30,14 +30,15 @@ impl Default for Limits {
     }
 }
 
-/// How a log is read.
+/// Options for reading a log.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     pub limits: Limits,
-    /// Keep the texts of statements as they are, with their literals; otherwise they become `?`.
+    /// Keep the texts of statements as they are, with their literals; otherwise literals become
+    /// `?`.
     pub keep_text: bool,
-    /// Executions that an entry stands for, where the server logged a sample and the log does not
-    /// say so.
+    /// Executions that an entry represents if the server logged a sample and the log does not say
+    /// so.
     pub weight: f64,
 }
 
@@ -53,24 +54,24 @@ impl From<Limits> for Options {
     }
 }
 
-/// A kind of log, and what reads it.
+/// A kind of log, and its reader.
 pub struct Format {
     pub kind: Kind,
     pub name: &'static str,
-    /// Whether a file with this start is one.
+    /// Returns whether a file with this start has this format.
     pub recognises: fn(&[u8]) -> bool,
     pub reader: fn(Options) -> Box<dyn LogReader>,
-    /// The hint where nothing was found.
+    /// Hint for a file in which nothing was found.
     pub if_nothing: &'static str,
 }
 
 /// Reads one kind of log.
 pub trait LogReader {
-    /// The next bytes of the current file.
+    /// Takes the next bytes of the current file.
     fn feed(&mut self, bytes: &[u8]);
-    /// The current file ends here; another one may follow.
+    /// Ends the current file; another one may follow.
     fn end_of_file(&mut self);
-    /// Whether anything was found.
+    /// Returns whether anything was found.
     fn found(&self) -> bool;
     fn finish(self: Box<Self>) -> Trace;
 }

@@ -1,7 +1,7 @@
-//! Times of day in logs, as seconds of a line without leaps. No time zone is applied: only
-//! distances matter.
+//! Timestamps in logs, as seconds without leap seconds. No time zone is applied: only differences
+//! matter.
 
-/// `2026-11-26 02:23:12.345 UTC`, `2026-11-26T02:23:12.345678Z` at the beginning of the text.
+/// Parses `2026-11-26 02:23:12.345 UTC` or `2026-11-26T02:23:12.345678Z` at the start of the text.
 pub fn iso(text: &str) -> Option<f64> {
     let bytes = text.as_bytes();
     let separates = |at: usize, of: &[u8]| bytes.get(at).is_some_and(|byte| of.contains(byte));
@@ -12,12 +12,12 @@ pub fn iso(text: &str) -> Option<f64> {
     Some(days(date)? * 86_400.0 + clock(text.get(11..)?)?)
 }
 
-/// The first time of [`iso`] in the text.
+/// Finds the first timestamp in the text that [`iso`] accepts.
 pub fn find(text: &str) -> Option<f64> {
     text.match_indices('-').find_map(|(at, _)| iso(text.get(at.checked_sub(4)?..)?))
 }
 
-/// `071015 21:43:52` or `131128  1:05:31`, as MySQL wrote before 5.7 and MariaDB does.
+/// Parses `071015 21:43:52` or `131128  1:05:31`, as written by MySQL before 5.7 and by MariaDB.
 pub fn short(text: &str) -> Option<f64> {
     let (date, time) = text.split_once(' ')?;
     if date.len() != 6 {
@@ -28,7 +28,7 @@ pub fn short(text: &str) -> Option<f64> {
     Some(days(date)? * 86_400.0 + clock(time.trim_start())?)
 }
 
-/// `21:43:52.5`, up to what is no part of it.
+/// Parses `21:43:52.5`, up to the first character that is not part of it.
 fn clock(text: &str) -> Option<f64> {
     let is_part = |c: char| c.is_ascii_digit() || matches!(c, ':' | '.');
     let end = text.find(|c| !is_part(c)).unwrap_or(text.len());
@@ -47,7 +47,7 @@ fn days([year, month, day]: [f64; 3]) -> Option<f64> {
     if !((1.0..=12.0).contains(&month) && (1.0..=31.0).contains(&day)) {
         return None;
     }
-    // Years that begin in March have their leap day at the end.
+    // If years begin in March, the leap day comes at the end.
     let (year, month) = if month < 3.0 { (year - 1.0, month + 9.0) } else { (year, month - 3.0) };
     let leaps = (year / 4.0).floor() - (year / 100.0).floor() + (year / 400.0).floor();
     Some(year * 365.0 + leaps + ((153.0 * month + 2.0) / 5.0).floor() + day - 719_469.0)

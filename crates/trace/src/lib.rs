@@ -1,8 +1,8 @@
-//! Traces and logs that a database writes of single calls → where the response time went.
+//! Database traces and logs of single calls → where the response time went.
 //!
-//! [`Reader`] takes the bytes of a trace in any piece and makes a [`Trace`] of them, in memory that
-//! does not grow with the file. Formats are modules with one line in [`registry`]. What a format
-//! does not contain is absent, never zero. No I/O, no clock.
+//! [`Reader`] takes the bytes of a trace in pieces of any size and turns them into a [`Trace`], in
+//! memory that does not grow with the file. Formats are modules with one line in [`registry`]. Data
+//! that a format does not contain is absent, never zero. No I/O, no clock.
 //!
 //! ```
 //! use blockstone_trace::{Options, Reader};

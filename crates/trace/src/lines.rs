@@ -1,37 +1,37 @@
-//! Bytes in any piece → lines, for formats that are read line by line.
+//! Bytes in pieces of any size → lines, for formats that are read line by line.
 
 use crate::format::LogReader;
 use crate::model::Trace;
 
-/// Longer lines are cut: a dump of a value must not take the memory.
+/// Longer lines are cut: a dump of a value must not exhaust memory.
 pub const LINE_BYTES: usize = 1 << 20;
 
-/// No count, time or size of a log is larger; sums of such numbers stay finite.
+/// Upper bound of any count, time or size in a log; sums of such numbers stay finite.
 const NUMBER_MAX: f64 = 1e15;
 
-/// Whether a number can be a count, a time or a size.
+/// Returns whether a number can be a count, a time or a size.
 pub fn is_sane(value: f64) -> bool {
     (0.0..=NUMBER_MAX).contains(&value)
 }
 
-/// What takes lines.
+/// A consumer of lines.
 pub trait Lines {
-    /// The next line, without its end.
+    /// Takes the next line, without its line ending.
     fn line(&mut self, line: &[u8]);
-    /// The file ends here; another one may follow.
+    /// Ends the current file; another one may follow.
     fn end_of_file(&mut self);
-    /// Whether anything was found.
+    /// Returns whether anything was found.
     fn found(&self) -> bool;
     fn finish(self) -> Trace;
 }
 
-/// A reader of lines as a reader of bytes.
+/// Adapter from a reader of lines to a reader of bytes.
 pub struct Lined<L> {
     lines: L,
-    /// A line whose end is not there yet.
+    /// Start of a line whose end has not arrived yet.
     open: Vec<u8>,
     count: u64,
-    /// Files whose last line has no end.
+    /// Files whose last line has no line ending.
     cut_files: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What a trace says, whatever wrote it.
+//! Contents of a trace, independent of its format.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ pub enum Kind {
     SlowLog,
     /// `auto_explain` of PostgreSQL, in any of its log formats.
     AutoExplain,
-    /// Durations of statements only, from a log of PostgreSQL.
+    /// Only the durations of statements, from a PostgreSQL log.
     PostgresDurations,
 }
 
@@ -18,38 +18,38 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Component {
     Cpu,
-    /// A wait event, by the database's name.
+    /// A wait event, by the database's name for it.
     Wait(String),
-    /// Reading data files, where the log has only the sum.
+    /// Reading data files, if the log has only the sum.
     StorageRead,
     StorageWrite,
     Lock,
-    /// What none of these explains; negative where clocks overlap.
+    /// Time that none of these explains; negative if clocks overlap.
     Unaccounted,
 }
 
-/// At index i, calls that took at least 2^(i−1) µs and less than 2^i; at index 0, less than 1 µs.
+/// Index i holds calls that took at least 2^(i−1) µs and less than 2^i; index 0, less than 1 µs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
     pub calls: Vec<f64>,
     pub ns: Vec<f64>,
 }
 
-/// Time of one component. Numbers are fractions where the log holds a sample of all calls and each
-/// entry stands for several.
+/// Time of one component. Numbers are fractions if the log holds a sample of all calls and each
+/// entry represents several.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spent {
     pub calls: f64,
     pub ns: f64,
-    /// Of the longest call, where single calls are known.
+    /// Time of the longest call, if single calls are known.
     pub max_ns: Option<f64>,
     pub histogram: Histogram,
-    /// Of waits for I/O.
+    /// Bytes moved by waits for I/O.
     pub bytes: Option<f64>,
     pub blocks: Option<f64>,
-    /// Clock ticks make the time uncertain by this.
+    /// Uncertainty of the time caused by clock ticks.
     pub uncertain_ns: f64,
-    /// The log has only sums of several calls: the histogram is of their means.
+    /// Whether the log has only sums over several calls: the histogram is then of their means.
     pub is_averaged: bool,
 }
 
@@ -67,7 +67,7 @@ impl Histogram {
 }
 
 impl Spent {
-    /// A call that took `ns` and stands for `weight` calls.
+    /// Adds a call that took `ns` and represents `weight` calls.
     pub fn add(&mut self, ns: f64, weight: f64) {
         self.calls += weight;
         self.ns += ns * weight;
@@ -75,12 +75,12 @@ impl Spent {
         self.histogram.add(ns, weight);
     }
 
-    /// Time without calls of its own, such as what is left over.
+    /// Adds time without calls of its own, such as a remainder.
     pub fn add_time(&mut self, ns: f64) {
         self.ns += ns;
     }
 
-    /// `calls` calls that took `ns` together; each stands for `weight`.
+    /// Adds `calls` calls that took `ns` together; each represents `weight`.
     pub fn add_sum(&mut self, calls: f64, ns: f64, weight: f64) {
         if calls > 0.0 {
             let mean = ns / calls;
@@ -95,9 +95,10 @@ impl Spent {
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     pub kind: Option<Kind>,
-    /// Product and release, as written.
+    /// Product and release, as written in the trace.
     pub product: String,
-    /// From the first to the last instant of the trace; of several sessions, their sum of spans.
+    /// From the first to the last instant of the trace; with several sessions, the sum of their
+    /// spans.
     pub span_ns: Option<f64>,
     pub components: BTreeMap<Component, Spent>,
     /// Components that this kind of log does not contain, with the reason: `not in this log`.
@@ -105,14 +106,14 @@ pub struct Trace {
     pub sessions: Vec<Session>,
     pub statements: Vec<Statement>,
     pub row_sources: Vec<RowSource>,
-    /// Waits for I/O by file, by blocks a call and by object.
+    /// Waits for I/O by file, by blocks per call and by object.
     pub by_file: Vec<By>,
     pub by_blocks: Vec<By>,
     pub by_object: Vec<By>,
-    /// Transactions that ended, where the log has them.
+    /// Transactions that ended, if the log has them.
     pub commits: Option<f64>,
     pub rollbacks: Option<f64>,
-    /// Of all sessions.
+    /// Round trips of all sessions.
     pub round_trips: Option<RoundTrips>,
     /// CPU of recursive calls that no call of a client encloses, such as those of a logoff. It is
     /// part of [`Component::Unaccounted`].
@@ -120,9 +121,9 @@ pub struct Trace {
     /// Clock tick of CPU times, if they are coarser than the log's unit.
     pub tick_ns: Option<f64>,
     pub lines: u64,
-    /// Files that end inside a line, or where the server stopped to write.
+    /// Files that end inside a line, or in which the server stopped writing.
     pub cut_files: u64,
-    /// Lines that look like a record but are not a valid one, and lines of no known kind.
+    /// Lines that look like a record but are not valid, and lines of unknown kind.
     pub skipped_lines: u64,
     pub notes: Vec<String>,
 }
@@ -139,13 +140,12 @@ pub struct Statement {
     /// `sql_id` or hash of the normalised text.
     pub id: String,
     pub text: String,
-    /// Recursive depth, 0 for what clients sent.
+    /// Recursive depth, 0 for statements sent by clients.
     pub depth: Option<u32>,
     pub executions: f64,
-    /// Response time, without that of recursive statements: of its calls, and of the waits between
-    /// them.
+    /// Response time without that of recursive statements: its calls and the waits between them.
     pub ns: f64,
-    /// Response times of executions, where the log has them.
+    /// Response times of executions, if the log has them.
     pub times: Histogram,
     pub rows: Option<f64>,
     pub logical_reads: Option<f64>,
@@ -159,9 +159,9 @@ pub struct Statement {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RoundTrips {
     pub calls: f64,
-    /// As the wait event measured it.
+    /// Time measured by the wait event.
     pub wait_ns: f64,
-    /// From the end of a call to the start of the next, which is more.
+    /// Time from the end of a call to the start of the next, which is more.
     pub gap_ns: f64,
 }
 
@@ -182,11 +182,11 @@ pub struct StatementPart {
 /// A line of an executed plan; own figures are those of the line less those of its children.
 #[derive(Clone, Debug, Default)]
 pub struct RowSource {
-    /// Of the statement.
+    /// Id of the statement.
     pub statement: String,
-    /// Number of the plan among those that this statement had, from 0.
+    /// Number of the plan among those of this statement, from 0.
     pub plan: u32,
-    /// Executions whose figures are added up here.
+    /// Executions whose figures are summed here.
     pub executions: f64,
     pub id: u32,
     pub parent: u32,
@@ -202,11 +202,11 @@ pub struct RowSource {
     pub own_physical_reads: Option<f64>,
 }
 
-/// Waits of one event, by something.
+/// Waits of one event, by file, object or blocks per call.
 #[derive(Clone, Debug, Default)]
 pub struct By {
     pub event: String,
-    /// The file, the object, or blocks a call; of those beyond the bound on memory, `None`.
+    /// The file, the object, or the blocks per call; `None` for those beyond the bound on memory.
     pub key: Option<u64>,
     pub spent: Spent,
 }

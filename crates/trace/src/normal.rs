@@ -1,13 +1,13 @@
-//! Text of a statement → the same text for all statements that differ in their values only.
+//! Statement text → a text that is the same for all statements that differ only in their values.
 
-/// What is kept of a text to show it: too little to fill the memory.
+/// Bytes of a text that are kept for display: too little to exhaust memory.
 const SHOWN_BYTES: usize = 2048;
 
-/// What is compared of a normalised text: columns that an application lists may fill kilobytes
-/// before statements differ.
+/// Bytes of a normalised text that are compared: a list of columns may fill kilobytes before
+/// statements differ.
 const COMPARED_BYTES: usize = 64 << 10;
 
-/// Whose SQL it is: quotes, comments and words differ.
+/// SQL dialect: quotes, comments and words differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     MySql,
@@ -15,8 +15,8 @@ pub enum Dialect {
     Postgres,
 }
 
-/// The text in small letters, without comments, with `?` for each literal and `?+` for a list of
-/// them. Hints stay: they choose the plan.
+/// Returns the text in lower case, without comments, with `?` for each literal and `?+` for a list
+/// of them. Hints are kept: they choose the plan.
 pub fn normalised(sql: &str, dialect: Dialect) -> String {
     let mut scan =
         Scan { sql: sql.as_bytes(), at: 0, dialect, out: String::new(), open: Vec::new() };
@@ -27,13 +27,13 @@ pub fn normalised(sql: &str, dialect: Dialect) -> String {
     scan.out
 }
 
-/// The beginning of a text, as far as it is shown.
+/// Returns the start of a text that is shown.
 pub fn shown(sql: &str) -> String {
     let end = sql.floor_char_boundary(SHOWN_BYTES);
     sql[..end].trim_end_matches([' ', ';', '\n']).to_owned()
 }
 
-/// The id of a statement: the hash of its normalised text.
+/// Returns the id of a statement: the hash of its normalised text.
 pub fn id(normalised: &str) -> String {
     format!("{:016x}", hash(normalised))
 }
@@ -47,7 +47,7 @@ struct Scan<'a> {
     at: usize,
     dialect: Dialect,
     out: String,
-    /// Where the parentheses stand that are open.
+    /// Positions of the open parentheses.
     open: Vec<usize>,
 }
 
@@ -92,12 +92,12 @@ impl Scan<'_> {
         }
     }
 
-    /// A comment to the end of the line.
+    /// Skips a comment up to the end of the line.
     fn line(&mut self) {
         let rest = &self.sql[self.at..];
         let length = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
         if rest.starts_with(b"--+") && self.dialect == Dialect::Oracle {
-            // The line's end ends the hint, and stays.
+            // The line ending terminates the hint, so it is kept.
             let length = rest.len().min(length + 1);
             self.push(length);
         } else {
@@ -116,14 +116,14 @@ impl Scan<'_> {
         }
     }
 
-    /// Takes some bytes as they are.
+    /// Copies some bytes as they are.
     fn push(&mut self, length: usize) {
         let taken = &self.sql[self.at..self.at + length];
         self.out.push_str(&String::from_utf8_lossy(taken));
         self.at += length;
     }
 
-    /// A literal from its opening quote to the closing one; a doubled quote is a part of it.
+    /// Reads a literal from its opening to its closing quote; a doubled quote is part of it.
     fn string(&mut self, quote: u8) {
         let mut escapes = self.dialect == Dialect::MySql;
         if !escapes && let Some(before) = self.out.strip_suffix('e') {
@@ -159,8 +159,8 @@ impl Scan<'_> {
         }
     }
 
-    /// Whether a password follows. Oracle takes one without quotes, or in those of a name; a word
-    /// may also be anything else that follows `password`.
+    /// Returns whether a password follows. Oracle accepts one without quotes, or in the quotes of a
+    /// name; an unquoted word after `password` may also be something else.
     fn is_password(&self, is_quoted: bool) -> bool {
         if self.dialect != Dialect::Oracle {
             return false;
@@ -170,7 +170,7 @@ impl Scan<'_> {
             let rest = before.strip_suffix(end).map(|rest| rest.bytes().next_back());
             rest.is_some_and(|last| !last.is_some_and(is_word))
         };
-        // Several users may get theirs at once.
+        // One statement may set the passwords of several users.
         let of_list = |end: &str| {
             let rest = before.strip_suffix(',').map(str::trim_end);
             rest.is_some_and(|rest| rest.ends_with(end))
@@ -183,7 +183,7 @@ impl Scan<'_> {
             || (is_quoted && ends("password"))
     }
 
-    /// A parameter `$1`, or a literal between two equal tags such as `$$` or `$body$`.
+    /// Reads a parameter `$1`, or a literal between two equal tags such as `$$` or `$body$`.
     fn dollar(&mut self) {
         let rest = &self.sql[self.at + 1..];
         let tag = rest.iter().take_while(|byte| is_word(**byte)).count();
@@ -224,13 +224,13 @@ impl Scan<'_> {
         let length = rest.iter().position(|byte| !of_word(byte)).unwrap_or(rest.len());
         let word = String::from_utf8_lossy(&rest[..length]).to_lowercase();
         let quote = rest.get(length) == Some(&b'\'');
-        // `identified by values` has its hash in quotes.
+        // `identified by values` is followed by a hash in quotes.
         let is_password = word != "values" && self.is_password(false);
         let is_first = self.out.is_empty();
         self.at += length;
         match word.as_str() {
             _ if is_password && !quote => self.literal(),
-            // A command of SQL*Plus, with user and password.
+            // A SQL*Plus command, with user and password.
             "connect" | "conn" if is_first && self.dialect == Dialect::Oracle => {
                 self.out.push_str(&word);
                 self.at = self.sql.len();
@@ -238,13 +238,13 @@ impl Scan<'_> {
                 self.literal();
             }
             "q" | "nq" if quote && self.dialect == Dialect::Oracle => self.delimited(),
-            // The type of a literal, such as x'0f', is a part of it.
+            // The type prefix of a literal, such as x'0f', is part of it.
             "x" | "b" | "n" if quote => {}
             _ => self.out.push_str(&word),
         }
     }
 
-    /// What follows the `q` of `q'[it's]'`: it ends with the delimiter and a quote.
+    /// Reads what follows the `q` of `q'[it's]'`: it ends with the delimiter and a quote.
     fn delimited(&mut self) {
         let rest = &self.sql[self.at + 1..];
         let ends = match rest.first() {
@@ -260,7 +260,7 @@ impl Scan<'_> {
         self.literal();
     }
 
-    /// A literal; after another one and a comma it only makes a list of it.
+    /// Writes a literal; after another one and a comma it only turns that into a list.
     fn literal(&mut self) {
         let before = self.out.trim_end().strip_suffix(',').map(str::trim_end);
         let list = before.and_then(|text| text.strip_suffix("?+").or(text.strip_suffix('?')));
@@ -273,7 +273,7 @@ impl Scan<'_> {
         }
     }
 
-    /// The end of a list; one that equals the list before it is left out.
+    /// Closes a list; one that equals the list before it is left out.
     fn close(&mut self) {
         self.at += 1;
         self.out.truncate(self.out.trim_end().len());

@@ -1,6 +1,6 @@
 //! Oracle's extended SQL trace, event 10046, of all releases from 8 on.
 //!
-//! A call of depth 0 includes what its recursive calls used, so each call counts with what is left
+//! A call of depth 0 includes the usage of its recursive calls, so each call counts with the rest
 //! after subtracting those (`session.rs`). Waits are written once, by the cursor that waited.
 
 mod bytes;
@@ -24,7 +24,7 @@ use record::{CallKind, Header};
 use state::State;
 use text::{Step, Text};
 
-/// Longer lines are cut: what a record needs comes before.
+/// Longer lines are cut: the fields that a record needs come before.
 const LONGEST_LINE: usize = 64 << 10;
 
 pub const FORMAT: Format = Format {
@@ -35,7 +35,7 @@ pub const FORMAT: Format = Format {
     if_nothing: "trace with waits: dbms_monitor.session_trace_enable(waits => true)",
 };
 
-/// Whether a file with this start is a SQL trace.
+/// Returns whether a file with this start is a SQL trace.
 fn recognises(head: &[u8]) -> bool {
     const RECORDS: [&str; 9] = [
         "PARSING IN CURSOR #",
@@ -60,25 +60,25 @@ fn recognises(head: &[u8]) -> bool {
     traced || only_headed()
 }
 
-/// Where lines are.
+/// What the next lines belong to.
 #[derive(Debug)]
 enum Mode {
     Records,
     Text(Text),
-    /// In the string of a bind that has this many bytes left.
+    /// Inside the string of a bind that has this many bytes left.
     Bind(i64),
 }
 
 struct Oracle {
-    /// The start of a line whose end is not there yet.
+    /// Start of a line whose end has not arrived yet.
     carry: Vec<u8>,
     cut_line: bool,
     mode: Mode,
-    /// Whether this file's lengths of texts are right.
+    /// Whether the text lengths in this file can be trusted.
     believed: bool,
-    /// The line that says how long the next bind value is.
+    /// Line with the length of the next bind value.
     bind: Vec<u8>,
-    /// Memory of texts.
+    /// Buffer reused for texts.
     spare: Vec<u8>,
     state: State,
 }
@@ -136,7 +136,7 @@ impl Oracle {
         }
     }
 
-    /// The text ends; what was taken for it but is not is read again.
+    /// Ends the text; lines that were taken for part of it but are not are read again.
     fn end_text(&mut self, wrong: bool) {
         let Mode::Text(text) = std::mem::replace(&mut self.mode, Mode::Records) else { return };
         let failed = text.failed;
@@ -195,7 +195,7 @@ impl Oracle {
     }
 }
 
-/// `PARSING IN CURSOR #…` or `PARSE ERROR #…`.
+/// Parses `PARSING IN CURSOR #…` or `PARSE ERROR #…`.
 fn header(line: &[u8]) -> Option<(Header, bool)> {
     if let Some(rest) = line.strip_prefix(b"PARSING IN CURSOR #") {
         return Some((Header::parse(rest)?, false));
@@ -203,7 +203,7 @@ fn header(line: &[u8]) -> Option<(Header, bool)> {
     Some((Header::parse(line.strip_prefix(b"PARSE ERROR #")?)?, true))
 }
 
-/// The bytes that a bind's string has on the lines that follow, if it does not end on this one.
+/// Number of bytes of a bind's string on the following lines, if it does not end on this one.
 #[inline]
 fn open_bind(line: &[u8], bind: &mut Vec<u8>) -> Option<i64> {
     const LONGEST_VALUE: i64 = 1 << 16;

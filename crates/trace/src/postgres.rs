@@ -1,7 +1,7 @@
-//! Logs of PostgreSQL: plans that `auto_explain` wrote, and durations of statements.
+//! PostgreSQL logs: plans written by `auto_explain`, and durations of statements.
 //!
-//! A plan says which of its nodes took the time and what they read. A duration alone makes a ranked
-//! list of statements. Where a log has both of one execution, the plan counts.
+//! A plan shows which of its nodes took the time and what they read. Durations alone yield a ranked
+//! list of statements. If a log has both for one execution, the plan counts.
 
 mod envelope;
 mod json_plan;
@@ -40,15 +40,15 @@ struct Log {
     planned: Tally,
     timed: Tally,
     plans: Plans,
-    /// Plans with and without the time of I/O.
+    /// Number of plans with and without I/O times.
     with_io: u64,
     without_io: u64,
-    /// The most detailed of the plans.
+    /// Level of detail of the most detailed plan.
     shows: Shows,
     /// By process: the statement whose plan was logged last, and its time.
     explained: HashMap<String, (String, f64)>,
     /// By process: the execution whose duration was logged last. A portal writes its plan when it
-    /// is closed, which may be after that.
+    /// is closed, which may be later.
     awaiting: HashMap<String, (String, f64)>,
     /// By process: the statement that was logged last, without its duration.
     announced: HashMap<String, String>,
@@ -78,7 +78,7 @@ impl Shows {
         }
     }
 
-    /// Why no plan has I/O times.
+    /// Reason why no plan has I/O times.
     fn without_io(self) -> &'static str {
         match self {
             Self::Estimates => "auto_explain.log_analyze is off",
@@ -258,7 +258,7 @@ impl Log {
     }
 }
 
-/// What a message says of a phase of a statement: whether it executes, and its text.
+/// Parses a message about a phase of a statement: whether it executes, and its text.
 fn phase(text: &str) -> Option<(bool, &str)> {
     if let Some(sql) = text.strip_prefix("statement: ") {
         return Some((true, sql));
@@ -269,7 +269,7 @@ fn phase(text: &str) -> Option<(bool, &str)> {
         "parse" | "bind" => false,
         _ => return None,
     };
-    // The name of a statement, or that of a portal after it, has no colon of its own.
+    // The name of a statement, or of the portal after it, contains no colon.
     rest.split_once(": ").map(|(_, sql)| (executes, sql))
 }
 

@@ -8,15 +8,15 @@ use crate::model::{Kind, Trace};
 use crate::normal::{self, Dialect};
 use crate::registry::recognise;
 
-/// Bytes that are looked at to recognise a format.
+/// Number of bytes examined to recognise a format.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// Takes the bytes of one or several files of the same format.
+/// Takes the bytes of one or more files of the same format.
 pub struct Reader {
     options: Options,
     format: Option<&'static Format>,
     inner: Option<Box<dyn LogReader>>,
-    /// The start of a file whose format is not yet recognised.
+    /// Start of a file whose format has not been recognised yet.
     head: Vec<u8>,
     in_head: bool,
 }
@@ -27,7 +27,7 @@ impl Reader {
         Self { options, format: None, inner: None, head: Vec::new(), in_head: true }
     }
 
-    /// The next bytes of the current file.
+    /// Takes the next bytes of the current file.
     pub fn feed(&mut self, mut bytes: &[u8]) -> Result<(), TraceError> {
         if self.in_head {
             let taken = bytes.len().min(HEAD_BYTES - self.head.len());
@@ -44,7 +44,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The current file ends here; another one may follow.
+    /// Ends the current file; another one may follow.
     pub fn end_of_file(&mut self) -> Result<(), TraceError> {
         if self.in_head {
             self.leave_head()?;
@@ -56,7 +56,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Ends the current file, if it is not ended yet.
+    /// Ends the current file, if it has not ended yet, and returns the trace.
     pub fn finish(mut self) -> Result<Trace, TraceError> {
         if !self.in_head || !self.head.is_empty() || self.inner.is_none() {
             self.end_of_file()?;

@@ -1,4 +1,4 @@
-//! The formats that are read, and files that are often taken for them.
+//! The supported formats, and files that are often mistaken for them.
 
 use memchr::memmem;
 
@@ -6,12 +6,12 @@ use crate::error::TraceError;
 use crate::format::Format;
 use crate::{oracle, postgres, slow};
 
-/// In the order in which they are tried.
+/// All formats, in the order in which they are tried.
 pub const FORMATS: &[Format] = &[oracle::FORMAT, slow::FORMAT, postgres::FORMAT];
 
-/// A kind of file that is refused by its name.
+/// A kind of file that is recognised and rejected with a specific hint.
 struct Refused {
-    /// Any of these.
+    /// A file with any of these marks is of this kind.
     marks: &'static [&'static str],
     what: &'static str,
     hint: &'static str,
@@ -52,7 +52,7 @@ const REFUSED: &[Refused] = &[
     },
 ];
 
-/// The format of a file with this start.
+/// Recognises the format of a file from its start.
 pub fn recognise(head: &[u8]) -> Result<&'static Format, TraceError> {
     if head.iter().all(u8::is_ascii_whitespace) {
         return Err(TraceError::Empty);

@@ -1,8 +1,8 @@
 //! The slow query log of MySQL, Percona Server and MariaDB.
 //!
-//! An entry is a block of lines that begin with `#`, then the statement, which ends where the next
-//! block begins. The servers write the same keys with different units and leave out what they do
-//! not know.
+//! An entry is a block of lines that begin with `#`, followed by the statement, which ends where
+//! the next block begins. The servers write the same keys with different units and omit what they
+//! do not know.
 
 use crate::format::{Format, Options};
 use crate::instant;
@@ -20,9 +20,9 @@ pub const FORMAT: Format = Format {
                  exceed",
 };
 
-/// What is kept of the text of one statement: INSERTs may be larger than the memory.
+/// Bytes kept of the text of one statement: INSERTs may be larger than memory.
 const SQL_BYTES: usize = 64 << 10;
-/// Time of the queue of threads of `InnoDB`, which Percona Server counts apart.
+/// Time in the `InnoDB` thread queue, which Percona Server reports separately.
 const QUEUE: &str = "InnoDB queue";
 
 struct Log {
@@ -30,20 +30,21 @@ struct Log {
     tally: Tally,
     product: String,
     entry: Entry,
-    /// The last `# Time:` since 5.7, which every entry has, and before, which the servers leave
-    /// out while the second is the same.
+    /// The last `# Time:`. Since 5.7 every entry has one; before, servers omit it while the second
+    /// is the same.
     time_s: Option<f64>,
     local_s: Option<f64>,
-    /// Entries have `SET timestamp`, which may be of another time zone than the old `# Time:`.
+    /// Whether entries have `SET timestamp`, which may be in another time zone than the old `#
+    /// Time:`.
     has_stamps: bool,
-    /// Entries with and without the time that `InnoDB` waited for reads.
+    /// Number of entries with and without the time that `InnoDB` waited for reads.
     with_reads: u64,
     without_reads: u64,
     is_weighted: bool,
     skipped_lines: u64,
 }
 
-/// The entry that is being read.
+/// The entry being read.
 #[derive(Default)]
 struct Entry {
     session: String,
@@ -59,7 +60,7 @@ struct Entry {
     weight: Option<f64>,
     began_s: Option<f64>,
     sql: String,
-    /// Its block of lines with `#` is over.
+    /// Whether its block of lines with `#` has ended.
     has_text: bool,
 }
 
@@ -80,7 +81,7 @@ impl Log {
         }
     }
 
-    /// A line of the block before a statement; false if it is none.
+    /// Handles a line of the block before a statement; returns false if it is not one.
     fn header(&mut self, line: &str) -> bool {
         let Some(rest) = line.strip_prefix('#') else { return false };
         if self.entry.has_text && !starts_entry(rest) {
@@ -133,7 +134,7 @@ impl Log {
         entry.sql.push_str(&line[..end.unwrap_or(0)]);
     }
 
-    /// The lines that a server writes when it opens the log.
+    /// Handles the lines that a server writes when it opens the log.
     fn banner(&mut self, line: &str) -> bool {
         if let Some((program, version)) = line.split_once(", Version: ")
             && program.starts_with(['/', '.']) | program.contains("mysqld")
@@ -147,7 +148,7 @@ impl Log {
         line.starts_with("Tcp port: ") || line.starts_with("Time                 Id Command")
     }
 
-    /// Counts the entry that is complete.
+    /// Counts the completed entry.
     fn close(&mut self) {
         let entry = std::mem::take(&mut self.entry);
         let Some(query_s) = entry.query_s else { return };
@@ -176,12 +177,12 @@ impl Log {
 }
 
 impl Entry {
-    /// `Key: value` pairs of one line.
+    /// Parses the `Key: value` pairs of one line.
     fn keys(&mut self, line: &str) {
         let mut words = line.split_ascii_whitespace().peekable();
         while let Some(word) = words.next() {
             let Some(key) = word.strip_suffix(':') else { continue };
-            // A value may be empty, as the schema of who has chosen none.
+            // A value may be empty, such as the schema of a session that has not chosen one.
             let Some(value) = words.next_if(|next| !next.ends_with(':')) else { continue };
             let seconds = value.parse::<f64>().ok().filter(|it| is_sane(*it));
             let field = match key {
@@ -210,7 +211,7 @@ impl Entry {
     }
 
     fn execution(&self, query_s: f64, ended_s: Option<f64>, weight: f64) -> Execution {
-        // Lock_time holds waits for rows too, where the server is new enough to count them.
+        // Lock_time includes waits for rows too, if the server is new enough to count them.
         let lock_s = match (self.lock_s, self.row_lock_s) {
             (Some(all), Some(rows)) => Some(all.max(rows)),
             (all, rows) => all.or(rows),
@@ -238,7 +239,8 @@ impl Entry {
     }
 }
 
-/// Whether what follows `#` begins a block, and is not a comment of the statement before.
+/// Returns whether the text after `#` begins a block, rather than being a comment of the previous
+/// statement.
 fn starts_entry(rest: &str) -> bool {
     rest.starts_with(" Time: ") || rest.starts_with(" User@Host: ")
 }

@@ -1,19 +1,19 @@
-//! Executions → statements, sessions and the profile of all, in memory that has a bound.
+//! Executions → statements, sessions and the overall profile, in bounded memory.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::format::Limits;
 use crate::model::{Component, Session, Spent, Statement, Trace};
 
-/// The name of what is counted together because there is too much to tell apart.
+/// Name under which items are counted together when there are too many to distinguish.
 const OTHERS: &str = "others";
 
-/// A statement that was executed once, as the log has it.
+/// One execution of a statement, as logged.
 #[derive(Clone, Debug, Default)]
 pub struct Execution {
     /// Response time.
     pub ns: f64,
-    /// Executions that it stands for.
+    /// Number of executions that it represents.
     pub weight: f64,
     /// Seconds since 1970 or another fixed instant.
     pub ended_s: Option<f64>,
@@ -23,25 +23,25 @@ pub struct Execution {
     pub costs: Vec<Cost>,
 }
 
-/// A part of its response time.
+/// A part of an execution's response time.
 #[derive(Clone, Debug)]
 pub struct Cost {
     pub component: Component,
     pub ns: f64,
-    /// Calls that took this time together, where the log counts them.
+    /// Number of calls that took this time together, if the log counts them.
     pub calls: Option<f64>,
     pub bytes: Option<f64>,
     pub blocks: Option<f64>,
 }
 
 impl Cost {
-    /// A part of which only the time is known.
+    /// Creates a part of which only the time is known.
     pub fn of(component: Component, ns: f64) -> Self {
         Self { component, ns, calls: None, bytes: None, blocks: None }
     }
 }
 
-/// A statement as it is called in the result.
+/// Id and text of a statement in the result.
 pub struct Named {
     pub id: String,
     pub text: String,
@@ -63,7 +63,7 @@ struct Timed {
     span: Span,
 }
 
-/// From the first to the last instant.
+/// Time from the first to the last instant.
 #[derive(Clone, Copy, Default)]
 struct Span(Option<(f64, f64)>);
 
@@ -140,7 +140,7 @@ impl Tally {
         told_apart
     }
 
-    /// The result: statements and sessions by their time, the longest first.
+    /// Returns the result: statements and sessions by their time, the longest first.
     pub fn finish(self) -> Trace {
         let mut statements: Vec<Statement> = self.statements.into_values().collect();
         statements.sort_by(|a, b| b.ns.total_cmp(&a.ns).then_with(|| a.id.cmp(&b.id)));
@@ -179,7 +179,7 @@ fn sum(total: &mut Option<f64>, value: Option<f64>, weight: f64) {
     }
 }
 
-/// Adds the costs of an execution, and what they leave of its time.
+/// Adds the costs of an execution, and the rest of its time.
 fn spend(components: &mut BTreeMap<Component, Spent>, execution: &Execution) {
     let mut rest = execution.ns;
     for cost in &execution.costs {

@@ -1,17 +1,17 @@
-//! What would change the response time: predictions, each with what it assumes.
+//! Predictions of the response time after a change, each with its assumptions.
 
 use crate::model::{Component, Statement, Trace};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
-    /// What is changed.
+    /// Description of the change.
     pub change: String,
     pub now_ns: f64,
     pub predicted_ns: f64,
     pub assumes: &'static str,
 }
 
-/// The time of the whole trace if this statement fetched `rows` rows a call.
+/// Time of the whole trace if this statement fetched `rows` rows per call.
 pub fn array_size(trace: &Trace, statement: &Statement, rows: u32) -> Option<Prediction> {
     let fetch = statement.parts.iter().find(|part| part.name == "fetch")?;
     let trips = statement.round_trips?;
@@ -33,7 +33,7 @@ pub fn array_size(trace: &Trace, statement: &Statement, rows: u32) -> Option<Pre
     })
 }
 
-/// The time if the wait for the client took `wait_ns` in the mean.
+/// Time if the average wait for the client were `wait_ns`.
 pub fn round_trip(trace: &Trace, wait_ns: f64) -> Option<Prediction> {
     let trips = trace.round_trips.filter(|it| it.wait_ns > 0.0)?;
     let now_ns = trace.span_ns?;
@@ -46,7 +46,7 @@ pub fn round_trip(trace: &Trace, wait_ns: f64) -> Option<Prediction> {
     })
 }
 
-/// The time if reads of single blocks took this share of what they take.
+/// Time if reads of single blocks took this fraction of their current time.
 pub fn single_block_reads(trace: &Trace, factor: f64) -> Option<Prediction> {
     let (calls, ns) = single_blocks(trace)?;
     let now_ns = trace.span_ns?;
@@ -62,7 +62,7 @@ pub fn single_block_reads(trace: &Trace, factor: f64) -> Option<Prediction> {
     })
 }
 
-/// The time if this share of single-block reads were found in memory, at a cost for each.
+/// Time if this share of single-block reads were found in memory, at a cost for each.
 pub fn cache_hits(trace: &Trace, share: f64, memory_cost_ns: f64) -> Option<Prediction> {
     let (calls, ns) = single_blocks(trace)?;
     let now_ns = trace.span_ns?;
@@ -74,7 +74,7 @@ pub fn cache_hits(trace: &Trace, share: f64, memory_cost_ns: f64) -> Option<Pred
     })
 }
 
-/// Reads of one block each: how many, and their time.
+/// Number of single-block reads, and their time.
 fn single_blocks(trace: &Trace) -> Option<(f64, f64)> {
     let single = |component: &Component| match component {
         Component::Wait(event) => {

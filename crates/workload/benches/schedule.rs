@@ -1,4 +1,4 @@
-//! What an operation costs before it is sent, and what a session adds around it. `cargo bench -p
+//! Cost of an operation before it is sent, and overhead that a session adds. `cargo bench -p
 //! blockstone-workload`.
 
 use std::hint::black_box;

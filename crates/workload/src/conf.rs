@@ -1,8 +1,8 @@
-//! Files of settings of other tools: `slob.conf` and `pgio.conf`, read so that a known test can be
-//! repeated here. What has no counterpart is named, never silently dropped.
+//! Settings files of other tools: `slob.conf` and `pgio.conf`, read so that a known test can be
+//! repeated here. A setting without a counterpart is named, never silently dropped.
 //!
-//! Both are shell fragments of lines `NAME=value`. They are read, not executed: comments, quotes
-//! and `export` are understood, a value with an expansion is refused.
+//! Both are shell fragments with lines `NAME=value`. They are read, not executed: comments, quotes
+//! and `export` are understood, and a value with an expansion is refused.
 
 use blockstone_base::units::{Bytes, Nanos};
 use blockstone_target::RedoStress;
@@ -14,7 +14,7 @@ use crate::wanted::{HotspotWanted, Wanted};
 pub struct Conf {
     pub dialect: Dialect,
     pub wanted: Wanted,
-    /// What has no counterpart here, one sentence each.
+    /// Settings without a counterpart here, one sentence each.
     pub without_counterpart: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ pub enum ConfError {
     Nothing,
 }
 
-/// Reads `text`, of either tool: the names that only one of them has tell which.
+/// Reads `text` of either tool: the names that only one of them uses show which.
 pub fn read(text: &str) -> Result<Conf, ConfError> {
     let lines = assignments(text)?;
     let has = |names: &[&str]| lines.iter().any(|line| names.contains(&line.name));
@@ -71,7 +71,7 @@ struct Assignment<'a> {
     value: &'a str,
 }
 
-/// Names that occur in a slob.conf and are enough to know it by.
+/// Names in a slob.conf that suffice to recognise it.
 const SLOB: [&str; 8] = [
     "UPDATE_PCT",
     "SCAN_PCT",
@@ -83,7 +83,7 @@ const SLOB: [&str; 8] = [
     "THREADS_PER_SCHEMA",
 ];
 
-/// The hot range and the pauses of a slob.conf as it is shipped, each switched by another name.
+/// Hot range and pauses of a slob.conf as shipped, each enabled by a different name.
 const HOTSPOT_SHIPPED: HotspotWanted = HotspotWanted {
     size: Scale::Bytes(Bytes::mib(8)),
     offset: Scale::Bytes(Bytes::mib(16)),
@@ -101,7 +101,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// A setting that both files have under one name; false when it is none.
+    /// Reads a setting that has the same name in both files; returns false if it is not one.
     fn common(&mut self, line: &Assignment<'_>) -> Result<bool, ConfError> {
         match line.name {
             "UPDATE_PCT" => self.wanted.update_pct = Some(line.number(100)?),
@@ -164,7 +164,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Notes a setting without a counterpart; an empty value asks for nothing.
+    /// Records a setting without a counterpart; an empty value asks for nothing.
     fn no_counterpart(&mut self, line: &Assignment<'_>, why: &str) {
         if !line.value.is_empty() {
             let Assignment { name, value, .. } = line;
@@ -201,12 +201,12 @@ fn pgio_reason(name: &str) -> &'static str {
     }
 }
 
-/// A value as it may be repeated: passwords may not.
+/// Returns a value as it may be printed: passwords may not.
 fn hidden<'a>(name: &str, value: &'a str) -> &'a str {
     if name.contains("PASSW") { "…" } else { value }
 }
 
-/// The assignments of a shell fragment.
+/// Parses the assignments in a shell fragment.
 fn assignments(text: &str) -> Result<Vec<Assignment<'_>>, ConfError> {
     let mut found = Vec::new();
     for (index, raw) in text.lines().enumerate() {
@@ -233,7 +233,7 @@ fn assignments(text: &str) -> Result<Vec<Assignment<'_>>, ConfError> {
     Ok(found)
 }
 
-/// A value without its quotes, or up to the comment behind it.
+/// Returns a value without its quotes, or up to the comment after it.
 fn unquoted(value: &str) -> &str {
     for quote in ['"', '\''] {
         if let Some((inside, _)) = value.strip_prefix(quote).and_then(|v| v.split_once(quote)) {

@@ -1,6 +1,6 @@
-//! What the sessions count. Each session has counters of its own, on cache lines of its own, and is
-//! their only writer; reading them disturbs no session. Latencies go into one histogram a kind of
-//! operation, which the reader empties: memory does not grow with sessions or time.
+//! Counters of the sessions. Each session has its own counters, on its own cache lines, and is
+//! their only writer; reading them does not disturb the session. Latencies go into one histogram
+//! per kind of operation, which the reader empties: memory does not grow with sessions or time.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -13,8 +13,8 @@ use blockstone_base::histogram::SharedHistogram;
 use blockstone_base::load::Op;
 use blockstone_target::Executed;
 
-/// The names of all kinds of operations: single statements, then transactions, then the steps of a
-/// bulk write.
+/// Names of all kinds of operations: single statements, then transactions, then the steps of a bulk
+/// write.
 pub const KINDS: [&str; STATEMENTS.len() + TRANSACTIONS.len() + TABLE_STEPS.len()] = {
     let [select, update, scan] = STATEMENTS;
     let [new_order, payment, order_status, delivery, stock_level] = TRANSACTIONS;
@@ -49,7 +49,7 @@ const OPS: [Op; KINDS_LEN] = [
     Op::Write,
 ];
 
-/// Latencies of operations that have not ended, of each of `kinds`.
+/// Returns latencies of operations that have not ended, for each of `kinds`.
 pub(crate) fn unfinished(
     lasted: impl Iterator<Item = (usize, u64)>,
     kinds: Range<usize>,
@@ -62,7 +62,7 @@ pub(crate) fn unfinished(
 
 blockstone_base::counters! {
 /// Counters of one kind of operation, summed over all sessions since they started: the columns of
-/// [`OPERATION`], where each is described.
+/// [`OPERATION`], which describes each of them.
 pub struct KindTotals {
     pub completed_ops,
     pub failed_ops,
@@ -85,11 +85,11 @@ pub struct Totals(pub [KindTotals; KINDS_LEN]);
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionLatencies {
     pub name: &'static str,
-    /// The direction: an update ends with a commit.
+    /// Direction: an update ends with a commit.
     pub op: Op,
-    /// From the intended start.
+    /// Latency from the intended start.
     pub latency: LatencyHistogram,
-    /// From the sending; only in an open loop, where the two differ.
+    /// Latency from the actual send; only in an open loop, where the two differ.
     pub service: Option<LatencyHistogram>,
 }
 
@@ -106,7 +106,7 @@ impl Totals {
         self.0.iter().map(|kind| kind.commits).sum()
     }
 
-    /// One row for each of `kinds`, for the series [`OPERATION`].
+    /// Appends one row for each of `kinds`, for the series [`OPERATION`].
     pub fn readings(&self, kinds: Range<usize>, readings: &mut Vec<Reading>) {
         for (name, kind) in KINDS[kinds.clone()].iter().zip(&self.0[kinds]) {
             readings.push(Reading {
@@ -122,7 +122,7 @@ impl Totals {
 #[allow(clippy::struct_field_names, reason = "the unit stands last in a name")]
 pub(crate) struct Timed {
     pub intended_ns: u64,
-    /// When the session could have sent it, had it been due: the operation before had ended.
+    /// When the session could have sent it, had it been due: the previous operation had ended.
     pub ready_ns: u64,
     pub sent_ns: u64,
     pub done_ns: u64,
@@ -137,7 +137,7 @@ pub(crate) struct Timed {
 #[repr(align(128))]
 pub(crate) struct SessionCounters {
     version: AtomicU64,
-    /// Operations that were started, and of one in progress its kind and intended start.
+    /// Number of operations started; kind and intended start of one in progress.
     started: AtomicU64,
     current_kind: AtomicU64,
     current_ns: AtomicU64,
@@ -145,7 +145,7 @@ pub(crate) struct SessionCounters {
 }
 
 impl SessionCounters {
-    /// The session begins an operation.
+    /// Counts the start of an operation in this session.
     #[inline]
     pub fn begins(&self, kind: usize, intended_ns: u64) {
         self.write(|| {
@@ -155,7 +155,8 @@ impl SessionCounters {
         });
     }
 
-    /// How many operations were started, and the kind and intended start of one in progress.
+    /// Returns how many operations were started, and the kind and intended start of one in
+    /// progress.
     pub fn current(&self) -> (u64, Option<(usize, u64)>) {
         self.read(|| {
             let at = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -211,7 +212,7 @@ impl SessionCounters {
             if before.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == before {
                 return values;
             }
-            // The session may have been descheduled right there.
+            // The session may have been preempted during its update.
             thread::yield_now();
         }
     }
@@ -225,7 +226,7 @@ impl SessionCounters {
     }
 }
 
-/// The only writer adds without a locked instruction.
+/// Adds without a locked instruction, as there is only one writer.
 #[inline]
 fn add(counter: &AtomicU64, value: u64) {
     counter.store(counter.load(Ordering::Relaxed) + value, Ordering::Relaxed);

@@ -1,10 +1,10 @@
-//! What is sent to a database: the SLOB method, trivial statements at the most physical I/O a
+//! The workload sent to a database: the SLOB method, trivial statements at the most physical I/O a
 //! processor can drive. After Kevin Closson's SLOB, whose parameters keep their names here.
 //!
-//! [`Parameters`] say what is sent, [`Schedule`] turns them and a seed into each session's
-//! operations, [`start`] lets the sessions run on any [`Target`](blockstone_target::Target), and
-//! [`noise`] writes beside them. This crate knows no target by name and records nothing: what runs
-//! it reads its counters.
+//! [`Parameters`] describe what is sent, [`Schedule`] turns them and a seed into each session's
+//! operations, [`start`] runs the sessions on any [`Target`](blockstone_target::Target), and
+//! [`noise`] writes alongside them. This crate knows no target by name and records nothing: the
+//! caller reads its counters.
 //!
 //! ```
 //! use blockstone_workload::{Parameters, Schedule};

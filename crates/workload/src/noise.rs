@@ -1,6 +1,6 @@
-//! Noise beside a load: writers that cycle through an area of their own, each write durable before
-//! the next, as the log writers of other databases on the same storage do, or without a flush, as
-//! dd(1) writes.
+//! Noise alongside a load: writers that cycle through their own areas. Each write is durable before
+//! the next, as with the log writers of other databases on the same storage, or is not flushed, as
+//! with dd(1).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use blockstone_engine::{
 };
 use blockstone_sys::file::{BlockFile, FileError};
 
-/// Default bytes of a write, as log writers flush at most under load.
+/// Default size of a write, the most that log writers flush at a time under load.
 pub const WRITE: Bytes = Bytes::kib(128);
-/// Bytes of a write, at least …
+/// Smallest size of a write.
 pub const WRITE_MIN: Bytes = Bytes::kib(4);
-/// … and at most.
+/// Largest size of a write.
 pub const WRITE_MAX: Bytes = Bytes::mib(1);
-/// More writers would be a load of their own rather than noise.
+/// Most writers: more would be a load of their own rather than noise.
 pub const WRITERS_MAX: u32 = 64;
-/// Bytes of a write that lays an area out.
+/// Size of a write that lays out an area.
 const LAY_OUT: Bytes = Bytes::mib(1);
 const STAMPED: u64 = 8192;
 const TELL: Duration = Duration::from_millis(50);
@@ -32,7 +32,7 @@ const TELL: Duration = Duration::from_millis(50);
 const GRACE: Duration = Duration::from_secs(10);
 
 named! {
-    /// How the noise writes.
+    /// Mode of noise writes.
     NoiseMode {
         /// Past the page cache, each write durable before the next (`O_DSYNC`).
         Redo = "redo",
@@ -44,7 +44,7 @@ named! {
 }
 
 impl NoiseMode {
-    /// As a report describes one write.
+    /// Returns the words with which a report describes one write.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Redo => "durable",
@@ -58,23 +58,23 @@ impl NoiseMode {
 pub struct NoiseSpec {
     pub writers: u32,
     pub mode: NoiseMode,
-    /// The area that each goes through: whole writes, and whole MiB.
+    /// Area that each writer cycles through: whole writes, and whole MiB.
     pub area: Bytes,
-    /// Bytes of a write: a power of two.
+    /// Size of a write: a power of two.
     pub write: Bytes,
-    /// Where the writers are spread over.
+    /// Places over which the writers are spread.
     pub places: Vec<NoisePlace>,
-    /// Whether these can bypass the page cache.
+    /// Whether these places can bypass the page cache.
     pub direct: bool,
     pub seed: u64,
 }
 
-/// Where some of the noise is written.
+/// Place to which some of the noise is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoisePlace {
     /// A new file, which is removed with its area.
     NewFile(PathBuf),
-    /// A device that may be overwritten; whoever claimed it clears it.
+    /// A device that may be overwritten. The code that claimed it also clears it.
     Device(PathBuf),
 }
 
@@ -95,8 +95,7 @@ pub enum NoiseError {
     SmallDevice { path: PathBuf, size: Bytes, least: Bytes },
 }
 
-/// The areas, written once so that no later write has to allocate. They are removed when this is
-/// dropped.
+/// The areas, written once so that no later write has to allocate. Removed on drop.
 #[derive(Debug)]
 pub struct Areas {
     spec: NoiseSpec,
@@ -128,7 +127,7 @@ impl Area {
 }
 
 impl NoiseSpec {
-    /// Bytes that each of the places will take.
+    /// Returns the number of bytes that each place will take.
     pub fn demand(&self) -> Vec<Bytes> {
         let of = |index| Bytes(u64::from(self.writers_of(index)) * self.area.get());
         (0..self.places.len()).map(of).collect()
@@ -167,7 +166,7 @@ impl NoiseSpec {
         Arc::new(Stamped::new(rng::mix(self.seed ^ index as u64), stamped, 0))
     }
 
-    /// What one of the places becomes: a new file of the size of its areas, or the device.
+    /// Opens one of the places: a new file of the size of its areas, or the device.
     fn open(&self, place: &NoisePlace, least: Bytes) -> Result<BlockFile, NoiseError> {
         let path = match place {
             NoisePlace::NewFile(path) => {
@@ -185,9 +184,9 @@ impl NoiseSpec {
 }
 
 impl Areas {
-    /// Makes the areas and writes each of them once. `told` gets how many bytes of how many are
-    /// written, and may end the work. Fails when an area cannot be made or written; none is left
-    /// behind.
+    /// Creates the areas and writes each of them once. `told` is called with the bytes written and
+    /// the total, and may end the work by returning false. Fails when an area cannot be created or
+    /// written; none is left behind.
     pub fn lay_out(
         spec: NoiseSpec,
         told: &mut dyn FnMut(u64, u64) -> bool,
@@ -243,7 +242,8 @@ impl Areas {
         Ok(spec.span_bytes)
     }
 
-    /// Waits until what was written is on stable storage, so that no later time has that work.
+    /// Waits until everything written is on stable storage, so that this work does not delay
+    /// anything later.
     pub fn flush(&self) -> Result<(), NoiseError> {
         self.areas.iter().try_for_each(Area::flush)
     }
@@ -252,12 +252,12 @@ impl Areas {
         self.spec.of(self.spec.writers)
     }
 
-    /// Starts the writers. Seconds of their latencies count from `origin_ns`.
+    /// Starts the writers. The seconds of their latencies count from `origin_ns`.
     pub fn start(&self, origin_ns: u64) -> Result<Noise, EngineError> {
         let start = |(index, area): (usize, &Area)| {
             blockstone_engine::start(Load {
                 content: self.spec.content(index),
-                // The layout has used the sequences below.
+                // The layout has used lower sequence numbers.
                 first_sequence: 1 << 32,
                 origin_ns,
                 ..Load::new(self.spec.of(area.writers), Medium::File(Arc::clone(&area.file)))
@@ -268,7 +268,7 @@ impl Areas {
     }
 }
 
-/// Writers at work. Dropping it tells them to stop.
+/// Running writers. Dropping it tells them to stop.
 #[derive(Debug)]
 pub struct Noise {
     running: Vec<Running>,
@@ -278,7 +278,7 @@ pub struct Noise {
 pub struct NoiseOutcome {
     pub histograms: Vec<TimedHistogram>,
     pub first_error: Option<String>,
-    /// Writers that still wait for their write.
+    /// Writers that are still waiting for their write.
     pub stuck_writers: u32,
 }
 
@@ -345,7 +345,7 @@ mod tests {
         assert_eq!(before, [2 << 20, 1 << 20]);
         let noise = areas.start(0).unwrap();
         noise.open_window();
-        // More than all areas hold: they begin again.
+        // More than all areas hold, so the writers start over.
         while noise.totals().completed_bytes < 4 << 20 {
             thread::sleep(Duration::from_millis(1));
         }

@@ -1,10 +1,10 @@
-//! Order entry: five transactions in a fixed mix, as the kits for transactional databases send
-//! them. Tables, names and texts are our own; from TPC-C (revision 5.11, clauses 2.4 to 2.8 and
-//! 5.2.3), which `HammerDB` follows, come the kinds of transactions, their shares and the number of
-//! lines of an order. In two ways it keeps locks from hiding the storage: no row is one that all
-//! transactions change, and customers and products are drawn uniformly.
+//! Order entry: five transactions in a fixed mix, as sent by the kits for transactional databases.
+//! Tables, names and texts are our own; the kinds of transactions, their shares and the number of
+//! lines of an order are from TPC-C (revision 5.11, clauses 2.4 to 2.8 and 5.2.3), which `HammerDB`
+//! follows. In two ways it keeps locks from hiding the storage: no row is changed by all
+//! transactions, and customers and products are drawn uniformly.
 //!
-//! Of each schema the first quarter of the rows are customers and the others products, one row a
+//! The first quarter of the rows of each schema are customers and the others products, one row per
 //! block; orders have room at the end, see
 //! [`TargetSpec::order_rows`](blockstone_target::TargetSpec).
 
@@ -12,45 +12,45 @@ use blockstone_base::database::TRANSACTIONS;
 use blockstone_base::rng::Rng;
 use blockstone_target::Statement;
 
-/// Of 100 transactions of a session, how many are of each kind of [`TRANSACTIONS`]: the least
+/// Number of transactions of each kind in [`TRANSACTIONS`] per 100 of a session: the smallest
 /// shares that TPC-C allows for all but new orders, which have the rest.
 pub const SHARES: [u32; TRANSACTIONS.len()] = [45, 43, 4, 4, 4];
-/// One row of this many is room for orders.
+/// One row in this many is room for orders.
 const ORDERS_SHARE: u64 = 16;
-/// One of this many other rows is a customer.
+/// One in this many of the other rows is a customer.
 const CUSTOMERS_SHARE: u64 = 4;
-/// Lines of an order, each with a product that it changes.
+/// Fewest and most lines of an order, each with a product that it changes.
 const LINES: (u64, u64) = (5, 15);
-/// Orders that are looked at for a customer's last.
+/// Orders searched for a customer's last one.
 const RECENT: u32 = 20;
-/// Orders that one delivery takes at most. With [`SHARES`], more are delivered than made: their
-/// number has a bound.
+/// Most orders that one delivery takes. With [`SHARES`], more can be delivered than are created, so
+/// the number of undelivered orders is bounded.
 const DELIVERED: u64 = 12;
 
-/// Rows of a schema that are room for orders, of all its `rows`.
+/// Returns how many of a schema's `rows` are room for orders.
 pub fn order_rows(rows: u64) -> u64 {
     (rows / ORDERS_SHARE).max(1)
 }
 
-/// Customers and products among the `rows` of a schema.
+/// Returns the number of customers and products among the `rows` of a schema.
 pub fn customers_and_products(rows: u64) -> (u64, u64) {
     let keyed = rows.saturating_sub(order_rows(rows));
     let customers = keyed / CUSTOMERS_SHARE;
     (customers, keyed - customers)
 }
 
-/// The transactions of one session, without end.
+/// Endless sequence of transactions of one session.
 #[derive(Clone, Debug)]
 pub struct OrderEntry {
     schema: u32,
     customers: u64,
     products: u64,
-    /// Products that a look at the stock visits.
+    /// Products visited by a stock-level transaction.
     work_unit: u32,
-    /// This session and all of its schema: they number their orders in turn.
+    /// Number of this session, and of all sessions of its schema: they number their orders in turn.
     session: u64,
     sessions: u64,
-    /// Orders that the session has made, and of these how many are delivered.
+    /// Orders that the session has created, and how many of them are delivered.
     made: u64,
     delivered: u64,
     /// The kinds of 100 transactions, shuffled, and how many of them are left.
@@ -59,13 +59,13 @@ pub struct OrderEntry {
     statements: Vec<Statement>,
 }
 
-/// Where a session works.
+/// Place of a session in a schema.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     pub schema: u32,
     pub rows: u64,
     pub work_unit: u32,
-    /// Its number among the `sessions` of the schema.
+    /// Number of the session among the `sessions` of the schema.
     pub session: u32,
     pub sessions: u32,
 }
@@ -90,16 +90,16 @@ impl OrderEntry {
         }
     }
 
-    /// The statements of the transaction that [`OrderEntry::next`] drew last.
+    /// Returns the statements of the transaction that [`OrderEntry::next`] drew last.
     pub fn statements(&self) -> &[Statement] {
         &self.statements
     }
 
-    /// Draws the next transaction, and returns its kind as an index into [`TRANSACTIONS`]. Of any
-    /// 100 from the first on, the shares are exact.
+    /// Draws the next transaction, and returns its kind as an index into [`TRANSACTIONS`]. In each
+    /// 100 transactions, counted from the first, the shares are exact.
     pub fn next(&mut self, rng: &mut Rng) -> usize {
         if self.left == 0 {
-            // Fisher and Yates.
+            // Shuffle after Fisher and Yates.
             for at in (1..self.deck.len()).rev() {
                 self.deck.swap(at, rng.below(at as u64 + 1) as usize);
             }
@@ -169,7 +169,7 @@ impl OrderEntry {
         first_key
     }
 
-    /// The number of the session's order that it made as its `count`th, from 0.
+    /// Returns the number of the `count`th order that the session created, counted from 0.
     fn number(&self, count: u64) -> u64 {
         count * self.sessions + self.session
     }

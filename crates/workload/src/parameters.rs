@@ -1,4 +1,4 @@
-//! The parameters of the SLOB method, complete and checked.
+//! Parameters of the SLOB method, complete and checked.
 
 use std::ops::Range;
 use std::str::FromStr;
@@ -14,33 +14,33 @@ use crate::order_entry::{self, customers_and_products};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
     pub population: Population,
-    /// `SCALE`: rows of a schema, one a block.
+    /// `SCALE`: rows of a schema, one per block.
     pub rows: u64,
     /// `WORK_UNIT`: rows that a select visits.
     pub work_unit: u32,
     /// `UPDATE_WORK_UNIT` of pgio: rows that an update changes.
     pub update_work_unit: u32,
-    /// `UPDATE_PCT`: of 100 operations, how many update. For [`Population::Mixed`] only.
+    /// `UPDATE_PCT`: number of operations in 100 that update. For [`Population::Mixed`] only.
     pub update_pct: u32,
-    /// `SCAN_PCT`: of 100 selects, how many scan the second table.
+    /// `SCAN_PCT`: number of selects in 100 that scan the second table.
     pub scan_pct: u32,
     /// `SCAN_TABLE_SZ`: rows of that table.
     pub scan_rows: u64,
-    /// Transactions of [`order_entry`](crate::order_entry) in place of single statements. For
-    /// [`Population::Mixed`] only.
+    /// Whether to send transactions of [`order_entry`](crate::order_entry) instead of single
+    /// statements. For [`Population::Mixed`] only.
     pub order_entry: bool,
-    /// Tables made of all rows of a schema, flushed and dropped, in place of single statements. For
-    /// [`Population::Mixed`] only.
+    /// Whether to create tables from all rows of a schema, flush and drop them, instead of sending
+    /// single statements. For [`Population::Mixed`] only.
     pub bulk_write: bool,
-    /// How sessions scan; none lets the target scan as it does by itself.
+    /// How sessions scan; `None` leaves it to the target.
     pub scan_how: Option<ScanHow>,
     /// `DO_HOTSPOT`: a range of rows that is visited more often.
     pub hotspot: Option<Hotspot>,
     /// `HOT_SCHEMA_FREQUENCY`: one in this many operations goes to the first schema.
     pub hot_schema: Option<Every>,
-    /// `THINK_TM_*`: pauses.
+    /// `THINK_TM_*`: pauses between operations.
     pub think: Option<Think>,
-    /// `WORK_LOOP`: operations a session, or tables; none runs until it is stopped.
+    /// `WORK_LOOP`: operations per session, or tables; `None` runs until stopped.
     pub loops: Option<u64>,
     /// When operations start; the rate of an open loop is that of all sessions together.
     pub pacing: Pacing,
@@ -51,10 +51,10 @@ pub struct Parameters {
 pub enum Population {
     /// `THREADS_PER_SCHEMA` sessions on each schema, all alike.
     Mixed { schemas: u32, threads: u32 },
-    /// Sessions that only select beside sessions that only update, each on a schema of its own.
+    /// Sessions that only select and sessions that only update, each on its own schema.
     Apart { readers: u32, writers: u32 },
-    /// Sessions that share one large scan and do nothing else: its table is cut into one part a
-    /// schema, and session `i` of `n` takes the parts `i`, `i + n`, … in turn, again and again.
+    /// Sessions that share one large scan and do nothing else: its table is cut into one part per
+    /// schema, and session `i` of `n` takes the parts `i`, `i + n`, … in turn, over and over.
     Scanning {
         sessions: u32,
         /// Schemas, each with its part of the table.
@@ -62,8 +62,8 @@ pub enum Population {
     },
 }
 
-/// On average one in N operations, drawn at random each time, so that no two frequencies lock into
-/// step.
+/// On average one in N operations, drawn at random each time, so that no two frequencies become
+/// synchronised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Every(pub u32);
 
@@ -83,7 +83,7 @@ pub struct Think {
     pub every: Every,
 }
 
-/// How large a schema or table is: `10000` blocks, or `80M` bytes.
+/// Size of a schema or table: `10000` blocks, or `80M` bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     Blocks(u64),
@@ -143,7 +143,7 @@ impl Population {
 }
 
 impl Parameters {
-    /// The schema of session `index`, and how many of its 100 operations update.
+    /// Returns the schema of session `index`, and how many of 100 of its operations update.
     pub(crate) fn session(&self, index: u32) -> (u32, u32) {
         match self.population {
             Population::Mixed { threads, .. } => (index / threads, self.update_pct),
@@ -161,7 +161,7 @@ impl Parameters {
         }
     }
 
-    /// The kinds of operations that sessions send, as indices into [`KINDS`].
+    /// Returns the kinds of operations that sessions send, as indices into [`KINDS`].
     pub fn kinds(&self) -> Range<usize> {
         const TRANSACTIONS_AT: usize = STATEMENTS.len();
         const TABLE_STEPS_AT: usize = TRANSACTIONS_AT + TRANSACTIONS.len();
@@ -172,13 +172,14 @@ impl Parameters {
         }
     }
 
-    /// Operations of a session in `loops` loops.
+    /// Returns the number of operations of a session in `loops` loops.
     pub(crate) fn operations(&self, loops: u64) -> u64 {
         let each = if self.bulk_write { TABLE_STEPS.len() as u64 } else { 1 };
         loops.saturating_mul(each)
     }
 
-    /// Tables that the sessions of a schema make of its rows, at a time: one each.
+    /// Returns how many tables the sessions of a schema create from its rows at the same time: one
+    /// each.
     pub fn copies(&self) -> u32 {
         match self.population {
             Population::Mixed { threads, .. } if self.bulk_write => threads,
@@ -186,12 +187,12 @@ impl Parameters {
         }
     }
 
-    /// Rows of a schema that are room for orders.
+    /// Returns the number of rows of a schema that are room for orders.
     pub fn order_rows(&self) -> u64 {
         if self.order_entry { order_entry::order_rows(self.rows) } else { 0 }
     }
 
-    /// Rows that the largest statement visits by key.
+    /// Returns the number of rows that the largest statement visits by key.
     pub fn most_rows(&self) -> u32 {
         self.work_unit.max(self.update_work_unit)
     }

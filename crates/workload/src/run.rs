@@ -1,4 +1,5 @@
-//! All sessions together: connected, started at one moment, read while they run, stopped.
+//! All sessions together: connecting them, starting them at the same moment, reading their counters
+//! and stopping them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,10 +14,10 @@ use crate::counters::{self, Counters, SessionLatencies, Totals};
 use crate::parameters::{ParameterError, Parameters};
 use crate::session::{self, Shared};
 
-/// Stack of a session. Thousands of them are reserved address space, not memory.
+/// Stack size of a session. Thousands of them are reserved address space, not memory.
 const STACK_BYTES: usize = 256 << 10;
-/// Statements that take longer to end than this are cancelled, and again after as long: one that
-/// was just being sent misses a request.
+/// Statements that take longer than this to end are cancelled, and again after the same time: one
+/// that was just being sent misses a request.
 const CANCEL_AFTER: Duration = Duration::from_millis(250);
 
 #[derive(Debug, thiserror::Error)]
@@ -47,13 +48,13 @@ pub struct Outcome {
     pub totals: Totals,
     pub first_error: Option<String>,
     pub failed_sessions: u32,
-    /// Sessions that did not end in time: they still wait for their operation.
+    /// Sessions that did not end in time: they are still waiting for their operation.
     pub stuck_sessions: u32,
 }
 
-/// Connects every session on its own thread, then starts them all at one moment. `give_up` is
+/// Connects every session on its own thread, then starts them all at the same moment. `give_up` is
 /// polled while they connect. Fails when the parameters are wrong or a session cannot be connected;
-/// the others end at once then, without having sent anything.
+/// the others then end immediately, without having sent anything.
 pub fn start(
     target: &Arc<dyn Target>,
     parameters: &Parameters,
@@ -73,7 +74,7 @@ pub fn start(
     for index in 0..sessions {
         let (target, parameters) = (Arc::clone(target), Arc::clone(&parameters));
         let shared = Arc::clone(&shared);
-        // Dropped on an error, `running` ends the sessions that were started.
+        // If an error drops `running`, that ends the sessions already started.
         let thread = thread::Builder::new()
             .name(format!("session-{index}"))
             .stack_size(STACK_BYTES)
@@ -90,29 +91,29 @@ pub fn start(
 }
 
 impl Running {
-    /// Counters since the start, summed over the sessions without disturbing them.
+    /// Returns counters since the start, summed over the sessions without disturbing them.
     pub fn totals(&self) -> Totals {
         self.shared.counters.totals()
     }
 
-    /// Latencies by kind of operation since this was last called.
+    /// Returns latencies by kind of operation since the last call.
     pub fn take_latencies(&self) -> Vec<SessionLatencies> {
         self.shared.counters.take_latencies()
     }
 
-    /// How long operations have lasted, from the intended start, that are under way or overdue: for
-    /// each kind its name and direction, also where there are none.
+    /// Returns the latencies so far, from the intended start, of operations that are in flight or
+    /// overdue: an entry for each kind, with its name and direction, even if there are none.
     pub fn unfinished(&self) -> impl Iterator<Item = (&'static str, Op, LatencyHistogram)> {
         let lasted = self.shared.unfinished(&self.parameters).into_iter();
         counters::unfinished(lasted, self.parameters.kinds())
     }
 
-    /// Whether a session has ended: then the others no longer are the load that was asked for.
+    /// Returns whether a session has ended: then the others are no longer the requested load.
     pub fn any_ended(&self) -> bool {
         self.shared.ended.load(Ordering::Acquire) > 0
     }
 
-    /// Whether every session has ended, its work done or not.
+    /// Returns whether every session has ended, successfully or not.
     pub fn all_ended(&self) -> bool {
         self.shared.ended.load(Ordering::Acquire) == self.sessions
     }
@@ -121,7 +122,7 @@ impl Running {
         self.shared.first_error()
     }
 
-    /// Lets sessions that have a number of loops go on to their end, for at most `limit`.
+    /// Lets sessions that have a number of loops run to their end, for at most `limit`.
     pub fn wait(&self, limit: Duration) {
         let started = Instant::now();
         while !self.all_ended() && started.elapsed() < limit {
@@ -129,9 +130,9 @@ impl Running {
         }
     }
 
-    /// Tells the sessions to stop and waits for the operations under way, which are cancelled where
-    /// they do not end soon. Thousands of sessions may take long, so it waits as long as one after
-    /// the other ends, and stops waiting when none has ended for as long as `grace`.
+    /// Tells the sessions to stop and waits for the operations in flight, which are cancelled if
+    /// they do not end soon. Thousands of sessions may take long, so it waits as long as sessions
+    /// keep ending, and gives up when none has ended for `grace`.
     pub fn stop(mut self, grace: Duration) -> Outcome {
         self.end();
         self.cancel_later();
@@ -146,7 +147,7 @@ impl Running {
         let mut stuck_sessions = 0;
         for thread in std::mem::take(&mut self.threads) {
             if thread.is_finished() || self.all_ended() {
-                // A panic has been noted by the session itself.
+                // A panic has already been recorded by the session itself.
                 let _ = thread.join();
             } else {
                 stuck_sessions += 1;
@@ -160,7 +161,7 @@ impl Running {
         }
     }
 
-    /// On a thread of its own: a server may not answer.
+    /// Cancels from a separate thread: a server may not answer.
     fn cancel_later(&self) {
         if !self.shared.can_cancel() {
             return;
@@ -173,7 +174,7 @@ impl Running {
                 thread::sleep(CANCEL_AFTER);
             }
         };
-        // Without a thread to spare, the operations are waited for.
+        // If no thread is available, the operations are waited for.
         let _ = thread::Builder::new().name("cancel".to_owned()).spawn(cancel);
     }
 

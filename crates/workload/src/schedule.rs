@@ -1,12 +1,12 @@
-//! From parameters and a seed to the operations of a session: the same ones every time, on every
+//! Turns parameters and a seed into the operations of a session: the same ones every time, on every
 //! target.
 //!
-//! What the parameters promise holds exactly, not on average. Of any 100 consecutive operations
-//! `update_pct` update, spread as evenly as whole operations can be (Bresenham 1965); of any 100
-//! consecutive selects `scan_pct` scan. One of every `n` goes to the hot range, to the hot schema
-//! or is followed by a pause: which one is drawn again for each `n`, so that updates, say, are not
-//! by accident all hot or none. A statement's rows lie within the schema or the hot range as a
-//! whole, and every row of it is as likely as its place allows, odd and even alike.
+//! The parameters hold exactly, not on average. In any 100 consecutive operations `update_pct`
+//! update, spread as evenly as whole operations can be (Bresenham 1965); in any 100 consecutive
+//! selects `scan_pct` scan. One in every `n` goes to the hot range, to the hot schema or is
+//! followed by a pause: which one is drawn again for each `n`, so that, for example, it cannot
+//! happen that all updates are hot or none. The rows of a statement are all within the schema or
+//! the hot range, and every row of it is as likely as its place allows, odd and even alike.
 
 use blockstone_base::database::{STATEMENTS, TRANSACTIONS};
 use blockstone_base::rng::{self, Rng};
@@ -15,12 +15,12 @@ use blockstone_target::{Operation, Statement, TableStep};
 use crate::order_entry::{OrderEntry, Place};
 use crate::parameters::{Every, Hotspot, Parameters, Population};
 
-/// Operations of each session that the checksum of a schedule covers.
+/// Operations of each session covered by the checksum of a schedule.
 const CHECKED: usize = 1000;
-/// Keeps the random numbers of sessions apart from those of their arrivals.
+/// Separates the random numbers of sessions from those of their arrivals.
 const STREAM: u64 = 2 << 32;
 
-/// A session's operations, without end.
+/// Endless sequence of a session's operations.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     rng: Rng,
@@ -40,18 +40,18 @@ pub struct Schedule {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Its kind, as an index into [`KINDS`](crate::KINDS).
+    /// Kind of operation, as an index into [`KINDS`](crate::KINDS).
     pub kind: usize,
     pub work: Work,
-    /// The pause after it, in nanoseconds.
+    /// Pause after it, in nanoseconds.
     pub think_ns: u64,
 }
 
-/// What is sent.
+/// Work that is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     Operation(Operation),
-    /// The statements that [`Schedule::statements`] has until the next step.
+    /// A transaction: its statements are in [`Schedule::statements`] until the next step.
     Transaction,
     Table(TableStep),
 }
@@ -66,8 +66,8 @@ impl Step {
     }
 }
 
-/// The checksum over the first operations of every session: equal whenever the same parameters
-/// are sent, whatever they are sent to.
+/// Returns the checksum of the first operations of every session: equal whenever the same
+/// parameters are sent, whatever the target.
 pub fn checksum(parameters: &Parameters) -> u64 {
     let sessions = 0..parameters.population.sessions();
     sessions.fold(0, |sum, index| {
@@ -86,7 +86,7 @@ pub fn checksum(parameters: &Parameters) -> u64 {
     })
 }
 
-/// A number for its kind, then schema, first key and rows.
+/// A number for the kind, then schema, first key and rows.
 type Part = (u64, u32, u64, u32);
 
 fn of_operation(operation: &Operation) -> Part {
@@ -123,7 +123,7 @@ fn fold(sum: u64, (kind, schema, first_key, rows): Part) -> u64 {
 }
 
 impl Schedule {
-    /// The operations of session `index`. `parameters` have been checked.
+    /// Returns the operations of session `index`. `parameters` must have been checked.
     pub fn new(parameters: &Parameters, index: u32) -> Self {
         let mut rng = Rng::new(parameters.seed, STREAM | u64::from(index));
         let (schema, update_pct) = parameters.session(index);
@@ -213,7 +213,7 @@ impl Schedule {
         Step::of(operation, think_ns)
     }
 
-    /// The statements of the transaction that was stepped to last.
+    /// Returns the statements of the transaction of the last step.
     pub fn statements(&self) -> &[Statement] {
         self.order_entry.as_ref().map_or(&[], OrderEntry::statements)
     }
@@ -227,19 +227,19 @@ impl Iterator for Schedule {
     }
 }
 
-/// From one part of a shared table to the session's next.
+/// Position in a session's round through its parts of a shared table.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     step: u32,
     schemas: u32,
 }
 
-/// A session's table: made, flushed, dropped, again and again.
+/// A session's table: created, flushed and dropped, over and over.
 #[derive(Clone, Copy, Debug)]
 struct BulkWrite {
     schema: u32,
     table: u32,
-    /// Steps so far, of the three.
+    /// Next of the three steps.
     next: u32,
 }
 
@@ -255,7 +255,8 @@ impl BulkWrite {
     }
 }
 
-/// `pct` of 100, evenly spread. It begins at a drawn place, so that sessions are not in step.
+/// Selects `pct` of 100, evenly spread. It starts at a random position, so that sessions are not
+/// synchronised.
 #[derive(Clone, Debug)]
 struct PerHundred {
     pct: u32,
@@ -276,7 +277,7 @@ impl PerHundred {
     }
 }
 
-/// One of each `n`, at a place drawn again for each.
+/// Selects one of every `n`, at a position drawn again each time.
 #[derive(Clone, Debug)]
 struct OneIn {
     n: u32,
@@ -496,7 +497,7 @@ mod tests {
             ..Parameters::default()
         };
         let sum = checksum(&base);
-        // Written down: a change of the schedule makes recordings of two versions incomparable.
+        // Hard-coded: a change of the schedule makes recordings of two versions incomparable.
         assert_eq!(sum, checksum(&base.clone()));
         let others = [
             Parameters { seed: 1, ..base.clone() },

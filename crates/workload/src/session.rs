@@ -1,4 +1,4 @@
-//! One session: a thread that sends its schedule to the target until it is told to stop.
+//! One session: a thread that sends its schedule to the target until told to stop.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -18,15 +18,15 @@ use crate::schedule::{Schedule, Step, Work};
 pub(crate) struct Shared {
     pub counters: Counters,
     pub stop: Arc<AtomicBool>,
-    /// Sessions that have ended, well or not.
+    /// Sessions that have ended, successfully or not.
     pub ended: AtomicU32,
-    /// With the number of its session.
+    /// Cancellers, each with the number of its session.
     cancellers: Mutex<Vec<(u32, Canceller)>>,
     gate: Mutex<Gate>,
     moved: Condvar,
 }
 
-/// Where the sessions wait for each other, and the first thing that went wrong.
+/// Where the sessions wait for each other, and the first error.
 #[derive(Debug, Default)]
 struct Gate {
     connected: u32,
@@ -47,7 +47,8 @@ impl Shared {
         }
     }
 
-    /// Waits until all sessions are connected or one has failed; `false` then. `give_up` is polled.
+    /// Waits until all sessions are connected; returns false if one has failed or `give_up`, which
+    /// is polled, returned true.
     pub fn all_connected(&self, sessions: u32, give_up: &mut dyn FnMut() -> bool) -> bool {
         let mut gate = self.gate.lock();
         loop {
@@ -69,7 +70,7 @@ impl Shared {
         self.moved.notify_all();
     }
 
-    /// Ends them all: those that wait at the gate as well.
+    /// Ends all sessions, including those waiting at the gate.
     pub fn end(&self) {
         self.stop.store(true, Ordering::Relaxed);
         drop(self.gate.lock());
@@ -80,7 +81,7 @@ impl Shared {
         !self.cancellers.lock().is_empty()
     }
 
-    /// Cancels what the sessions execute.
+    /// Cancels the operations that the sessions are executing.
     pub fn cancel(&self) {
         for (index, canceller) in self.cancellers.lock().iter() {
             let (_, current) = self.counters.sessions[*index as usize].current();
@@ -90,7 +91,8 @@ impl Shared {
         }
     }
 
-    /// A session reports itself connected and waits for the start; none when there will be none.
+    /// Reports a session as connected and waits for the start; returns `None` if there will be
+    /// none.
     fn wait_for_start(&self) -> Option<Instant> {
         let mut gate = self.gate.lock();
         gate.connected += 1;
@@ -106,7 +108,7 @@ impl Shared {
         }
     }
 
-    /// One failed session ends the run: what the others still did would not be what was asked.
+    /// Records a failed session and ends the run: the rest would not be the requested load.
     fn fail(&self, why: impl FnOnce() -> String) {
         let mut gate = self.gate.lock();
         gate.failed_sessions += 1;
@@ -115,13 +117,13 @@ impl Shared {
         self.end();
     }
 
-    /// Since the sessions started; none before.
+    /// Returns the time since the sessions started; `None` before that.
     fn elapsed_ns(&self) -> Option<u64> {
         self.gate.lock().start.map(|start| start.elapsed().as_nanos() as u64)
     }
 
-    /// The kinds of the operations that have not ended although they were due, and how long they
-    /// have lasted. Those that no session has come to follow from seed and parameters.
+    /// Returns the kinds of the operations that were due but have not ended, and how long they have
+    /// lasted. Operations that no session has started yet are derived from seed and parameters.
     pub fn unfinished(&self, parameters: &Parameters) -> Vec<(usize, u64)> {
         let Some(now_ns) = self.elapsed_ns() else { return Vec::new() };
         let sessions = parameters.population.sessions();
@@ -154,7 +156,7 @@ impl Shared {
     }
 }
 
-/// Counts a session as ended however it ends.
+/// Counts a session as ended, however it ends.
 struct Ending<'a> {
     shared: &'a Shared,
     index: u32,
@@ -170,7 +172,7 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// Session `index` from its connection to its end.
+/// Runs session `index` from connection to end.
 pub(crate) fn run(index: u32, target: &dyn Target, parameters: &Parameters, shared: &Arc<Shared>) {
     let _ending = Ending { shared, index };
     let connected = target.session(index).and_then(|mut session| {
@@ -201,7 +203,7 @@ pub(crate) fn run(index: u32, target: &dyn Target, parameters: &Parameters, shar
     running.run(session.as_mut());
 }
 
-/// What was sent, for a message.
+/// Describes what was sent, for a message.
 fn sent(step: &Step) -> String {
     match step.work {
         Work::Operation(operation) => format!("{operation:?}"),
@@ -225,7 +227,7 @@ impl Loop<'_> {
         let counters = &self.shared.counters;
         let own = &counters.sessions[self.index as usize];
         // In a closed loop without pauses the end of one operation is the start of the next: one
-        // look at the clock an operation.
+        // clock reading per operation.
         let mut now_ns = self.now_ns();
         while self.left > 0 && !self.stopped() {
             let ready_ns = now_ns;
@@ -285,8 +287,7 @@ impl Loop<'_> {
         self.shared.stop.load(Ordering::Relaxed)
     }
 
-    /// Waits until it is `due_ns`, without being late, and returns the time; none when it is to
-    /// stop.
+    /// Waits until `due_ns` with high precision, and returns the time; `None` if it should stop.
     fn awake_at(&mut self, due_ns: u64) -> Option<u64> {
         let mut now_ns = self.now_ns();
         let wake_ns = self.alarm.wake_ns(due_ns);
@@ -311,7 +312,7 @@ impl Loop<'_> {
         Some(now_ns)
     }
 
-    /// Sleeps, so that the owner can wake it up; `false` when it is to stop.
+    /// Sleeps so that the owner can wake it up; returns false if it should stop.
     fn sleep_until(&self, due_ns: u64) -> bool {
         loop {
             let now_ns = self.now_ns();

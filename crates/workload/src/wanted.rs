@@ -1,5 +1,5 @@
-//! What a user asks for, on the command line or in a file of settings: any part of the parameters.
-//! Layers are laid over each other, and the last gaps are filled with defaults.
+//! Requests of a user, on the command line or in a settings file: any subset of the parameters.
+//! Layers are placed on top of each other, and the remaining gaps are filled with defaults.
 
 use std::str::FromStr;
 
@@ -11,7 +11,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::parameters::{Every, Hotspot, ParameterError, Parameters, Population, Scale, Think};
 
-/// Declares wishes, each of which may be missing.
+/// Declares a struct of optional requests.
 macro_rules! wanted {
     ($(#[$about:meta])* pub struct $wanted:ident {
         $($(#[$field:meta])* pub $name:ident: $type:ty,)*
@@ -22,12 +22,12 @@ macro_rules! wanted {
         }
 
         impl $wanted {
-            /// These wishes, and those of `below` where there are none.
+            /// Returns these requests, with those of `below` where one is missing.
             fn or(self, below: Self) -> Self {
                 Self { $($name: self.$name.or(below.$name),)* }
             }
 
-            /// The names of those that are there.
+            /// Returns the names of the requests that are set.
             pub fn names(&self) -> impl Iterator<Item = &'static str> {
                 let all = [$((stringify!($name), self.$name.is_some()),)*];
                 all.into_iter().filter(|(_, is_there)| *is_there).map(|(name, _)| name)
@@ -110,29 +110,29 @@ pub struct Wanted {
 }
 }
 
-/// What --readers and --writers decide by themselves.
+/// Parameters that --readers and --writers determine.
 const MIX: [&str; 4] = ["schemas", "threads", "sessions", "update_pct"];
 
-/// A hot range as it is written: `8M@16M/3` is 8 MiB from 16 MiB on, one of three operations.
+/// A hot range in its notation: `8M@16M/3` is 8 MiB from 16 MiB on, for one in three operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HotspotWanted {
     pub size: Scale,
     pub offset: Scale,
-    /// One of how many operations visits it.
+    /// Number of operations of which one visits it.
     pub every: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Defaults {
-    /// Schemas and sessions on each.
+    /// Number of schemas, and sessions on each.
     pub population: (u32, u32),
     pub scale: Scale,
 }
 
 impl Wanted {
-    /// These wishes, and those of `below` where there are none. What contradicts a wish goes with
-    /// what is below it: a population and mix below sessions that only read or write, loops below
-    /// a run time, pauses below a rate.
+    /// Returns these requests, with those of `below` where one is missing. Anything in `below` that
+    /// contradicts a request is dropped: a population and mix if sessions only read or only write,
+    /// loops if there is a run time, pauses if there is a rate.
     #[must_use]
     pub fn over(self, below: Self) -> Self {
         let below = Self {
@@ -152,7 +152,7 @@ impl Wanted {
         self.or(below)
     }
 
-    /// Who sends. Fails when the sessions cannot be spread evenly.
+    /// Returns the sessions. Fails when they cannot be spread evenly.
     pub fn population(&self, default: (u32, u32)) -> Result<Population, ParameterError> {
         if self.readers.is_some() || self.writers.is_some() {
             let (readers, writers) = (self.readers.unwrap_or(0), self.writers.unwrap_or(0));
@@ -171,7 +171,7 @@ impl Wanted {
         Ok(Population::Mixed { schemas: self.schemas.unwrap_or(default.0), threads })
     }
 
-    /// The parameters, complete and checked.
+    /// Returns the parameters, complete and checked.
     pub fn settle(
         &self,
         defaults: Defaults,

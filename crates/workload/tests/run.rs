@@ -1,4 +1,4 @@
-//! Sessions on a target that can be told to fail, to block, or to remember what it was sent.
+//! Sessions on a target that can be scripted to fail, to block, or to remember what it was sent.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
 
@@ -22,20 +22,20 @@ use blockstone_workload::{
     Every, Parameters, Population, Running, Schedule, Think, Work, WorkloadError, start,
 };
 
-/// What the target is to do wrong.
+/// Faults and behaviour of the scripted target.
 #[derive(Debug, Default)]
 struct Orders {
     refuse_session: Option<u32>,
-    /// Session and the operation, from 0, at which it fails.
+    /// Session, and the operation, from 0, at which it fails.
     fail: Option<(u32, u64)>,
     panic: bool,
-    /// How long each operation takes.
+    /// Duration of each operation.
     service: Duration,
-    /// An operation takes 50 ms for each session before this one, and one more.
+    /// An operation takes 50 ms for each session before this one, plus 50 ms.
     ends_late: bool,
     /// Operations do not return while this is set.
     hang: AtomicBool,
-    /// Sessions have a canceller, which ends that.
+    /// Sessions have a canceller, which ends the hang.
     can_cancel: bool,
     remember: bool,
 }
@@ -44,7 +44,7 @@ struct Orders {
 struct Scripted {
     orders: Orders,
     connected: AtomicU32,
-    /// The first operation of each session: when it came, and how many were connected then.
+    /// For the first operation of each session, its time and the number of sessions connected then.
     first: Mutex<Vec<(Instant, u32)>>,
     sent: Mutex<Vec<(u32, Operation)>>,
     transacted: Mutex<Vec<(u32, Vec<Statement>)>>,
@@ -73,7 +73,7 @@ impl Target for Handle {
         if self.0.orders.refuse_session == Some(index) {
             return Err(TargetError::own(AsOrdered));
         }
-        // The last to connect is slow.
+        // The last session to connect is slow.
         thread::sleep(Duration::from_millis(if index == 0 { 30 } else { 0 }));
         self.0.connected.fetch_add(1, Ordering::SeqCst);
         Ok(Box::new(ScriptedSession { index, executed: 0, target: Arc::clone(&self.0) }))
@@ -326,7 +326,7 @@ fn operations_that_outlast_the_end_are_cancelled() {
 
 #[test]
 fn sessions_that_end_one_after_the_other_are_waited_for() {
-    // Session n ends n × 50 ms after it was told to: all of them later than the grace.
+    // Session n ends n × 50 ms after it was told to stop: in total later than the grace period.
     let (scripted, running) = begin(Orders { ends_late: true, ..Orders::default() }, &mixed(5));
     wait_until("all have sent", || scripted.first.lock().unwrap().len() == 10);
     let outcome = running.stop(Duration::from_millis(250));
@@ -375,7 +375,7 @@ fn an_open_loop_keeps_its_rate_and_counts_waiting_for_a_slow_target() {
     let unfinished: u64 = running.unfinished().map(|(.., lasted)| lasted.count()).sum();
     let longest_ns = running.unfinished().map(|(.., lasted)| lasted.max_ns()).max().unwrap();
     let totals = running.stop(GRACE).totals;
-    // 400 were due, of which four sessions completed 50 each: what is left counts as well.
+    // 400 were due, of which four sessions completed 50 each: the remaining ones count as well.
     assert!((100..=300).contains(&unfinished), "{unfinished}");
     assert!(longest_ns > 200_000_000, "{longest_ns}");
     // Each session is asked for 100 a second and can do 50: it falls behind by half the time.
@@ -398,8 +398,8 @@ fn open_loop_latency_is_the_target_s_and_not_that_of_the_timer() {
         thread::sleep(Duration::from_millis(800));
         let latencies = running.take_latencies();
         let totals = running.stop(GRACE).totals.0[0];
-        // A quarter, not a half: where other programs use the processors, most sessions may be
-        // late. No sleep ends within 5 µs of its deadline.
+        // A quarter, not a half: if other programs use the processors, most sessions may be late.
+        // No sleep ends within 5 µs of its deadline.
         let latency_ns = latencies[0].latency.quantile_ns(0.25);
         let service_ns = latencies[0].service.as_ref().unwrap().quantile_ns(0.25);
         assert!(
@@ -421,11 +421,11 @@ fn thousands_of_sessions_start_and_stop() {
         population: Population::Mixed { schemas: 2, threads: 1024 },
         ..Parameters::default()
     };
-    // So long that 2,048 sessions leave the processors time to start the others.
+    // Long enough that 2,048 sessions leave the processors time to start the others.
     let service = Duration::from_millis(100);
     let (scripted, running) = begin(Orders { service, ..Orders::default() }, &parameters);
     wait_until("all have sent", || scripted.first.lock().unwrap().len() == 2048);
-    // Where other programs use the processors, 2,048 threads take seconds to end.
+    // If other programs use the processors, 2,048 threads take seconds to end.
     let outcome = running.stop(12 * GRACE);
     assert_eq!((outcome.stuck_sessions, outcome.failed_sessions), (0, 0));
 }

@@ -1,26 +1,27 @@
-//! How long the parts of a calibration may take.
+//! Time limits for the parts of a calibration.
 
 use blockstone_base::units::Nanos;
 
 use crate::settings::Thoroughness;
 
 pub struct Budget {
-    /// The longest a layout may take, unless `--size` is given.
+    /// Longest layout, unless `--size` is given.
     pub layout: Nanos,
-    /// The time limit of a whole calibration, without the layout of a `--size` that was given.
+    /// Time limit of a whole calibration, not counting the layout of a given `--size`.
     pub run: Option<Nanos>,
     pub(super) warm_up: Nanos,
     pub(super) point: Nanos,
     pub(super) short: Nanos,
-    /// For each headline, all its windows together.
+    /// Time for each headline, all its windows together.
     pub(super) confirm: Nanos,
-    /// Of a headline, spaced apart: what a rate does over seconds shows only between them.
+    /// Number of windows of a headline, spaced apart: changes of a rate over seconds show only
+    /// between them.
     pub(super) windows: u32,
     pub(super) open_loop: Nanos,
     pub(super) rounds: u32,
 }
 
-/// The times of a calibration.
+/// Returns the time limits of a calibration.
 pub const fn budget(thoroughness: Thoroughness) -> Budget {
     match thoroughness {
         Thoroughness::Quick => Budget {

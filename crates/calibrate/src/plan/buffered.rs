@@ -1,4 +1,4 @@
-//! The step that writes in order through the page cache, and past it.
+//! The step that writes sequentially through the page cache, and past it.
 
 use blockstone_base::load::{Access, LoadSpec, Op};
 use blockstone_base::units::{Bytes, Nanos};
@@ -6,15 +6,16 @@ use blockstone_record::manifest::Group;
 
 use super::{FileRole, LARGE, LOG_SIZE, Planner, Step};
 
-/// Rounds at most.
+/// Most rounds.
 pub const ROUNDS: u64 = 8;
-/// No round begins later.
+/// No round starts later than this.
 const LIMIT: Nanos = Nanos::millis(5_000);
-/// How long each way may take in a round, at the rate of the layout.
+/// Seconds that each way may take in a round, at the rate of the layout.
 const EACH_S: f64 = 0.4;
 
 impl Planner<'_> {
-    /// Writes of the redo log, which is laid out: neither way has to allocate.
+    /// Returns the step that writes the redo log, which is already laid out: neither way has to
+    /// allocate.
     pub(super) fn buffered_writes(&self) -> Option<Step> {
         let load = LoadSpec {
             op: Op::Write,
@@ -28,8 +29,8 @@ impl Planner<'_> {
     }
 }
 
-/// The step with as much in a round as storage can write in the time, which wrote the layout at
-/// this rate.
+/// Returns the step with as many bytes in a round as the storage can write in the time, given its
+/// rate in the layout.
 pub fn sized(step: &Step, bytes_per_s: f64) -> Step {
     let most = LOG_SIZE.get() as f64;
     let bytes = (bytes_per_s * EACH_S).clamp(Bytes::mib(4).get() as f64, most) as u64;

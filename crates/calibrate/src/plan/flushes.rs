@@ -1,4 +1,4 @@
-//! The step that times flushes by what was written before them.
+//! The step that measures flush time by the amount written before the flush.
 
 use blockstone_base::load::{Access, LoadSpec, Op};
 use blockstone_base::units::{Bytes, Nanos};
@@ -6,18 +6,18 @@ use blockstone_record::manifest::Group;
 
 use super::{Facts, FileRole, LARGE, LOG_SIZE, Planner, Step};
 
-/// What is written before a flush.
+/// Amounts written before a flush.
 pub const SIZES: [Bytes; 4] = [Bytes(0), Bytes::kib(64), Bytes::mib(1), Bytes::mib(8)];
-/// How often each size takes its turn: enough for the interval of a slope, and on fast storage the
-/// time would allow thousands.
+/// Turns of each size: enough for the interval of a slope, and on fast storage the time would allow
+/// thousands.
 pub const ROUNDS: u64 = 25;
-/// The longest that all may take.
+/// Longest time for all rounds.
 const LIMIT: Nanos = Nanos::millis(1_200);
 
 impl Planner<'_> {
-    /// Flushes of the redo log, or of a device where it has blocks. Through the page cache they
-    /// would be those of the page cache, and each of several targets has a cache of its own. The
-    /// step's load is what is written; the flushes between have sizes of their own.
+    /// Returns flushes of the redo log, or of a device in place of its blocks. Through the page
+    /// cache they would flush the page cache, and each of several targets has its own cache. The
+    /// step's load describes the writes; the flushes between them have their own sizes.
     pub(super) fn flushes(&self) -> Option<Step> {
         let Facts { writable, has_log, direct, span, targets, .. } = self.facts;
         let (file, span, block) = if has_log {
@@ -38,8 +38,8 @@ impl Planner<'_> {
     }
 }
 
-/// Whether a file of `span` with blocks of `block` can be written in these sizes: a write of a part
-/// of a block would break its stamp.
+/// Returns whether a file of `span` with blocks of `block` can be written in these sizes: writing
+/// part of a block would break its stamp.
 fn fits(span: Bytes, block: Bytes) -> bool {
     let holds = |size: &Bytes| *size <= span && size.get().is_multiple_of(block.get());
     SIZES.iter().all(holds)

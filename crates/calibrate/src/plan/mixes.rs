@@ -1,4 +1,4 @@
-//! Random reads and writes together, as many in flight as at the most random reads a second.
+//! Mixed random reads and writes, with as many in flight as at the highest rate of random reads.
 
 use blockstone_base::load::Op;
 use blockstone_record::manifest::Group;
@@ -6,8 +6,8 @@ use blockstone_record::manifest::Group;
 use super::Step;
 use crate::settings::Settings;
 
-/// A step for each mix, and for reads and writes alone: what a mix is compared with must have as
-/// many in flight and be measured at the same time.
+/// Returns a step for each mix, and for reads and writes alone: a mix must be compared with as many
+/// in flight, measured at the same time.
 pub fn mixes(settings: &Settings, headline: &Step) -> Vec<Step> {
     let step = |read_pct: u32| {
         let mut load = headline.load.clone();

@@ -1,7 +1,7 @@
-//! Writes that bring flash to its steady state before it is measured, as SNIA's Solid State Storage
-//! Performance Test Specification (version 2.0.2) has them: all of it twice in order with 128 KiB
-//! (workload-independent preconditioning), then rounds of the load until five of them are steady.
-//! The second pass is the layout.
+//! Writes that bring flash to its steady state before it is measured, following SNIA's Solid State
+//! Storage Performance Test Specification (version 2.0.2): the whole span twice in order with 128
+//! KiB (workload-independent preconditioning), then rounds of the load until five of them are
+//! steady. The second pass is the layout.
 
 use blockstone_base::load::{Access, LoadSpec, Op};
 use blockstone_base::units::{Bytes, Nanos};
@@ -10,28 +10,28 @@ use blockstone_record::manifest::Group;
 use super::{Facts, Planner, Step, budget, layout, seed_of};
 use crate::settings::Settings;
 
-/// Rounds after which the test of the specification ends, settled or not.
+/// Rounds after which the specification's test ends, settled or not.
 pub const ROUNDS_MAX: u32 = 25;
-/// Of both passes.
+/// Block size of both passes.
 const BLOCK: Bytes = Bytes::kib(128);
-/// Bytes in flight as with the large blocks of a layout.
+/// Queue depth that keeps as many bytes in flight as the large blocks of a layout.
 const DEPTH: u32 = 32;
 
-/// The load of either pass. Blocks larger than those of the specification are written whole, or
-/// their stamps would not be.
+/// Returns the load of either pass. Blocks larger than those of the specification are written
+/// whole, because their stamps would not be whole otherwise.
 pub fn pass(settings: &Settings, facts: Facts) -> LoadSpec {
     let load = layout(settings, facts.span, facts.direct, facts.uring);
     let depth_per_worker = if facts.uring { DEPTH } else { 1 };
     LoadSpec { block_bytes: BLOCK.max(settings.block).get(), depth_per_worker, ..load }
 }
 
-/// The first pass.
+/// Returns the first pass.
 pub fn fill(settings: &Settings, facts: Facts, limit: Nanos) -> Step {
     let load = pass(settings, facts);
     Step::new("precondition/fill".to_owned(), Group::Precondition, load, limit)
 }
 
-/// Random writes over all of the span.
+/// Returns a round of random writes over the whole span.
 pub fn round(settings: &Settings, facts: Facts, repeat: u32, length: Nanos) -> Step {
     let planner = Planner { settings, facts, budget: budget(settings.thoroughness) };
     let label = "precondition/round";

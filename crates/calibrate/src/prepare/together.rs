@@ -7,7 +7,7 @@ use blockstone_base::identity::{FileSystem, PathKind, StorageTarget};
 use crate::error::CalibrateError;
 use crate::settings::{Settings, Subject};
 
-/// What is done with a target.
+/// Way in which a target is used.
 #[derive(Clone, Copy, PartialEq)]
 enum Treatment {
     TestFile,
@@ -15,7 +15,7 @@ enum Treatment {
     Destroyed,
 }
 
-/// Fails unless all are treated alike, and each is named once.
+/// Fails unless all targets are treated alike, and each is named only once.
 pub fn check(settings: &Settings, targets: &[StorageTarget]) -> Result<(), CalibrateError> {
     let treatment = |(subject, target): (&Subject, &StorageTarget)| match subject {
         Subject::Destroy(_) => Treatment::Destroyed,
@@ -47,7 +47,8 @@ pub fn check(settings: &Settings, targets: &[StorageTarget]) -> Result<(), Calib
     }
 }
 
-/// How many of `targets` are directories of the same file system as `target`, itself included.
+/// Returns how many of `targets` are directories on the same file system as `target`, itself
+/// included.
 pub fn sharing_space(targets: &[StorageTarget], target: &StorageTarget) -> u64 {
     let held = |other: &&StorageTarget| {
         let place = |of: &FileSystem| (of.kind.clone(), of.source.clone(), of.mount_point.clone());
@@ -57,8 +58,8 @@ pub fn sharing_space(targets: &[StorageTarget], target: &StorageTarget) -> u64 {
     (targets.iter().filter(held).count() as u64).max(1)
 }
 
-/// One target of several: the first, with the paths, devices and limits of all. Devices at the top
-/// of a chain stand first.
+/// Combines several targets into one: the first, with the paths, devices and limits of all. Devices
+/// at the top of a chain come first.
 pub fn united(targets: &[StorageTarget]) -> Option<StorageTarget> {
     let mut all = targets.first()?.clone();
     let paths: Vec<&str> = targets.iter().map(|target| target.path.as_str()).collect();
@@ -80,7 +81,8 @@ pub fn united(targets: &[StorageTarget]) -> Option<StorageTarget> {
     Some(all)
 }
 
-/// Pairs of targets that have a device in common, with its name: the one nearest to the top.
+/// Returns the pairs of targets that have a device in common, with its name: the one nearest to the
+/// top.
 pub fn sharing_devices(targets: &[StorageTarget]) -> Vec<(&str, &str, &str)> {
     let mut pairs = Vec::new();
     for (at, one) in targets.iter().enumerate() {

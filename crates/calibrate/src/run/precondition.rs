@@ -1,5 +1,5 @@
-//! Preconditioning: a first pass, and rounds until the rate has settled. What it wrote until its
-//! time limit or an interruption is recorded.
+//! Preconditioning: a first pass, then rounds until the rate has settled. Everything written up to
+//! the time limit or an interruption is recorded.
 
 use blockstone_base::identity::PathKind;
 use blockstone_base::stats;
@@ -10,7 +10,7 @@ use crate::hold::first_sequence;
 use crate::plan::{self, Step};
 
 impl Run<'_> {
-    /// Writes all of the file once, if that was asked for; the layout is the second pass.
+    /// Writes the whole file once, if requested; the layout is the second pass.
     pub(super) fn fill(&mut self) -> Result<(), EarlyEnd> {
         let Some(asked) = self.prepared.settings.precondition else { return Ok(()) };
         let facts = self.prepared.facts;
@@ -38,7 +38,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Rounds of random writes until their rate has settled. `then` is how long the rest takes.
+    /// Runs rounds of random writes until their rate has settled. `then` is how long the rest
+    /// takes.
     pub(super) fn rounds(&mut self, then: Nanos) -> Result<(), EarlyEnd> {
         let (settings, facts) = (self.prepared.settings, self.prepared.facts);
         let Some((asked, end)) = settings.precondition.zip(self.filled_until) else {
@@ -63,7 +64,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// How long it is until `end`.
+    /// Returns the time left until `end`.
     pub(super) fn until(&self, end: Nanos) -> Nanos {
         Nanos(end.get().saturating_sub(self.session.elapsed().get()))
     }

@@ -1,6 +1,6 @@
-//! What a simulated disk holds: the image that reads see, the image that a power loss leaves, and
-//! between the two the writes that are not durable yet. Sectors of 512 bytes are atomic; nothing
-//! larger is.
+//! The content of a simulated disk: the image that reads see, the image that a power loss leaves,
+//! and between the two the writes that are not yet durable. Sectors of 512 bytes are atomic;
+//! nothing larger is.
 
 use std::collections::HashMap;
 
@@ -9,12 +9,12 @@ use blockstone_base::rng::Rng;
 /// The unit that a power loss does not tear.
 pub const SECTOR_BYTES: usize = 512;
 
-/// What a power loss did to the writes that were not durable.
+/// Effect of a power loss on the writes that were not durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PowerLoss {
-    /// Writes that reached the medium whole.
+    /// Writes that reached the medium in full.
     pub survived_writes: u64,
-    /// Writes of which some sectors did.
+    /// Writes that reached the medium only in part.
     pub torn_writes: u64,
     /// Writes that left nothing.
     pub lost_writes: u64,
@@ -32,7 +32,8 @@ struct Unsynced {
     first_sector: u64,
     data: Vec<u8>,
     completed_ns: u64,
-    /// A flush of it failed: it may be there or not, and no later flush is of any help.
+    /// A flush of this write failed: it may or may not be on the medium, and no later flush changes
+    /// that.
     dropped: bool,
 }
 
@@ -57,7 +58,7 @@ impl Platter {
     }
 
     /// Takes a write that completes at `completed_ns`; returns its version. Reads see it from now
-    /// on, a power loss may take it away until it is made durable.
+    /// on; a power loss may undo it until it is made durable.
     pub fn write(&mut self, offset_bytes: u64, data: &[u8], completed_ns: u64) -> u64 {
         self.versions += 1;
         let (version, first_sector) = (self.versions, first_sector(offset_bytes, data.len()));
@@ -68,13 +69,14 @@ impl Platter {
         version
     }
 
-    /// Makes the writes durable that had completed by `completed_ns`: those in flight when a flush
-    /// begins are not covered by it.
+    /// Makes durable the writes that had completed by `completed_ns`: a flush does not cover those
+    /// in flight when it begins.
     pub fn sync(&mut self, completed_ns: u64) {
         self.make_durable(|write| write.completed_ns <= completed_ns && !write.dropped);
     }
 
-    /// Drops what a flush that failed had covered. Reads still see it, a power loss may take it.
+    /// Drops the writes that a failed flush had covered. Reads still see them; a power loss may
+    /// undo them.
     pub fn drop_unsynced(&mut self, completed_ns: u64) {
         let covered = self.unsynced.iter_mut().filter(|write| write.completed_ns <= completed_ns);
         covered.for_each(|write| write.dropped = true);
@@ -95,8 +97,8 @@ impl Platter {
         });
     }
 
-    /// Cuts the power: each write that is not durable survives, is torn or is lost, whatever
-    /// became of the ones before it, as a volatile cache is written back in any order.
+    /// Cuts the power: each write that is not durable survives, is torn or is lost, independently
+    /// of the ones before it, as a volatile cache is written back in any order.
     pub fn power_loss(&mut self, lost: f64, torn: f64, rng: &mut Rng) -> PowerLoss {
         let mut report = PowerLoss::default();
         for write in std::mem::take(&mut self.unsynced) {
@@ -105,7 +107,8 @@ impl Platter {
                 report.lost_writes += 1;
             } else if fate < lost + torn && sectors > 1 {
                 report.torn_writes += 1;
-                // One sector surely arrives and one surely does not; the others toss a coin.
+                // One sector always arrives and one never does; each of the others arrives with
+                // even odds.
                 let arrives = rng.below(sectors);
                 let missing = (arrives + 1 + rng.below(sectors - 1)) % sectors;
                 apply(&mut self.durable, &write, |sector| {
@@ -121,8 +124,8 @@ impl Platter {
     }
 }
 
-/// Puts the sectors of `write` that `arrives` picks (by their number within the write) into
-/// `image`, except where a later write is already.
+/// Writes the sectors of `write` that `arrives` selects (by their number within the write) to
+/// `image`, except where it already holds a later write.
 fn apply(image: &mut HashMap<u64, Sector>, write: &Unsynced, mut arrives: impl FnMut(u64) -> bool) {
     for (index, bytes) in (0..).zip(write.data.chunks_exact(SECTOR_BYTES)) {
         let held = image

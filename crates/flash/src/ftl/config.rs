@@ -1,15 +1,15 @@
-//! What a translation layer is made of, and which combinations are invalid.
+//! Configuration of a translation layer, and its validation.
 
 use blockstone_base::rng::mix;
 
 use crate::policy::Policy;
 
-/// How collection in the foreground is paced.
+/// How foreground collection is paced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// The write that finds no room waits for a whole block.
+    /// A write that finds no room waits for the collection of a whole block.
     Atomic,
-    /// One block earlier, and a few moves after each write.
+    /// Collection starts one block earlier, with a few moves per write.
     Spread,
 }
 
@@ -19,30 +19,30 @@ pub struct Pool {
     pub blocks: u32,
     /// Pages used of each block: all of them, or only the fast ones.
     pub pages_used: u32,
-    /// Of fast blocks: the stream whose frontier takes the pages of their victims.
+    /// For fast blocks: the stream whose frontier takes the pages of their victims.
     pub fold_into: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Wear {
-    /// Static levelling: a closed block that is this many erases behind the most worn one is moved.
+    /// Static levelling: a closed block this many erases behind the most worn one is moved.
     pub levelling_spread: Option<u32>,
-    /// Erases that a block endures, ±10 %; then it is retired.
+    /// Erases that a block endures, ±10 %; after that it is retired.
     pub endurance: Option<u32>,
-    /// The part of the blocks that is bad from the beginning, 0 to 1.
+    /// Fraction of the blocks that is bad from the beginning, 0 to 1.
     pub bad_blocks: f64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     pub logical_pages: u32,
-    /// Pages of a block; with planes in step, of their blocks together.
+    /// Pages per block; with planes in step, of their blocks together.
     pub pages_per_block: u32,
     pub dies: u32,
     pub pools: Vec<Pool>,
     /// The pool of each stream; writes name a stream.
     pub streams: Vec<u32>,
-    /// What is moved gets open blocks of its own, apart from what the host writes.
+    /// Whether moved pages get their own open blocks, apart from those of the host's writes.
     pub separate_moves: bool,
     pub policy: Policy,
     /// Free blocks of each pool on each die that only collection may use; at least one.
@@ -105,8 +105,8 @@ impl Config {
         self.blocks() * u64::from(self.pages_per_block)
     }
 
-    /// Pages that hold data when a victim is chosen: without bad blocks, the reserve, and half of
-    /// each open block that is not the one just filled. This is T − b·reserved of the formulas.
+    /// Pages that hold data when a victim is chosen: excludes bad blocks, the reserve, and half of
+    /// each open block other than the one just filled. This is T − b·reserved of the formulas.
     pub fn usable_pages(&self) -> u64 {
         let mut usable = 0.0;
         for (index, pool) in self.pools.iter().enumerate() {
@@ -122,13 +122,13 @@ impl Config {
         usable as u64
     }
 
-    /// Blocks of each pool on each die that stay free under collection in the foreground.
+    /// Blocks of each pool on each die that stay free under foreground collection.
     pub fn free_blocks(&self) -> u32 {
         self.reserve_blocks + self.early_blocks()
     }
 
-    /// Blocks above the reserve at which spread collection begins: one, and one more to move cold
-    /// data into while the other is written.
+    /// Blocks above the reserve at which spread collection begins: one, plus one to move cold data
+    /// into while the other is written.
     fn early_blocks(&self) -> u32 {
         if self.pace == Pace::Spread { 1 + self.levels() as u32 } else { 0 }
     }
@@ -138,7 +138,7 @@ impl Config {
         usize::from(self.wear.levelling_spread.is_some())
     }
 
-    /// The frontier that takes the cold data of a pool, behind those of the streams.
+    /// Index of the frontier that takes the cold data of a pool; it follows those of the streams.
     pub(super) fn levelling_frontier(&self, pool: u32) -> u32 {
         let streams = self.streams.len() as u32;
         pool + if self.separate_moves { 2 * streams } else { streams }
@@ -156,7 +156,7 @@ impl Config {
         Some((mean - mean / 10 + drawn).max(1) as u32)
     }
 
-    /// Whether it is valid as a whole.
+    /// Checks the configuration as a whole.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.check_ranges()?;
         let pools = self.pools.len();

@@ -1,6 +1,7 @@
-//! Valid counts only: where the pages of a class are exchangeable, it does not matter which of them
-//! is overwritten, only in which block it lies. That block is drawn with the right probability: any
-//! slot of the device is drawn, and taken if it is below the block's valid count.
+//! Tracking by valid counts only. If the pages of a class are exchangeable, it does not matter
+//! which of them is overwritten, only which block holds it. That block is drawn with the right
+//! probability: a slot of the device is drawn at random, and accepted if it is below the block's
+//! valid count.
 
 use std::hint::black_box;
 
@@ -11,23 +12,24 @@ use super::{Block, Config, Fault, Mapping, Write};
 #[derive(Clone, Debug)]
 struct Class {
     first: u32,
-    /// How many are mapped; as pages are exchangeable, the first ones.
+    /// Number of mapped pages; as pages are exchangeable, they are the first ones.
     mapped: u32,
 }
 
-/// Two bytes a block and class, none a page.
+/// Takes two bytes per block and class, none per page.
 #[derive(Debug)]
 pub struct Counts {
-    /// By page.
+    /// Classes in the order of their pages.
     classes: Vec<Class>,
-    /// By class and block, when there are several classes; of one the counts are all valid pages.
+    /// By class and block, if there are several classes; with a single class the valid counts of
+    /// the blocks suffice.
     valid: Vec<Vec<u16>>,
     blocks: u64,
     pages_per_block: u64,
     rng: Rng,
-    /// Slots drawn ahead, as (block, slot), so that the misses of looking at them overlap.
+    /// Slots drawn ahead, as (block, slot), so that the cache misses of looking them up overlap.
     drawn: [(u32, u32); AHEAD],
-    /// Those of them that were used.
+    /// Number of those already used.
     used: usize,
 }
 
@@ -58,7 +60,8 @@ impl Counts {
         self.classes.iter().skip(1).take_while(|class| class.first <= page).count()
     }
 
-    /// The block of a page of a class, each page as likely as any other. At least one is mapped.
+    /// Draws the block of a page of a class, each page being equally likely. At least one must be
+    /// mapped.
     #[inline]
     fn draw(&mut self, class: usize, blocks: &[Block]) -> u32 {
         loop {

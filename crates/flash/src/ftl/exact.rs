@@ -1,4 +1,4 @@
-//! Every page by itself: the tables of a drive that maps pages.
+//! Tracking of every single page: the tables of a page-mapped drive.
 
 use std::hint::black_box;
 
@@ -8,10 +8,10 @@ use super::{BATCH, Block, Config, Fault, Mapping, Write};
 
 const WORD: u32 = u32::BITS;
 
-/// Mapping tables: 4 bytes a logical page, 4 bytes and a bit a flash page.
+/// Mapping tables: 4 bytes per logical page, 4 bytes and a bit per flash page.
 #[derive(Debug)]
 pub struct Exact {
-    /// By logical page: its address plus one. Zero is none, so fresh tables need not be written.
+    /// By logical page: its address plus one. Zero means unmapped, so fresh tables need no writing.
     forward: Vec<u32>,
     /// By flash page: the logical page that was written there.
     backward: Vec<u32>,
@@ -21,7 +21,7 @@ pub struct Exact {
     /// An address is block << shift | slot.
     shift: u32,
     words_per_block: u32,
-    /// Pages on the way from one block to another.
+    /// Pages being moved from one block to another.
     moving: Vec<u32>,
     mapped: u64,
 }
@@ -72,7 +72,7 @@ impl Exact {
         self.moving.clear();
         let first = (block * self.words_per_block) as usize;
         let base = self.flash_page(block, 0);
-        // One load a cache line, all of them under way at once.
+        // One load per cache line, all of them in flight together.
         let lines = self.backward[base..base + self.pages_per_block as usize].iter().step_by(16);
         black_box(lines.fold(0, |all, page| all ^ page));
         for index in 0..self.words_per_block as usize {
@@ -140,8 +140,8 @@ impl Mapping for Exact {
     }
 
     fn prefetch(&self, writes: &[Write], blocks: &[Block]) {
-        // Plain loads that depend on nothing: the processor has many of their misses under way at
-        // once, and the writes that follow find everything in its nearest cache.
+        // Plain loads that depend on nothing: the processor has many of their misses in flight
+        // together, and the writes that follow find everything in its nearest cache.
         let mut entries = [0; BATCH];
         for (entry, write) in entries.iter_mut().zip(writes) {
             *entry = self.forward[write.page as usize];

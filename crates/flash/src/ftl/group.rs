@@ -9,23 +9,24 @@ use super::levelling::Lagging;
 use super::victims::Victims;
 use crate::policy::Policy;
 
-/// Pages of a block that wear levelling empties move with so few writes: it gains no space, so that
-/// its share of stale pages gives no pace.
+/// Number of writes over which a block emptied by wear levelling is moved: it gains no space, so
+/// its share of stale pages cannot set the pace.
 const LEVELLING_WRITES: u32 = 16;
 
-/// A victim whose pages leave a few at a time.
+/// A victim whose pages are moved out a few at a time.
 #[derive(Clone, Debug)]
 pub struct Partial {
     pub victim: u32,
     pub reason: Reason,
     /// Valid pages when it was chosen.
     pub valid: u32,
-    /// Writes that came since, times `valid`, as far as they were not answered by moves.
+    /// Writes since then, times `valid`, less the moves already made for them.
     pub credit: u32,
 }
 
 impl Partial {
-    /// The moves that one more write asks for in a block of `used` pages: valid ÷ stale on average.
+    /// Returns the moves due for one more write in a block of `used` pages: valid ÷ stale on
+    /// average.
     pub fn due(&mut self, used: u32) -> u32 {
         if self.reason == Reason::Wear {
             return used.div_ceil(LEVELLING_WRITES);
@@ -41,12 +42,12 @@ impl Partial {
     }
 }
 
-/// Consecutive blocks that form a log of their own.
+/// Consecutive blocks that form a log.
 #[derive(Debug)]
 pub struct Group {
     first: u32,
     pub count: u32,
-    /// The least worn first: that is all dynamic wear levelling needs.
+    /// The least worn first, which is all that dynamic wear levelling needs.
     pub free: BinaryHeap<Reverse<(u32, u32)>>,
     pub victims: Victims,
     pub partial: Option<Partial>,

@@ -1,4 +1,4 @@
-//! A translation layer seen from outside: its invariants, its wear, how its blocks are filled.
+//! Inspection of a translation layer: its invariants, its wear and the state of its blocks.
 
 use std::cmp::Reverse;
 
@@ -22,11 +22,11 @@ pub enum Fault {
     Reserve { group: usize, free: usize, reserve: u32 },
 }
 
-/// How the blocks are filled: pages of each, in the order of the blocks.
+/// Pages of each block by state, in the order of the blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockMap {
     pub valid: Vec<u32>,
-    /// Pages that were overwritten or trimmed and not yet erased.
+    /// Pages that were overwritten or trimmed but not yet erased.
     pub stale: Vec<u32>,
 }
 
@@ -36,7 +36,7 @@ impl<M: Mapping> Ftl<M> {
         let mut groups = Vec::new();
         let mut blocks = Vec::new();
         for pool in &config.pools {
-            // What is folded need not be stale: the oldest goes first.
+            // A block to be folded need not have stale pages: the oldest goes first.
             let policy = pool.fold_into.map_or(config.policy, |_| Policy::Fifo);
             for _ in 0..dies {
                 let (first, group) = (blocks.len() as u32, groups.len() as u16);
@@ -66,7 +66,8 @@ impl<M: Mapping> Ftl<M> {
         ftl
     }
 
-    /// Marks bad blocks and lists the others as free. Every group has the same number of bad ones.
+    /// Marks bad blocks and lists the others as free. Every group has the same number of bad
+    /// blocks.
     fn list_free(&mut self) {
         let mut rng = Rng::new(self.config.seed, 3);
         for group in &mut self.groups {
@@ -81,7 +82,7 @@ impl<M: Mapping> Ftl<M> {
         }
     }
 
-    /// Erases of each block that is not bad from the beginning.
+    /// Erase counts of all blocks that were not bad from the beginning.
     pub fn erase_counts(&self) -> impl Iterator<Item = u32> + '_ {
         let used = |(&erases, &state): (&u32, &State)| {
             (state != State::Bad || erases > 0).then_some(erases)
@@ -89,7 +90,7 @@ impl<M: Mapping> Ftl<M> {
         self.erases.iter().zip(&self.states).filter_map(used)
     }
 
-    /// Bytes of everything that grows with the device.
+    /// Memory used by everything that grows with the device, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         let blocks = self.blocks.len() as u64;
         // Valid count and group, state, writer, erases, and a place in a list.
@@ -104,7 +105,7 @@ impl<M: Mapping> Ftl<M> {
         self.groups.iter().map(|group| group.free.len()).min().unwrap_or(0)
     }
 
-    /// Whether a pool of this die has fewer free blocks than that.
+    /// Returns whether a pool of this die has fewer than `wanted` free blocks.
     pub fn lacks_free_blocks(&self, die: u32, wanted: u32) -> bool {
         let pools = 0..self.config.pools.len() as u32;
         pools
@@ -134,7 +135,7 @@ impl<M: Mapping> Ftl<M> {
         map
     }
 
-    /// Checks all that must hold between two writes; costs a look at everything.
+    /// Checks all invariants that must hold between two writes; it scans the whole state.
     pub fn check(&self) -> Result<(), Fault> {
         if let Some(fault) = self.map.faults(&self.blocks) {
             return Err(fault);
@@ -158,7 +159,7 @@ impl<M: Mapping> Ftl<M> {
         Ok(())
     }
 
-    /// Changes when anything does: the same configuration and writes give the same digest.
+    /// Digest of the whole state: the same configuration and writes give the same digest.
     pub fn digest(&self) -> u64 {
         let totals = [self.totals.programs(), self.totals.erased_blocks, self.totals.trimmed_pages];
         let start = totals.iter().fold(self.map.digest(), |all, &total| mix(all ^ total));
@@ -169,7 +170,7 @@ impl<M: Mapping> Ftl<M> {
     }
 }
 
-/// The host's frontiers, by stream, behind them those of what is moved, then those of cold data.
+/// The host's frontiers by stream, then those for moved pages, then those for cold data.
 fn frontiers(config: &Config) -> Vec<Frontier> {
     let streams = config.streams.len() as u32;
     let moves_behind = if config.separate_moves { streams } else { 0 };

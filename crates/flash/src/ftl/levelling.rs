@@ -4,17 +4,17 @@ use super::{Ftl, Mapping, State};
 
 /// Minimum number of victims collected for space between two collected for wear levelling.
 const BETWEEN: u32 = 2;
-/// Worn blocks are compared each time this part of a group's blocks was collected.
+/// Wear is compared each time one in this many of a group's blocks has been collected.
 const LOOKS: u32 = 32;
 
 /// Blocks of a group that lag behind in wear.
 #[derive(Debug, Default)]
 pub struct Lagging {
-    /// Those found when blocks were last compared, the least worn last.
+    /// Blocks found by the last comparison, the least worn last.
     blocks: Vec<u32>,
-    /// They lag behind as long as they have fewer erases than this.
+    /// A block lags behind as long as it has fewer erases than this.
     below: u32,
-    /// Victims collected for space since the last one for wear, and since blocks were compared.
+    /// Victims collected for space since the last one collected for wear.
     since_moved: u32,
     since_compared: u32,
 }
@@ -28,8 +28,8 @@ impl Lagging {
 }
 
 impl<M: Mapping> Ftl<M> {
-    /// The closed block with the fewest erases, if it lags too far behind and it is time to move
-    /// one.
+    /// Returns the closed block with the fewest erases, if it lags too far behind and a move is
+    /// due.
     pub(super) fn coldest_if_due(&mut self, group: usize) -> Option<u32> {
         let spread = self.config.wear.levelling_spread?;
         let state = &mut self.groups[group];

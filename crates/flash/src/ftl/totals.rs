@@ -1,6 +1,6 @@
-//! What was done, and what came of a write.
+//! Counters of the work done, and the placement of a write.
 
-/// What was done since the beginning, in pages and blocks; cumulative.
+/// Work done since the beginning, in pages and blocks; cumulative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct Totals {
     /// Pages programmed for the host.
@@ -17,12 +17,12 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Pages programmed for whatever reason.
+    /// Pages programmed for any reason.
     pub fn programs(&self) -> u64 {
         self.host_pages + self.moves()
     }
 
-    /// Pages moved for whatever reason.
+    /// Pages moved for any reason.
     pub fn moves(&self) -> u64 {
         self.collected_pages + self.levelled_pages + self.folded_pages
     }
@@ -40,13 +40,14 @@ impl Totals {
         }
     }
 
-    /// Programs ÷ host pages; none before the first host page.
+    /// Programs ÷ host pages; `None` before the first host page.
     pub fn amplification(&self) -> Option<f64> {
         (self.host_pages > 0).then(|| self.programs() as f64 / self.host_pages as f64)
     }
 }
 
-/// No page can be written any more: nothing stale is left to collect, or too many blocks wore out.
+/// No page can be written any more: either nothing stale is left to collect, or too many blocks
+/// wore out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "write page {page}: die {die} has no space left after {host_pages} host pages; the device is \
@@ -60,8 +61,8 @@ pub struct Full {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
-    /// Page of the block: decides the page type and with it the program time.
+    /// Index of the page in its block; determines the page type and thus the program time.
     pub slot: u32,
-    /// The block uses fast pages only.
+    /// Whether the block uses fast pages only.
     pub fast: bool,
 }

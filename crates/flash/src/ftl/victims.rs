@@ -1,10 +1,11 @@
-//! Choosing victims.
+//! Victim selection.
 //!
-//! Greedy must find the emptiest of many thousand blocks although every overwrite makes one of them
-//! emptier. Only blocks near the minimum matter: below a *limit* a block is noted in a stack by its
-//! count each time it loses a page, above it nothing is done at all. When the stacks run empty, the
-//! counts are scanned once and the limit is set a little above their minimum. A note is out of date
-//! when the block's count has moved on; it is then dropped where it is found. The choice is exact.
+//! Greedy must find the emptiest of many thousands of blocks although every overwrite makes one of
+//! them emptier. Only blocks near the minimum matter: a block below a *limit* is noted in a stack
+//! by its count each time it loses a page; above the limit nothing is done at all. When the stacks
+//! run empty, the counts are scanned once and the limit is set a little above their minimum. A note
+//! is out of date once the block's count has changed; it is dropped when it is found. The choice is
+//! exact.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -14,13 +15,13 @@ use blockstone_base::rng::Rng;
 use super::{Block, State};
 use crate::policy::Policy;
 
-/// How far above the minimum the limit is set.
+/// Distance of the limit above the minimum.
 const SLACK: u16 = 3;
 
 pub struct View<'a> {
     pub blocks: &'a [Block],
     pub states: &'a [State],
-    /// Pages that a full block of this group has.
+    /// Pages in a full block of this group.
     pub pages_used: u16,
     /// Blocks closed so far.
     pub now: u64,
@@ -54,7 +55,7 @@ impl Victims {
         }
     }
 
-    /// A block is full and may be chosen from now on.
+    /// Adds a block that is full and may be chosen from now on.
     pub fn add(&mut self, block: u32, valid: u16, limit: u16, now: u64) {
         match self {
             Self::Greedy { .. } => {
@@ -68,7 +69,7 @@ impl Victims {
         }
     }
 
-    /// A block below the limit lost a page.
+    /// Notes that a block below the limit lost a page.
     pub fn note(&mut self, block: u32, valid: u16) {
         if let Self::Greedy { stacks, lowest, notes } = self {
             stacks[usize::from(valid)].push_back(block);
@@ -77,10 +78,10 @@ impl Victims {
         }
     }
 
-    /// A block that is collected for another reason.
+    /// Removes a block that is collected for another reason.
     pub fn remove(&mut self, block: u32) {
         match self {
-            // Its notes are dropped when they are found: it is no longer closed.
+            // Its notes are dropped when they are found, as it is no longer closed.
             Self::Greedy { .. } => {}
             Self::Fifo(queue) => queue.retain(|&other| other != block),
             Self::Drawn { closed, .. } => closed.retain(|&other| other != block),
@@ -88,7 +89,7 @@ impl Victims {
         }
     }
 
-    /// Removes a victim; none without a closed block or, if the policy counts them, a stale page.
+    /// Removes a victim; `None` without a closed block or, if the policy counts them, a stale page.
     pub fn pick(
         &mut self,
         view: &View<'_>,
@@ -126,7 +127,7 @@ impl Victims {
         let Self::Greedy { stacks, lowest, notes } = self else { return None };
         let found = pop(stacks, lowest, *limit, view);
         let found = match found {
-            // Outdated notes are cleared away with a new scan before they outgrow the blocks.
+            // A new scan clears outdated notes away before they outgrow the blocks.
             Some(found) if *notes <= 8 * range.len() => Some(found),
             _ => {
                 *notes = 0;
@@ -139,7 +140,7 @@ impl Victims {
     }
 }
 
-/// The first note that still holds, from the emptiest on.
+/// Returns the first note that is still valid, starting from the emptiest.
 fn pop(
     stacks: &mut [VecDeque<u32>],
     lowest: &mut usize,
@@ -157,7 +158,7 @@ fn pop(
     None
 }
 
-/// Notes all closed blocks near the minimum and answers with the new limit.
+/// Notes all closed blocks near the minimum and returns the new limit.
 fn rescan(stacks: &mut [VecDeque<u32>], view: &View<'_>, range: Range<u32>) -> u16 {
     stacks.iter_mut().for_each(VecDeque::clear);
     let closed = || range.clone().filter(|&block| view.is_closed(block));

@@ -1,36 +1,36 @@
-//! What came out.
+//! Results of a simulation.
 
 use blockstone_base::LatencyHistogram;
 
 use super::Plan;
 use crate::ftl::{BlockMap, Config, Full, Totals};
 
-/// What happened between two points of the run.
+/// Measurements between two points of the run.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub struct Point {
-    /// Its end, in simulated nanoseconds of the whole device.
+    /// End of the interval, in simulated nanoseconds of the whole device.
     pub t_ns: u64,
-    /// Written by the host until here, in visible capacities.
+    /// Data written by the host so far, in visible capacities.
     pub drive_fills: f64,
-    /// Requests a second.
+    /// Requests per second.
     pub iops: f64,
-    /// Write requests a second.
+    /// Write requests per second.
     pub write_iops: f64,
-    /// Programs ÷ host pages; none without host pages.
+    /// Programs ÷ host pages; null without host pages.
     pub wa: Option<f64>,
     pub read: Option<Percentiles>,
     pub write: Option<Percentiles>,
-    /// Fewest free blocks that a die has.
+    /// Smallest number of free blocks in any pool of any die.
     pub free_blocks: usize,
     /// Latencies in buckets an eighth of a doubling wide, as (bucket, requests).
     #[serde(skip)]
     pub heat: Vec<(u16, u64)>,
 }
 
-/// Latency percentiles in nanoseconds; none where too few requests bound them.
+/// Latency percentiles in nanoseconds; null if there are too few requests to bound them.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub struct Percentiles {
-    /// Requests.
+    /// Number of requests.
     pub count: u64,
     pub latency_ns_mean: f64,
     pub latency_ns_p50: Option<u64>,
@@ -56,25 +56,25 @@ impl Percentiles {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// When, in millionths of the visible capacity written.
+    /// Time of the frame, in millionths of the visible capacity written.
     pub drive_fills_millionth: u64,
     pub map: BlockMap,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Steady {
-    /// Where it begins, in visible capacities written.
+    /// Start, in visible capacities written.
     pub from_drive_fills: f64,
-    /// How long it lasted, in simulated nanoseconds.
+    /// Length, in simulated nanoseconds.
     pub duration_ns: u64,
-    /// Requests a second while any arrived.
+    /// Requests per second while any arrived.
     pub iops: f64,
     /// Programs ÷ host pages.
     pub wa: Option<f64>,
     pub totals: Totals,
     pub reads: LatencyHistogram,
     pub writes: LatencyHistogram,
-    /// It passes the test of [`stats::settled`](blockstone_base::stats::settled).
+    /// Whether it passes the test of [`stats::settled`](blockstone_base::stats::settled).
     pub is_settled: bool,
 }
 
@@ -86,41 +86,41 @@ pub struct Outcome {
     pub config: Config,
     pub points: Vec<Point>,
     pub frames: Vec<Frame>,
-    /// Requests a second before anything was collected.
+    /// Requests per second before anything was collected.
     pub iops_fresh: Option<f64>,
     pub steady: Steady,
-    /// All that was done after the first fill.
+    /// All work done after the first fill.
     pub totals: Totals,
-    /// Written, in visible capacities, when a write first had to wait for collection.
+    /// Data written, in visible capacities, when a write first had to wait for collection.
     pub cliff_drive_fills: Option<f64>,
-    /// The same by arithmetic: spare ÷ visible pages.
+    /// The analytic position of the cliff: spare ÷ visible pages.
     pub cliff_drive_fills_analytic: f64,
-    /// Write amplification by formula, where there is one.
+    /// Write amplification by formula, if there is one.
     pub wa_analytic: Option<f64>,
-    /// By formula from the write amplification seen: see [`Plan::analytic_iops`].
+    /// Rate by formula from the write amplification seen: see [`Plan::analytic_iops`].
     pub iops_analytic: Option<f64>,
-    /// Blocks by their number of erases, ascending.
+    /// Number of blocks by erase count, ascending.
     pub erases: Vec<(u32, u64)>,
-    /// Reads of pages that hold nothing; the controller answers them.
+    /// Reads of unmapped pages; the controller answers them.
     pub unmapped_reads: u64,
-    /// Writes that waited to be admitted, and those that still did at the end.
+    /// Writes that waited to be admitted, and those still waiting at the end.
     pub throttled_writes: u64,
     pub waiting_writes: u64,
     /// Simulated time, in nanoseconds.
     pub elapsed_ns: u64,
     pub memory_bytes: u64,
     pub ended_by: Option<Full>,
-    /// The same for the same plan.
+    /// Digest; equal for equal plans.
     pub digest: u64,
 }
 
 impl Outcome {
-    /// Spare ÷ all pages that collection can use: without bad, reserved and open blocks.
+    /// Spare ÷ all pages that collection can use: excludes bad, reserved and open blocks.
     pub fn effective_spare(&self) -> f64 {
         1.0 - 1.0 / self.config.effective_alpha()
     }
 
-    /// Simulated − analytic write amplification, as a part of the analytic.
+    /// Simulated − analytic write amplification, relative to the analytic.
     pub fn wa_error(&self) -> Option<f64> {
         Some(self.steady.wa? / self.wa_analytic? - 1.0)
     }

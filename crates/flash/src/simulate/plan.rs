@@ -1,4 +1,4 @@
-//! What is simulated.
+//! Plan of a simulation.
 
 use crate::Policy;
 use crate::device::{Device, DeviceError, Placement};
@@ -8,31 +8,32 @@ use crate::workload::{Part, Pattern, Workload, WorkloadError};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// The next one when one completes, with this many in flight.
+    /// A new request starts when one completes, with this many in flight.
     Closed,
-    /// This many a second at exponential gaps, whatever the device does; zero is an idle window.
+    /// This many requests per second at exponential gaps, whatever the device does; zero is an idle
+    /// window.
     Open(f64),
 }
 
-/// A part of the time. Phases follow each other and begin again.
+/// A period of the load. Phases follow each other and then repeat.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Phase {
-    /// How long, in nanoseconds of the whole device; [`u64::MAX`] without end.
+    /// Duration in nanoseconds of the whole device; [`u64::MAX`] means without end.
     pub duration_ns: u64,
     pub pace: Pace,
 }
 
-/// How pages are kept track of.
+/// How pages are tracked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
-    /// Counts for large devices where they suffice, else exact.
+    /// Counts for large devices where they suffice, otherwise exact.
     #[default]
     Auto,
     Exact,
     Counts,
 }
 
-/// What the device holds when time begins.
+/// Contents of the device at the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Start {
     /// Every page, written once in order.
@@ -46,23 +47,23 @@ pub struct Plan {
     pub device: Device,
     pub workload: Workload,
     pub phases: Vec<Phase>,
-    /// Requests under way in a closed loop.
+    /// Requests in flight in a closed loop.
     pub queue_depth: u32,
-    /// How much is written, in visible capacities.
+    /// Amount of data to write, in visible capacities.
     pub drive_fills: f64,
-    /// Ends earlier after this much time of the whole device, in nanoseconds.
+    /// Time limit, in nanoseconds of the whole device, after which the run ends early.
     pub time_limit_ns: u64,
     pub start: Start,
     pub engine: Engine,
     /// Every die is simulated with one block in this many. Rates, latencies and visible capacities
-    /// written are those of the whole device; simulated times are multiplied by this.
+    /// written are those of the whole device; simulated times are multiplied by this factor.
     pub scale: u32,
     pub points: u32,
-    /// Blocks and pictures of the block map.
+    /// Number of blocks and of frames in the block maps.
     pub frames: (u32, u32),
     pub seed: u64,
     pub memory_limit_bytes: u64,
-    /// Write requests a second that are admitted while a die has to collect; the others wait
+    /// Write requests per second that are admitted while a die has to collect; the others wait
     /// outside, and dies collect in between.
     pub throttle: Option<f64>,
 }
@@ -97,8 +98,8 @@ impl From<ConfigError> for SimulationError {
 }
 
 impl Plan {
-    /// The device full of data, written with 128 requests under way for four visible capacities,
-    /// simulated in a part that takes seconds.
+    /// A plan for a device full of data, written with 128 requests in flight for four visible
+    /// capacities, and scaled to a part that can be simulated in seconds.
     pub fn new(device: Device, workload: Workload) -> Self {
         let scale = device.scale_for(4 << 20);
         Self {
@@ -119,7 +120,7 @@ impl Plan {
         }
     }
 
-    /// The translation layer, when everything is valid.
+    /// Checks the plan and returns the translation layer's configuration.
     pub fn check(&self) -> Result<Config, SimulationError> {
         let positive = "it must be more than zero";
         let at_rate = |phase: &Phase| match phase.pace {
@@ -183,7 +184,7 @@ impl Plan {
         18 * config.blocks() + if self.counts(config) { 0 } else { tables }
     }
 
-    /// Write requests a second by formula, for a load that only writes, as fast as it can.
+    /// Write requests per second by formula, for a load that only writes, as fast as it can.
     pub fn analytic_iops(&self, config: &Config, amplification: Option<f64>) -> Option<f64> {
         let writes_only = self.workload.reads == 0.0;
         if self.throttle.is_some()
@@ -193,7 +194,7 @@ impl Plan {
         {
             return None;
         }
-        // With one request under way, one die works at a time.
+        // With one request in flight, one die works at a time.
         let dies = if self.queue_depth == 1 && self.workload.pages_per_request == 1 {
             1
         } else {
@@ -205,7 +206,7 @@ impl Plan {
         Some(pages / f64::from(self.workload.pages_per_request))
     }
 
-    /// Write amplification by formula, where there is one for this workload and placement.
+    /// Write amplification by formula, if there is one for this workload and placement.
     pub fn analytic_amplification(&self, config: &Config) -> Option<f64> {
         let alpha = config.effective_alpha();
         let (policy, b) = (self.device.policy, config.pages_per_block);

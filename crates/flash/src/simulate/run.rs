@@ -1,4 +1,4 @@
-//! The loop: a request arrives, its pages go to dies, what is late is recorded.
+//! The simulation loop: a request arrives, its pages go to dies, latencies are recorded.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ use crate::workload::{Action, Request, Requests};
 
 const STEADY_FROM: f64 = 0.75;
 
-/// Simulates. `advise` is shown the large tables before they are touched (see [`Ftl::exact`]), and
-/// `watch` gets the part that is done and stops the run by returning false.
+/// Runs a simulation. `advise` is shown the large tables before they are touched (see
+/// [`Ftl::exact`]); `watch` receives the fraction done and stops the run by returning false.
 pub fn simulate(
     plan: &Plan,
     advise: &dyn Fn(&mut [u32]),
@@ -37,7 +37,7 @@ pub fn simulate(
     Ok(Run::new(plan, ftl, requests).finish(watch))
 }
 
-/// Replays a trace on the whole device, each request at its time.
+/// Replays a trace on the whole device, each request at its recorded time.
 pub fn replay(
     plan: &Plan,
     trace: &Trace,
@@ -58,7 +58,7 @@ struct Arrivals {
     phase: usize,
     phase_from_ns: u64,
     phase_until_ns: u64,
-    /// Completions of what is under way in a closed loop, and which of them is first.
+    /// Completion times of the requests in flight in a closed loop, and the first of them.
     under_way_ns: Vec<u64>,
     first: Tournament,
     /// The next arrival of an open loop.
@@ -99,8 +99,8 @@ impl Arrivals {
         if rate > 0.0 { -(1.0 - self.rng.unit()).ln() * 1e9 / rate } else { f64::INFINITY }
     }
 
-    /// The instant of the next arrival, if it is before that one. In a closed loop its completion
-    /// must be reported for its slot.
+    /// Returns the time of the next arrival, if it is before `before_ns`. In a closed loop its
+    /// completion must be reported for the slot returned.
     #[inline]
     fn next(&mut self, before_ns: u64) -> Option<(u64, Option<u32>)> {
         loop {
@@ -147,17 +147,17 @@ struct Window {
     write: LatencyHistogram,
 }
 
-/// Collection by dies that the host leaves idle.
+/// Collection by dies that are idle.
 struct Background {
-    /// Free blocks of each pool that a die collects for.
+    /// Number of free blocks of each pool for which a die collects.
     free_wanted: u32,
-    /// For how long a die has to be idle before that.
+    /// Time a die must be idle before it starts.
     idle_ns: u64,
-    /// By die: when its next step may begin.
+    /// By die: earliest time of its next step.
     due: Tournament,
 }
 
-/// When a die that has nothing to collect may begin a step.
+/// Time of the next step of a die that has nothing to collect.
 const NEVER: u64 = u64::MAX;
 
 impl Background {
@@ -176,7 +176,7 @@ struct Run<'a, M> {
     ftl: Ftl<M>,
     dies: Dies,
     requests: Requests,
-    /// What is replayed in place of `requests`, and how many of its requests are left.
+    /// The trace replayed instead of `requests`, and the number of its requests left.
     trace: Option<Box<dyn Iterator<Item = (u64, Request)> + 'a>>,
     trace_left: usize,
     arrivals: Arrivals,
@@ -187,11 +187,12 @@ struct Run<'a, M> {
     throttled_from: Option<u64>,
     now_ns: u64,
     window: Window,
-    /// What was done when time began.
+    /// Work done before time began.
     before: Totals,
     points: Vec<Point>,
     frames: Vec<Frame>,
-    /// When the last quarter began, what was done until then, and the requests in it.
+    /// Start of the last quarter: drive fills and time in nanoseconds, and the work done until
+    /// then.
     steady: Option<(f64, u64, Totals)>,
     steady_requests: u64,
     /// Latencies of the last quarter.
@@ -290,7 +291,7 @@ impl<'a, M: Mapping> Run<'a, M> {
         let logical = self.ftl.config().logical_pages;
         let regions = self.plan.workload.regions(logical);
         for (part, (first, pages)) in regions.into_iter().enumerate() {
-            // With fast blocks the first fill goes where everything ends up anyway.
+            // With fast blocks, the first fill goes where all data ends up in the end.
             let streams = self.ftl.config().streams.len() as u32;
             let hosts = if self.plan.device.fast_blocks > 0.0 { streams / 2 } else { 0 };
             let stream = hosts + if self.apart { part as u32 } else { 0 };
@@ -299,7 +300,8 @@ impl<'a, M: Mapping> Run<'a, M> {
         Ok(())
     }
 
-    /// Some requests, drawn together so that what they look at in the tables is fetched together.
+    /// Serves a batch of requests, drawn together so that their table entries can be fetched
+    /// together.
     fn batch(&mut self) -> Result<(), Full> {
         if self.trace.is_some() {
             return self.replay_batch();
@@ -333,7 +335,7 @@ impl<'a, M: Mapping> Run<'a, M> {
         self.throttle.as_ref()?.next_admission_ns(self.now_ns)
     }
 
-    /// Serves what arrives, or lets it wait.
+    /// Serves a request, or lets it wait.
     #[inline]
     fn arrive(&mut self, arrival: Waiting) -> Result<(), Full> {
         let at_ns = arrival.arrived_ns;
@@ -349,7 +351,7 @@ impl<'a, M: Mapping> Run<'a, M> {
         self.complete(arrival, at_ns)
     }
 
-    /// Admits the first write that waits.
+    /// Admits the first write in the queue.
     fn admit(&mut self, at_ns: Option<u64>) -> Result<(), Full> {
         let Some((at_ns, throttle)) = at_ns.zip(self.throttle.as_mut()) else { return Ok(()) };
         let Some(first) = throttle.take() else { return Ok(()) };
@@ -435,8 +437,8 @@ impl<'a, M: Mapping> Run<'a, M> {
         Ok(done)
     }
 
-    /// What idle dies do in the background until `arrived`; an operation that has started is
-    /// completed. All dies, so that a write goes to one that is idle where there is one.
+    /// Performs the background work of idle dies until `arrived`; an operation that has started is
+    /// completed. It covers all dies, so that a write can go to one that is idle if there is one.
     #[inline]
     fn work_while_idle(&mut self, arrived: u64) {
         let Some(background) = &mut self.background else { return };
@@ -554,7 +556,7 @@ impl<'a, M: Mapping> Run<'a, M> {
     }
 }
 
-/// Eight buckets a doubling, from a microsecond on.
+/// Index of a latency's bucket: eight buckets per doubling, starting at a microsecond.
 fn heat_bucket(ns: u64) -> u16 {
     ((ns.max(1000) as f64 / 1000.0).log2() * 8.0) as u16
 }

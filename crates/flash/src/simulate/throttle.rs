@@ -1,5 +1,5 @@
-//! Writes are admitted at a limited rate while a die has to collect, so that they do not queue
-//! behind collections.
+//! Admits writes at a limited rate while a die has to collect, so that they do not queue behind
+//! collections.
 
 use std::collections::VecDeque;
 
@@ -7,23 +7,23 @@ use super::plan::Plan;
 use crate::ftl::Config;
 use crate::workload::Request;
 
-/// A write outside the device.
+/// A write that has not been admitted to the device yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
     pub request: Request,
     pub arrived_ns: u64,
-    /// Its place among those under way in a closed loop.
+    /// Its slot among the requests in flight in a closed loop.
     pub slot: Option<u32>,
 }
 
 #[derive(Debug)]
 pub struct Throttle {
     gap_ns: f64,
-    /// When the next write is admitted while collection is active.
+    /// Time at which the next write is admitted while collection is active.
     next_ns: f64,
     /// By die: whether it has to collect.
     collects: Vec<bool>,
-    /// How many of them have to.
+    /// Number of dies that have to.
     collecting: u32,
     /// In the order of arrival.
     waiting: VecDeque<Waiting>,
@@ -43,8 +43,8 @@ impl Throttle {
         })
     }
 
-    /// Free blocks that a die collects for: those that collection in the foreground keeps, one to
-    /// open next and one to empty.
+    /// Number of free blocks for which a die collects: those that foreground collection keeps, one
+    /// to open next and one to empty.
     pub fn free_wanted(config: &Config) -> u32 {
         config.free_blocks() + 2
     }
@@ -54,7 +54,7 @@ impl Throttle {
         self.collecting = self.collecting + u32::from(collects) - u32::from(before);
     }
 
-    /// Whether a write that arrives now is admitted now.
+    /// Returns whether a write that arrives now is admitted immediately.
     pub fn admits(&self, arrived_ns: u64) -> bool {
         self.waiting.is_empty() && (self.collecting == 0 || self.next_ns <= arrived_ns as f64)
     }
@@ -70,7 +70,7 @@ impl Throttle {
         self.waiting.push_back(waiting);
     }
 
-    /// When the first that waits is admitted; `now_ns` at the earliest.
+    /// Time at which the first waiting write is admitted; `now_ns` at the earliest.
     pub fn next_admission_ns(&self, now_ns: u64) -> Option<u64> {
         let first = self.waiting.front()?;
         let earliest = first.arrived_ns.max(now_ns);

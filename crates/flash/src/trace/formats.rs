@@ -1,4 +1,4 @@
-//! One line at a time.
+//! Parsers for one line at a time.
 
 use super::{Format, Recorded};
 use crate::workload::Action;
@@ -14,11 +14,11 @@ pub struct Reader {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fio {
-    /// The first line did not come yet.
+    /// The first line has not been read yet.
     Unknown,
-    /// Without times; `wait` lines tell them, in µs.
+    /// Without timestamps; `wait` lines give the time, in µs.
     Version2 { waited_us: u64 },
-    /// Microseconds since the beginning before each line.
+    /// Each line starts with the microseconds since the beginning.
     Version3,
 }
 
@@ -27,7 +27,7 @@ impl Reader {
         Self { format, fio: Fio::Unknown }
     }
 
-    /// A request, nothing where a line holds none, or why it is invalid.
+    /// Returns a request, `None` if the line holds none, or why it is invalid.
     pub fn line(&mut self, line: &str) -> Line {
         match self.format {
             _ if line.trim().is_empty() => Ok(None),
@@ -74,16 +74,16 @@ impl Reader {
     }
 }
 
-/// A number of sectors, in bytes.
+/// Parses a number of sectors and converts it to bytes.
 fn sectors(text: &str, what: &str) -> Result<u64, String> {
     Ok(number(text, what)?.saturating_mul(SECTOR))
 }
 
 fn msr(line: &str) -> Line {
-    /// A Windows file time after 1980, in 100 ns since 1601; before that it is another unit.
+    /// A Windows file time after 1980, in 100 ns since 1601; smaller values are in another unit.
     const LEAST: u64 = 119_600_064_000_000_000;
     let line = line.trim();
-    // A heading is no damage.
+    // A header line is not an error.
     if line.starts_with("Timestamp") {
         return Ok(None);
     }
@@ -107,7 +107,7 @@ fn msr(line: &str) -> Line {
 
 fn blkparse(line: &str) -> Line {
     let fields: Vec<&str> = line.split_whitespace().collect();
-    // The summary at the end, and messages.
+    // Skips messages and the summary at the end.
     let device = fields.first().and_then(|device| device.split_once(','));
     if !device.is_some_and(|(a, b)| a.parse::<u32>().is_ok() && b.parse::<u32>().is_ok()) {
         return Ok(None);
@@ -142,7 +142,7 @@ fn disksim(line: &str) -> Line {
     if !(0.0..1e13).contains(&ms) {
         return Err(format!("time {ms} ms is invalid"));
     }
-    // The lowest bit says read.
+    // The lowest bit marks a read.
     let flags = number(flags, "flags")?;
     let action = if flags & 1 == 1 { Action::Read } else { Action::Write };
     let (offset_bytes, len_bytes) = (sectors(block, "block")?, sectors(count, "block count")?);
@@ -153,7 +153,7 @@ fn number(text: &str, what: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("{what} `{text}` is not a whole number"))
 }
 
-/// Seconds with nine digits behind the point, without going through floating point.
+/// Parses seconds with up to nine decimals, without going through floating point.
 fn seconds_ns(text: &str) -> Result<u64, String> {
     let fail = || format!("time `{text}` is not a number of seconds");
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));

@@ -33,8 +33,8 @@ impl FromStr for Workload {
     }
 }
 
-/// The parts of a database: name, share of the pages, share of the writes where it is not given,
-/// share of the reads, pattern. The shares are those of an order-entry load.
+/// Parts of a database: name, share of the pages, default share of the writes, share of the reads,
+/// pattern. The shares are those of an order-entry load.
 const DATABASE: [(&str, f64, f64, f64, Pattern); 5] = [
     ("redo", 0.02, 20.0, 0.0, Pattern::Circular),
     ("datafile", 0.83, 65.0, 95.0, Pattern::Zipf(0.8)),
@@ -64,7 +64,7 @@ pub(super) fn parts(text: &str) -> Result<Vec<Part>, WorkloadError> {
     }
 }
 
-/// `F/R`: F percent of the pages get R percent of the writes.
+/// Parses `F/R`: F percent of the pages get R percent of the writes.
 fn hot_cold(value: &str) -> Option<Vec<Part>> {
     let (f, r) = value.split_once('/')?;
     let (f, r): (f64, f64) = (f.parse().ok()?, r.parse().ok()?);
@@ -97,7 +97,7 @@ fn database(text: &str) -> Option<Vec<Part>> {
         if parts.iter().any(|part| part.name == name) {
             return None;
         }
-        // A part that is never read is read anyway where it is alone.
+        // If a part that is never read is the only one, its pages are read after all.
         let reads = if text == name { 1.0 } else { reads };
         parts.push(Part { name: name.to_owned(), pages, writes, reads, pattern });
     }

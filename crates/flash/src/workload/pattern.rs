@@ -1,20 +1,21 @@
-//! In what order the pages of a part are written.
+//! Access patterns within a part.
 
 use blockstone_base::rng::Rng;
 
 /// Which pages of a region are written, and in what order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pattern {
-    /// Each as likely as any other.
+    /// All pages are equally likely.
     Uniform,
-    /// A few of them most of the time: the k-th most frequent with probability ∝ 1/k^θ, 0 < θ < 1.
+    /// A few pages get most of the writes: the k-th most frequent with probability ∝ 1/k^θ, 0 < θ <
+    /// 1.
     Zipf(f64),
-    /// One after the other, from the end back to the beginning: online redo, undo, a log.
+    /// Sequential, wrapping around at the end: online redo, undo, a log.
     Circular,
-    /// One after the other, and after the last all are trimmed: temporary segments.
+    /// Sequential, and after the last page all are trimmed: temporary segments.
     Temporary,
     /// Whole segments of this percentage of the region in random order, each trimmed before it is
-    /// written again: the tables of a log-structured merge tree.
+    /// rewritten: the tables of a log-structured merge tree.
     Segments(u32),
 }
 
@@ -24,7 +25,7 @@ pub struct State {
     pages: u32,
     step: u32,
     next: u32,
-    /// End of the segment that is being written.
+    /// End of the segment being written.
     end: u32,
     zipf: Zipf,
 }
@@ -75,13 +76,14 @@ impl State {
         Step { page, trim_first: at_wrap.filter(|_| wraps) }
     }
 
-    /// A page to read; logs and segments are read anywhere.
+    /// Draws a page to read; logs and segments are read at random.
     #[inline]
     pub fn read(&self, rng: &mut Rng) -> u32 {
         let slots = u64::from(self.pages / self.step);
         let slot = match self.pattern {
             Pattern::Zipf(_) => {
-                // The frequent pages lie anywhere: a step prime to their number visits each once.
+                // The frequent pages are scattered: a step prime to the number of slots visits each
+                // once.
                 self.zipf.draw(rng) * 2_654_435_761 % slots
             }
             _ => rng.below(slots),
@@ -126,7 +128,7 @@ fn zeta_exact(items: u64, theta: f64) -> f64 {
     (1..=items).map(|k| (k as f64).powf(-theta)).sum()
 }
 
-/// Σ 1/k^θ; beyond a thousand terms by Euler and Maclaurin.
+/// Σ 1/k^θ; beyond a thousand terms by the Euler–Maclaurin formula.
 fn zeta(items: u64, theta: f64) -> f64 {
     const HEAD: u64 = 1000;
     if items <= HEAD {

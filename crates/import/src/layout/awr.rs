@@ -1,4 +1,4 @@
-//! AWR reports of one instance, 10.2 to 21c, as HTML and as text.
+//! AWR reports of a single instance, 10.2 to 21c, as HTML and as text.
 
 use crate::number::Numbers;
 use crate::report::{Interval, Kind, Report};
@@ -17,7 +17,7 @@ pub const TEXT: Layout =
     Layout { name: "AWR report of an instance, text", recognises: is_text, read: read_text };
 
 const OF_HEAD: &[&Part] = &[&IDENTITY, &HOST, &SNAPSHOTS, &MEMORY, &STATEMENT_TEXTS];
-/// Sections that both forms have.
+/// Sections present in both forms.
 const SECTIONS: &[&Part] =
     &[&TIME_MODEL, &OS, &WAITS, &ACTIVITY, &FUNCTION_IO, &TABLESPACE_IO, &ADVICE, &STATEMENTS];
 
@@ -42,13 +42,13 @@ fn read_text(source: &Source<'_>) -> Result<Report, ImportError> {
     read(source, &facts, Kind::AwrText)
 }
 
-/// Whether a section of a text report is read.
+/// Returns whether a section of a text report is read.
 pub fn is_wanted(name: &str) -> bool {
     let mut parts = SECTIONS.iter().chain(&[&BACKGROUND_WAITS]);
     parts.any(|part| part.is_text(name))
 }
 
-/// Reads what AWR and Statspack have alike.
+/// Reads the parts that AWR and Statspack have in common.
 pub fn read(source: &Source<'_>, facts: &Facts<'_>, kind: Kind) -> Result<Report, ImportError> {
     let (database, mut interval) = head::identity(facts, source);
     head::snapshots(facts, source, &mut interval)?;
@@ -82,7 +82,7 @@ pub fn read(source: &Source<'_>, facts: &Facts<'_>, kind: Kind) -> Result<Report
     Ok(Report { kind, database, intervals: vec![interval], sections, notes })
 }
 
-/// The exact length, else that by the clock if the report is complete.
+/// Returns the exact length; without it, the length by the clock if the report is complete.
 fn length(
     interval: &Interval,
     seconds: Option<f64>,
@@ -108,7 +108,7 @@ fn length(
     }
 }
 
-/// What stands for the total requests in releases that do not count them.
+/// Substitutes for the total requests in releases that do not count them.
 fn without_requests(
     facts: &Facts<'_>,
     interval: &mut Interval,
@@ -136,7 +136,7 @@ fn without_requests(
     }
 }
 
-/// Whether its last line is there.
+/// Returns whether the last line is present.
 pub fn is_complete(text: &str) -> bool {
     const TAIL: usize = 64 << 10;
     let start = text.ceil_char_boundary(text.len().saturating_sub(TAIL));

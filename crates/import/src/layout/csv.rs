@@ -1,4 +1,4 @@
-//! A table of one's own: `docs/import.md` describes its columns.
+//! A user's own table: `docs/import.md` describes its columns.
 
 use blockstone_base::units::counted;
 use std::collections::BTreeMap;
@@ -20,17 +20,17 @@ fn is_it(head: &str) -> bool {
     (has("time") || has("end")) && names.iter().any(|name| meaning(name).is_some())
 }
 
-/// What a column of numbers fills.
+/// Counter filled by a numeric column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Meaning {
     column: &'static str,
-    /// What its numbers are multiplied by.
+    /// Factor by which its numbers are multiplied.
     unit: f64,
     is_rate: bool,
 }
 
-/// A column of [`LOAD`] by its name; a counter as a rate too, `read_ios_per_s`, and a time in
-/// seconds, `cpu_s`. `reads_per_s` and `writes_per_s` are requests.
+/// Finds a column of [`LOAD`] by its name; a counter may also be a rate, `read_ios_per_s`, and a
+/// time may be in seconds, `cpu_s`. `reads_per_s` and `writes_per_s` are requests.
 fn meaning(name: &str) -> Option<Meaning> {
     let name = match name {
         "reads_per_s" => "read_ios_per_s",
@@ -53,7 +53,7 @@ struct Reader {
     names: Vec<String>,
     intervals: Vec<Interval>,
     database: Option<String>,
-    /// When the last interval of an instance ended.
+    /// End of the last interval of each instance.
     ends: BTreeMap<u32, i64>,
     without_begin: usize,
 }
@@ -159,10 +159,11 @@ impl Reader {
     }
 }
 
-/// Fields of a line; no table has as many columns, and what follows them is left out.
+/// Maximum number of fields in a line; no table has as many columns, and fields beyond are left
+/// out.
 const FIELDS_MAX: usize = 16 << 10;
 
-/// The fields of a line of CSV; one in quotes may contain commas, and quotes twice.
+/// Returns the fields of a CSV line; a quoted one may contain commas, and doubled quotes.
 pub fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut in_quotes = false;

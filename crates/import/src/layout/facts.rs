@@ -1,4 +1,4 @@
-//! What the tables of a report say, whichever layout they came from.
+//! Facts from the tables of a report, regardless of its layout.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use crate::table::{Table, cell};
 
 use super::parts::{ACTIVITY, BACKGROUND_WAITS, OS, Part, TIME_MODEL, WAITS};
 
-/// Nanoseconds of a second, and of the hundredths of it that statistics of processors count.
+/// Nanoseconds in a second, and in the hundredth of a second used by processor statistics.
 pub const SECOND: f64 = 1e9;
 const CENTISECOND: f64 = 1e7;
 pub const MIB: f64 = 1_048_576.0;
 pub const GIB: f64 = 1_073_741_824.0;
 
-/// Statistics by their names and the columns that they fill.
+/// Statistics by name, with the columns that they fill.
 const COUNTERS: &[(&str, &str)] = &[
     ("physical read total IO requests", "read_ios"),
     ("physical read total bytes", "read_bytes"),
@@ -29,7 +29,7 @@ const COUNTERS: &[(&str, &str)] = &[
     ("physical reads", "physical_reads"),
 ];
 
-/// Statistics that are kept by their names begin with one of these.
+/// Statistics that are kept by name begin with one of these.
 const KEPT: [&str; 5] = [
     "cell ",
     "physical ",
@@ -38,10 +38,10 @@ const KEPT: [&str; 5] = [
     "bytes sent via SQL*Net to client",
 ];
 
-/// Seconds that were waited.
+/// Columns with the time waited, in seconds.
 const WAITED: &[&str] = &["Total Wait Time (s)", "Time (s)"];
 
-/// As few digits give the length of an interval to about one in a thousand.
+/// This many digits give the length of an interval to about one part in a thousand.
 const DIGITS_MIN: usize = 4;
 
 pub struct Facts<'a> {
@@ -50,7 +50,7 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// The tables of a section whose ends were seen.
+    /// Returns the tables of a section that are complete.
     pub fn of<'s>(&'s self, part: &'s Part) -> impl Iterator<Item = &'s Table<'a>> {
         self.tables.iter().filter(|table| table.is_whole && part.is(table))
     }
@@ -63,7 +63,7 @@ impl<'a> Facts<'a> {
         parts.iter().map(section).collect()
     }
 
-    /// The value of a row that is named by its first cell.
+    /// Returns the value in the row named by its first cell.
     pub fn value(&self, part: &Part, row: &str, columns: &[&str]) -> Option<f64> {
         self.of(part).find_map(|table| {
             let found = table.rows.iter().find(|cells| cell(cells, Some(0)) == row)?;
@@ -78,7 +78,7 @@ impl<'a> Facts<'a> {
         Some(Activity::of(tables.next()?, self.numbers))
     }
 
-    /// Times of the database and of the host's processors, and how many these are.
+    /// Sets the times of the database and of the host's processors, and the number of processors.
     pub fn processors(&self, interval: &mut Interval) {
         let totals = &mut interval.totals;
         let time = |row: &str| Some(self.value(&TIME_MODEL, row, &["Time (s)"])? * SECOND);
@@ -98,19 +98,19 @@ impl<'a> Facts<'a> {
     fn waits_s(&self) -> Option<f64> {
         self.foreground_waits_s().or_else(|| {
             let background = self.of(&BACKGROUND_WAITS).find_map(|table| self.not_idle_s(table))?;
-            // Up to 10.2 there are only those of all sessions.
+            // Up to 10.2 there are only the waits of all sessions.
             let table = self.waits(&["Wait Class"]).or_else(|| self.waits(&["Event"]))?;
             Some((self.not_idle_s(table)? - background).max(0.0))
         })
     }
 
-    /// The first table of waits with this column.
+    /// Returns the first table of waits with this column.
     fn waits(&self, column: &[&str]) -> Option<&Table<'a>> {
         self.of(&WAITS).find(|table| table.column(column).is_some())
     }
 
-    /// Seconds of a table that is in the order of its times, with idle events after all others:
-    /// they begin where the time is longer than that of the row before.
+    /// Sums the seconds of a table ordered by time, with idle events after all others: they begin
+    /// where the time is greater than in the row before.
     fn not_idle_s(&self, table: &Table<'_>) -> Option<f64> {
         let time = table.column(WAITED)?;
         let (mut sum, mut before) = (0.0, f64::INFINITY);
@@ -124,8 +124,8 @@ impl<'a> Facts<'a> {
         Some(sum)
     }
 
-    /// Seconds of waits of sessions: of all wait classes, or of all events that are not idle, which
-    /// have a share of the time of calls.
+    /// Sums the seconds waited by foreground sessions: over all wait classes, or over all events
+    /// that are not idle, which have a share of call time.
     fn foreground_waits_s(&self) -> Option<f64> {
         const FOREGROUND: &str = "foreground";
         let is_foreground =
@@ -143,13 +143,13 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// What an instance counted.
+/// Statistics counted by an instance.
 #[derive(Debug, Default)]
 pub struct Activity {
     totals: BTreeMap<String, f64>,
-    /// Characters that a name can have, if longer ones are cut.
+    /// Number of characters of a name, if longer ones are cut.
     name_width: Option<usize>,
-    /// The exact length of the interval.
+    /// Exact length of the interval.
     pub seconds: Option<f64>,
 }
 
@@ -183,7 +183,7 @@ impl Activity {
                 activity.seconds = Some(value / per_s);
             }
         }
-        // Two names that are the same where they are cut.
+        // Drops names that are identical after being cut.
         activity.totals.retain(|name, _| seen.get(name.as_str()) == Some(&1));
         activity
     }
@@ -194,7 +194,7 @@ impl Activity {
         self.totals.get(printed.trim_end()).copied()
     }
 
-    /// Fills what it counted.
+    /// Fills the interval with the counters.
     pub fn fill(&self, interval: &mut Interval) {
         for (name, column) in COUNTERS {
             interval.totals.set(column, self.get(name));

@@ -1,5 +1,5 @@
-//! AWR reports of all instances of a cluster, as HTML and as text. What they say of single
-//! instances is summed: the interval is that of the cluster.
+//! AWR reports of all instances of a cluster, as HTML and as text. The figures of single instances
+//! are summed: the interval is that of the cluster.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub const HTML: Layout =
 pub const TEXT: Layout =
     Layout { name: "AWR report of a cluster, text", recognises: is_text, read: read_text };
 
-/// Sections and how their summaries begin.
+/// Sections and the beginnings of their summaries.
 const SUMMARY: (&str, &str) = ("identity", "Database Summary");
 const INSTANCES: (&str, &str) = ("instances", "Database Instances Included");
 const OS: (&str, &str) = ("operating system", "OS Statistics By Instance");
@@ -61,15 +61,15 @@ fn read_html(source: &Source<'_>) -> Result<Report, ImportError> {
     read(source, html::tables(source.text, is_wanted), Kind::AwrGlobalHtml)
 }
 
-/// Tables are known by their headings: how wide their columns are does not matter. Statements are
-/// in several lines each, and are left out.
+/// Tables are recognised by their headings: the width of their columns does not matter. Statements
+/// take several lines each, and are left out.
 fn read_text(source: &Source<'_>) -> Result<Report, ImportError> {
     let wanted = |name: &str| is_wanted(name) && !begins(name, STATEMENTS.1);
     let mut tables = text::tables(source.text, wanted);
     for table in &mut tables {
         if table.has(&["I#", "Begin Snap Time", "End Snap Time"]) {
             table.name = INSTANCES.1.into();
-            // It has no line at its end: the first section comes after it.
+            // It has no end line: the first section follows it.
             table.is_whole = text::lines(source.text).any(|line| line.contains("DB/Inst:"));
         } else if table.has(&["Id", "Name", "RAC", "Begin", "End"]) {
             table.name = SUMMARY.1.into();
@@ -114,7 +114,7 @@ struct Global<'a> {
     facts: Facts<'a>,
 }
 
-/// Numbers of instances and their hosts.
+/// Instance numbers with their hosts.
 type Instances = BTreeMap<u32, String>;
 
 impl<'a> Global<'a> {
@@ -169,7 +169,7 @@ impl<'a> Global<'a> {
         let times = times.filter(|(begin, end)| begin < end);
         (interval.begin_s, interval.end_s) =
             times.ok_or_else(|| damaged("there is no begin and end of the interval in it"))?;
-        // A cluster of one is that instance.
+        // For a cluster with one instance, the interval is that of the instance.
         let number = match instances.keys().collect::<Vec<_>>()[..] {
             [number] => Some(*number),
             _ => None,
@@ -183,7 +183,7 @@ impl<'a> Global<'a> {
         Some(Activity::of(tables.next()?, self.facts.numbers))
     }
 
-    /// The sum of a column over instances; unknown if one of them is.
+    /// Sum of a column over instances; `None` if the value of any of them is unknown.
     fn sum(&self, section: (&str, &str), columns: &[&str], of: &[u32]) -> Option<f64> {
         let mut tables = self.tables(section);
         let (table, column) = tables.find_map(|table| Some((table, table.column(columns)?)))?;
@@ -201,7 +201,7 @@ impl<'a> Global<'a> {
 
     fn processors(&self, interval: &mut Interval, instances: &Instances) {
         let all: Vec<u32> = instances.keys().copied().collect();
-        // Instances on one host have the same processors.
+        // Instances on one host share its processors.
         let mut hosts: BTreeMap<&str, u32> = BTreeMap::new();
         for (number, host) in instances {
             hosts.entry(host).or_insert(*number);
@@ -222,7 +222,7 @@ impl<'a> Global<'a> {
         totals.set("sockets", self.sum(OS, &["#Sckts", "CPU Sckts"], &hosts));
         let memory = self.sum(OS, &["MB", "Memory (M)"], &hosts);
         totals.set("host_memory_bytes", memory.map(|mib| mib * MIB));
-        // Columns of begin and end, in the order of the headings above them.
+        // The columns of begin and end, in the order of the headings above them.
         let end = |section, index: usize| {
             let table = self.tables(section).next()?;
             self.sum_at(table, *table.columns("End").get(index)?, &all)
@@ -231,7 +231,7 @@ impl<'a> Global<'a> {
         totals.set("private_memory_bytes", end(PGA, 2).map(|mib| mib * MIB));
     }
 
-    /// Waits of all classes.
+    /// Sum of the waits of all classes.
     fn waits(&self, of: &[u32]) -> Option<f64> {
         let mut tables = self.tables(WAITS).filter(|table| table.column(&["DB CPU (s)"]).is_some());
         let table = tables.next()?;
@@ -254,8 +254,8 @@ impl<'a> Global<'a> {
         Some(seconds)
     }
 
-    /// Requests and bytes by function: from 12.1 on one row for the cluster, before it totals of
-    /// each instance, in the order read bytes, written bytes, reads, writes.
+    /// Sets requests and bytes by function: from 12.1 on there is one row for the cluster, before
+    /// that totals of each instance, in the order read bytes, written bytes, reads, writes.
     fn functions(&self, interval: &mut Interval, seconds: f64) {
         const COLUMNS: [&str; 4] = [
             "function_read_bytes",

@@ -1,4 +1,4 @@
-//! Whose report it is, of which time and host.
+//! The database, host and time of a report.
 
 use crate::report::{Database, Instance, Interval};
 use crate::table::{Table, cell};
@@ -7,7 +7,7 @@ use crate::{ImportError, Source, text, time};
 use super::facts::{Facts, GIB, MIB};
 use super::parts::{HOST, IDENTITY, MEMORY, OS, SNAPSHOTS};
 
-/// Finds the identity by the names of columns: HTML has it in one table or two, text in tables
+/// Finds the identity by the names of columns: HTML has it in one or two tables, text in the tables
 /// before the first section.
 pub fn identity(facts: &Facts<'_>, source: &Source<'_>) -> (Database, Interval) {
     let mut database = Database::default();
@@ -45,7 +45,7 @@ pub fn identity(facts: &Facts<'_>, source: &Source<'_>) -> (Database, Interval) 
         host(table, facts, source, &mut interval);
     }
     if database.name.is_empty() {
-        // Statspack may leave it blank; the headings of its pages have it.
+        // Statspack may leave it blank; the page headings have it.
         let named = text::lines(source.text).find_map(|line| line.split_once("DB/Inst: "));
         let name = named.and_then(|(_, rest)| rest.split('/').next()).unwrap_or_default();
         name.trim().clone_into(&mut database.name);
@@ -86,7 +86,7 @@ fn host(table: &Table<'_>, facts: &Facts<'_>, source: &Source<'_>, interval: &mu
     totals.set("host_memory_bytes", memory.map(|gib| gib * GIB));
 }
 
-/// The last of the values behind a label: the one at the end of the interval.
+/// Returns the last of the values after a label: the one at the end of the interval.
 fn labelled<'t>(facts: &'t Facts<'_>, source: &Source<'t>, label: &str) -> Option<&'t str> {
     let rows = facts.of(&MEMORY).flat_map(|table| &table.rows);
     let mut found = rows.filter(|row| cell(row, Some(0)) == label);
@@ -98,10 +98,10 @@ fn labelled<'t>(facts: &'t Facts<'_>, source: &Source<'t>, label: &str) -> Optio
     values.split_whitespace().last()
 }
 
-/// Lines of the summary in front of the sections at most.
+/// Maximum number of lines of the summary before the sections.
 const LINES_OF_HEAD: usize = 400;
 
-/// Number, time and sessions of the snapshots at both ends.
+/// Reads number, time and sessions of the snapshots at both ends.
 pub fn snapshots(
     facts: &Facts<'_>,
     source: &Source<'_>,

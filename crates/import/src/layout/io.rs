@@ -1,4 +1,4 @@
-//! I/O by function and by tablespace, and the advisory of the buffer pools.
+//! I/O by function and by tablespace, and the buffer pool advisory.
 
 use crate::number::significant;
 use crate::report::{Advice, Interval};
@@ -7,11 +7,12 @@ use crate::table::{Table, cell};
 use super::facts::{Facts, MIB};
 use super::parts::{ADVICE, FUNCTION_IO, IO_PROFILE, TABLESPACE_IO};
 
-/// Columns of a function: its name, then data, requests and data per second of reads and of writes.
+/// Columns of a function: its name, then data, requests and data per second for reads and for
+/// writes.
 const COLUMNS_OF_FUNCTION: usize = 7;
 
-/// Classes of tablespaces, with what a word of their names begins with and what it ends with. The
-/// last is that of all other names.
+/// Classes of tablespaces, with the beginnings and the ends of words in their names. The last one
+/// is for all other names.
 const CLASSES: [(&str, &[&str], &[&str]); 5] = [
     ("system_ios", &[], &[]),
     ("undo_ios", &["UNDO", "ROLLBACK", "RBS"], &["UNDO"]),
@@ -20,13 +21,13 @@ const CLASSES: [(&str, &[&str], &[&str]); 5] = [
     ("data_ios", &[], &[]),
 ];
 
-/// The position of the class that a tablespace has by its name.
+/// Returns the index of a tablespace's class, by its name.
 fn class(name: &str) -> usize {
     let name = name.trim().to_ascii_uppercase();
     if name == "SYSTEM" || name == "SYSAUX" {
         return 0;
     }
-    // Numbers at the end of a word tell it from others of its kind.
+    // Numbers at the end of a word distinguish it from others of its kind.
     let words =
         || name.split(['_', '$', '#']).map(|it| it.trim_end_matches(|c: char| c.is_ascii_digit()));
     let is_of = |&(_, begins, ends): &(&str, &[&str], &[&str])| {
@@ -39,8 +40,8 @@ fn class(name: &str) -> usize {
 }
 
 impl Facts<'_> {
-    /// Requests and bytes by the table of I/O by function. Statspack leaves zeros blank, and may
-    /// have no row of the database writers, in which case its writes are not all.
+    /// Sets requests and bytes from the table of I/O by function. Statspack leaves zeros blank, and
+    /// may have no row for the database writers, in which case its writes are incomplete.
     pub fn functions(&self, interval: &mut Interval, seconds: f64, is_statspack: bool) {
         let is_table = |table: &&Table<'_>| table.head.len() >= COLUMNS_OF_FUNCTION;
         let Some(table) = self.of(&FUNCTION_IO).find(is_table) else { return };
@@ -72,7 +73,7 @@ impl Facts<'_> {
         }
     }
 
-    /// From the data or from the data per second, whichever is printed with more digits.
+    /// Computes bytes from the data or from the data per second, whichever has more digits.
     fn function_bytes(&self, data: &str, per_s: &str, seconds: f64) -> Option<f64> {
         let rate = self.numbers.scaled(per_s, 1024.0, MIB).map(|rate| rate * seconds);
         let data_bytes = self.numbers.scaled(data, 1024.0, MIB);
@@ -83,7 +84,7 @@ impl Facts<'_> {
         }
     }
 
-    /// Rates of the summary, of which little is lost by rounding.
+    /// Sets the rates of the I/O profile, which lose little by rounding.
     pub fn profile(&self, interval: &mut Interval, seconds: f64) -> bool {
         let mut found = false;
         let rows = [
@@ -103,7 +104,7 @@ impl Facts<'_> {
         found
     }
 
-    /// Reads and writes of each tablespace, which are requests, with its name.
+    /// Returns reads and writes, in requests, of each tablespace with its name.
     fn each_tablespace(&self) -> Option<Vec<(String, f64, f64)>> {
         let table = self.of(&TABLESPACE_IO).find(|table| table.has(&["Reads", "Writes"]))?;
         let (reads, writes) = (table.column(&["Reads"]), table.column(&["Writes"]));
@@ -118,7 +119,7 @@ impl Facts<'_> {
                     }
                     all.push((std::mem::take(&mut name), read, written));
                 }
-                // In text the name of a tablespace has a line of its own.
+                // In text, the name of a tablespace has its own line.
                 _ if cell(row, writes).is_empty() => name = row.concat(),
                 _ => return None,
             }
@@ -126,13 +127,13 @@ impl Facts<'_> {
         (!all.is_empty()).then_some(all)
     }
 
-    /// Reads and writes of all tablespaces.
+    /// Returns the reads and writes of all tablespaces together.
     pub fn tablespaces(&self) -> Option<(f64, f64)> {
         let all = self.each_tablespace()?;
         Some(all.iter().fold((0.0, 0.0), |sum, it| (sum.0 + it.1, sum.1 + it.2)))
     }
 
-    /// Requests of tablespaces by their class.
+    /// Sets the requests of tablespaces by class.
     pub fn classes(&self, interval: &mut Interval) {
         let mut sums = CLASSES.map(|(column, ..)| (column, 0.0));
         let Some(all) = self.each_tablespace() else { return };

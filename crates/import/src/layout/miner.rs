@@ -1,4 +1,4 @@
-//! AWR-Miner: one text file with averages and maxima of each snapshot and instance.
+//! AWR-Miner: one text file with averages and maxima for each snapshot and instance.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,11 +21,11 @@ const SIZES: &str = "SIZE-ON-DISK";
 const METRICS: &str = "MAIN-METRICS";
 const SECTIONS: [&str; 4] = [OS, MEMORY, SIZES, METRICS];
 
-/// Its maxima are those of metrics that the database keeps of each minute.
+/// Its maxima are those of the metrics that the database keeps for each minute.
 const AVERAGING_NS: f64 = 60e9;
 const MINUTE: f64 = 60.0;
 
-/// Averages a second: the column of the file, the counter, and its unit.
+/// Averages per second: the column of the file, the counter, and its unit.
 const AVERAGES: [(&str, &str, f64); 8] = [
     ("read_iops", "read_ios", 1.0),
     ("write_iops", "write_ios", 1.0),
@@ -75,7 +75,7 @@ fn read(source: &Source<'_>) -> Result<Report, ImportError> {
     Ok(Report { kind: Kind::AwrMiner, database: miner.database(), intervals, sections, notes })
 }
 
-/// What stands between the marks of a section, if both are there.
+/// Returns the text between the marks of a section, if both are present.
 fn section<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(&format!("{BEGIN}{name}~~"))?;
     let end = rest.find(&format!("{END}{name}~~"))?;
@@ -142,7 +142,7 @@ impl Miner<'_> {
         totals.set("processors", processors);
         totals.set("cores", of_host("NUM_CPU_CORES"));
         totals.set("sockets", of_host("NUM_CPU_SOCKETS"));
-        // It is printed in whole GB: 0 is less than one.
+        // It is printed in whole GB: 0 means less than one.
         let memory = of_host("PHYSICAL_MEMORY_GB").filter(|gib| *gib > 0.0);
         totals.set("host_memory_bytes", memory.map(|gib| gib * GIB));
         if let (Some(processors), Some(busy)) = (processors, number("os_cpu")) {
@@ -168,7 +168,7 @@ impl Miner<'_> {
         Some(self.numbers.count(cell(row, Some(table.column(&[column])?)))? * GIB)
     }
 
-    /// Sizes are kept once a day: the last one at or before the snapshot.
+    /// Sizes are recorded once a day: returns the last one at or before the snapshot.
     fn size(&self, snap: u64) -> Option<f64> {
         let table = self.sizes.as_ref()?;
         let row = |row: &Vec<Cow<'_, str>>| {

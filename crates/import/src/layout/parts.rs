@@ -1,13 +1,13 @@
-//! The sections of reports that are read, and how each layout calls them.
+//! The sections of reports that are read, and their names in each layout.
 
 use crate::table::Table;
 
 #[derive(Debug)]
 pub struct Part {
     pub name: &'static str,
-    /// How the summary of its HTML table begins.
+    /// Beginnings of the summary of its HTML table.
     html: &'static [&'static str],
-    /// Its heading in text; one that ends in `*` goes on.
+    /// Headings in text; one that ends in `*` is a prefix.
     text: &'static [&'static str],
 }
 
@@ -49,7 +49,7 @@ pub const TABLESPACE_IO: Part = part(
     &["This table displays IO Statistics for different tablespaces"],
     &["Tablespace IO Stats", "Tablespace IO Summary"],
 );
-/// The summary of its HTML table names another section.
+/// The summary of its HTML table may name another section.
 pub const ADVICE: Part = part(
     "buffer pool advisory",
     &["This table displays MTTR advisory", "This table displays buffer pool advisory"],
@@ -57,7 +57,7 @@ pub const ADVICE: Part = part(
 );
 pub const STATEMENTS: Part =
     part("top statements", &["This table displays top SQL by"], &["SQL ordered by*"]);
-/// In the report of a cluster.
+/// Used in the report of a cluster.
 pub const GLOBAL_STATEMENTS: Part = part("top statements", &["SQL ordered by"], &[]);
 pub const STATEMENT_TEXTS: Part =
     part("statement texts", &["This table displays the text of the SQL statements"], &[]);

@@ -1,4 +1,4 @@
-//! The statements that did most, of all tables that rank them.
+//! The top statements, from all tables that rank them.
 
 use std::collections::BTreeMap;
 
@@ -64,7 +64,7 @@ impl Facts<'_> {
     }
 }
 
-/// Letters and digits: what else stands in such a column is the text of a statement.
+/// An id consists of letters and digits: any other value in this column is the text of a statement.
 fn id_of(text: &str) -> Option<&str> {
     let is_id = (6..=20).contains(&text.len()) && text.bytes().all(|it| it.is_ascii_alphanumeric());
     (is_id && text.bytes().any(|it| it.is_ascii_digit())).then_some(text)

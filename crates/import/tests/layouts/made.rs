@@ -1,4 +1,4 @@
-//! Small reports of every layout, all of the same hour: what they say is in [`TRUTH`].
+//! Small reports in every layout, all for the same hour: their figures are in [`TRUTH`].
 
 pub mod global;
 pub mod html;
@@ -6,7 +6,7 @@ pub mod html;
 pub use global::global_text;
 pub use html::{awr_html, global_html};
 
-/// What an instance did between 10:00 and 11:00 on 14 May 2024, in 3,600.36 s.
+/// Figures of an instance between 10:00 and 11:00 on 14 May 2024, in 3,600.36 s.
 pub const TRUTH: &[(&str, f64)] = &[
     ("elapsed_ns", 3_600_360_000_000.0),
     ("read_ios", 720_072.0),
@@ -58,14 +58,14 @@ const ACTIVITY: &[(&str, &str, &str)] = &[
     ("workarea executions - optimal", "################", "##########"),
 ];
 
-/// Function, data and requests and data a second of reads, and of writes.
+/// Function, then data, requests and data per second for reads, and for writes.
 pub const FUNCTIONS: &[[&str; 7]] = &[
     ["Buffer Cache Reads", "11G", "200.00", "3.125", "0M", "0.00", "0M"],
     ["DBWR", "0M", "0.00", "0M", "1.4G", "50.00", ".390625"],
     ["LGWR", "0M", "0.00", "0M", "1.4G", "50.00", ".390625"],
 ];
 
-/// Which separator is the decimal one.
+/// The decimal separator.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Locale {
     Point,
@@ -89,7 +89,7 @@ pub fn activity_rows<'a>(head: &[&'a str]) -> Vec<Vec<&'a str>> {
     rows
 }
 
-/// A table of fixed columns: the first on the left, the others on the right of their width; names
+/// A table with columns of fixed width: the first left-aligned, the others right-aligned; names
 /// that are too long are cut.
 fn columns(widths: &[usize], heads: &[&[&str]], rows: &[Vec<&str>], locale: Locale) -> String {
     let line = |cells: &[&str]| {
@@ -119,7 +119,7 @@ fn section(name: &str, pages: &[String]) -> String {
     pages.join("\u{c}") + END
 }
 
-/// Of all sessions, idle events last, and of background processes alone.
+/// Waits of all sessions, with idle events last, and of background processes alone.
 fn waits_of_10(is_statspack: bool, locale: Locale) -> String {
     let table = |name: &str, rows: &[[&str; 4]]| {
         let heads: [&[&str]; 2] =
@@ -286,7 +286,7 @@ Begin Snap:       100 14-May-24 10:00:00        39       1.5
 
 ";
 
-/// The memory of 11 and later.
+/// Memory section of release 11 and later.
 const MEMORY: &str = "
 Memory Statistics                       Begin          End
 ~~~~~~~~~~~~~~~~~                ------------ ------------
@@ -344,7 +344,7 @@ SALES               4711 sales1              1 {release:<11} NO      secret-host
 "
         )
     } else {
-        // The name of the database is blank in some of them.
+        // Some reports leave the name of the database blank.
         format!(
             "
 Database    DB Id    Instance     Inst Num  Startup Time   Release     RAC
@@ -369,7 +369,7 @@ fn rows<'a>(rows: &[&[&'a str]]) -> Vec<Vec<&'a str>> {
     rows.iter().map(|row| row.to_vec()).collect()
 }
 
-/// The same hour twice over, of two instances; the second has no maxima.
+/// The same hour for two instances; the second has no maxima.
 pub fn miner() -> String {
     let os = columns(&[20, 20], &[&["STAT_NAME", "STAT_VALUE"]], &[], Locale::Point)
         + "NUM_CPUS             8\nNUM_CPU_CORES        4\nPHYSICAL_MEMORY_GB   16\n"

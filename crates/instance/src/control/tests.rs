@@ -10,8 +10,8 @@ const EIO: i32 = 5;
 const FOREVER: i64 = i64::MAX / 2;
 const SECTOR_BYTES: usize = 512;
 
-/// A disk in memory that loses its power at a write, with all others of its machine: of this write
-/// one sector is there, and the rest is garbage.
+/// A disk in memory that loses power at a write, together with all other disks of its machine: one
+/// sector of that write is there, and the rest is garbage.
 #[derive(Debug)]
 struct Ram {
     name: &'static str,
@@ -66,7 +66,7 @@ impl Disk for Ram {
 
 type Images = [Vec<u8>; 2];
 
-/// Two disks of a machine that loses its power after `writes` writes.
+/// Returns two disks of a machine that loses power after `writes` writes.
 fn machine(images: &Images, writes: &Arc<AtomicI64>) -> [Arc<Ram>; 2] {
     [("a", &images[0]), ("b", &images[1])].map(|(name, image)| {
         let (bytes, writes_left) = (Mutex::new(image.clone()), Arc::clone(writes));
@@ -84,7 +84,7 @@ fn open_on(disks: &[Arc<Ram>]) -> Control {
     Control::open(group.file("control").unwrap()).unwrap()
 }
 
-/// The disks of a mirrored control file after four writes, and after five.
+/// Returns the disks of a mirrored control file after four writes, and after five.
 fn written() -> (Images, Images) {
     let disks = machine(&[vec![0; 4 << 20], vec![0; 4 << 20]], &Arc::new(AtomicI64::new(FOREVER)));
     let member = |disk: &Arc<Ram>| {
@@ -137,8 +137,8 @@ fn damage(image: &mut [u8], sequence: u64, copies: usize) {
     assert_eq!(found.take(copies).map(|copy| copy[9] ^= 1).count(), copies);
 }
 
-/// One mirror has lost the newest half, or its copies rotted, and power goes at each write that
-/// follows. Then the other mirror dies.
+/// One mirror has lost the newest half, or its copies have rotted, and power is lost at each of the
+/// writes that follow. Then the other mirror dies.
 #[test]
 fn the_newest_half_is_on_all_mirrors_before_the_older_one_is_overwritten() {
     let (four, five) = written();

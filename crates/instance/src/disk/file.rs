@@ -12,16 +12,16 @@ use blockstone_sys::path::is_block_device;
 
 use super::{Disk, DiskError};
 
-/// The file that a directory holds when it serves as a disk.
+/// Name of the file in a directory that serves as a disk.
 pub const DISK_FILE: &str = "blockstone.disk";
 
 const BUFFERED: &str = "the page cache was asked for";
-/// The kernel takes down the rings of a killed process after it is gone, and keeps its files locked
-/// until then.
+/// After a process has been killed, the kernel tears down its rings with a delay, and keeps its
+/// files locked until then.
 const PATIENCE: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// A file or block device as a disk. It is locked for as long as it is open.
+/// A file or block device as a disk. It is locked as long as it is open.
 #[derive(Debug)]
 pub struct FileDisk {
     file: Arc<BlockFile>,
@@ -32,13 +32,13 @@ pub struct FileDisk {
 }
 
 impl FileDisk {
-    /// Opens the disk at `path`: the device, the file, or [`DISK_FILE`] in the directory. Fails
-    /// when it is not there, or another process has it. A link in place of the file is not
-    /// followed: the owner of the directory may have put it there since the file was made.
+    /// Opens the disk at `path`: the device, the file, or [`DISK_FILE`] in the directory. Fails if
+    /// it does not exist, or another process has it open. A symbolic link in place of the file is
+    /// not followed: the owner of the directory may have put it there after the file was created.
     pub fn open(path: &Path, direct: bool) -> Result<Self, FileError> {
         let place = place(path);
         let (file, direct) = open_direct(direct, BUFFERED, |direct| {
-            // Claiming a device also prevents mounts while it is open.
+            // Claiming a device also prevents it from being mounted while it is open.
             if is_block_device(&place) {
                 BlockFile::open_device(&place, direct)
             } else {
@@ -48,8 +48,8 @@ impl FileDisk {
         Self::locked(path, file, direct, false)
     }
 
-    /// Makes the disk at `path`: a device is opened, anything else created empty, to be given its
-    /// size by [`FileDisk::reserve`]. Fails when it exists already, cannot be created, or is in
+    /// Creates the disk at `path`: a device is opened; anything else is created empty and gets its
+    /// size from [`FileDisk::reserve`]. Fails if it already exists, cannot be created, or is in
     /// use.
     pub fn create(path: &Path, direct: bool) -> Result<Self, FileError> {
         if is_block_device(path) {
@@ -73,8 +73,7 @@ impl FileDisk {
         Ok(Self { file: Arc::new(file), name, size_bytes, created, direct })
     }
 
-    /// Gives a created disk its size; a device keeps its own. Fails when the file system has no
-    /// room.
+    /// Gives a created disk its size; a device keeps its own. Fails if the file system has no room.
     pub fn reserve(&mut self, size_bytes: u64) -> Result<(), FileError> {
         if self.created {
             self.file.reserve(size_bytes)?;
@@ -95,7 +94,7 @@ impl FileDisk {
         &self.file
     }
 
-    /// Removes the file of a disk that was created; a device stays as it is.
+    /// Removes the file of a disk that was created; a device is left as it is.
     pub fn remove(&self) {
         if !self.file.is_device() {
             // It may have been removed already.
@@ -151,7 +150,8 @@ impl Disk for FileDisk {
     }
 }
 
-/// Moves `len` bytes, as often as it takes: `part` moves some from a place on.
+/// Moves `len` bytes, in as many steps as it takes: `part` moves some of them from a given offset
+/// on.
 #[inline]
 fn move_all(
     disk: &FileDisk,

@@ -1,9 +1,10 @@
-//! Which disks get the copies of which unit.
+//! Decides which disks get the copies of each unit.
 //!
-//! Primaries go round over the disks, from file to file, so that each disk has its share within one
-//! unit, of every file and of all. The other copies go to other failure groups: to the disk that
-//! mirrors this primary's disk least, and of those to the one that holds least. The first spreads
-//! what a lost disk leaves to the others, the second fills them evenly.
+//! Primaries go round-robin over the disks, from file to file, so that each disk has its share to
+//! within one unit, of every file and of all together. The other copies go to other failure groups:
+//! to the disk that mirrors this primary's disk least, and among equals to the one that holds the
+//! fewest units. The first rule spreads the load of a lost disk over the others, the second fills
+//! them evenly.
 
 use super::error::GroupError;
 use super::map::Place;
@@ -12,7 +13,7 @@ use super::map::Place;
 pub(super) struct Room {
     pub name: String,
     pub failure_group: String,
-    /// Units it has, reserved ones included.
+    /// Number of its units, including reserved ones.
     pub units: u32,
     pub next: u32,
 }
@@ -22,7 +23,7 @@ pub(super) struct Allocator {
     rooms: Vec<Room>,
     copies: usize,
     turn: usize,
-    /// How often the second disk holds a mirror of a primary on the first.
+    /// Number of times that the second disk holds a mirror of a primary on the first.
     pairs: Vec<Vec<u32>>,
 }
 
@@ -54,7 +55,7 @@ impl Allocator {
         self.rooms
     }
 
-    /// A disk for one more copy beside those on `disks`, the primary first.
+    /// Returns a disk for one more copy in addition to those on `disks`, the primary first.
     fn mirror(&self, disks: &[usize]) -> usize {
         let (primary, count) = (disks[0], self.rooms.len());
         let group = |disk: usize| &self.rooms[disk].failure_group;

@@ -1,5 +1,5 @@
-//! The writes of one batch, all in flight at once: through one io_uring for all disks; where there
-//! is none, through one thread a disk. Simulated disks take no time and are served in turn.
+//! The writes of one batch, all in flight together: through one io_uring for all disks; without
+//! io_uring, through one thread per disk. Simulated disks take no time and are served in turn.
 
 use std::io::IoSlice;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use super::map::Place;
 use super::state::{Present, Rings, Shared};
 use crate::disk::{Disk, DiskError};
 
-/// The longest write that adjacent blocks become.
+/// Maximum length of a write joined from adjacent blocks.
 pub(super) const RUN_BYTES_MAX: usize = 1 << 20;
 pub(super) const BATCH_PARTS_MAX: usize = PARTS_MAX;
 
@@ -31,7 +31,7 @@ impl Part<'_> {
 }
 const DEPTH: u32 = 256;
 
-/// Writes to perform, joined to runs of adjacent parts.
+/// Writes to perform, joined into runs of adjacent parts.
 pub(super) struct Batch<'a> {
     pub shared: &'a Shared,
     pub present: &'a Present,
@@ -41,7 +41,7 @@ pub(super) struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// Performs every run and says how each ended: with its service time in nanoseconds.
+    /// Performs every run and returns its result: the service time in nanoseconds, or the error.
     pub(super) fn perform(&self) -> Vec<Result<u64, DiskError>> {
         let raw = |run: &Range<usize>| {
             let disk = self.present.get(self.parts[run.start].disk());
@@ -63,8 +63,8 @@ impl Batch<'_> {
         }
     }
 
-    /// One after the other, each time beginning with another: no disk is always the first to have
-    /// what the others do not have yet.
+    /// Performs the runs one after the other, starting with a different one each time: no disk is
+    /// always the first to have what the others do not have yet.
     fn perform_in_turn(&self) -> Vec<Result<u64, DiskError>> {
         let turn = self.shared.turns.fetch_add(1, Ordering::Relaxed);
         let mut ends: Vec<_> = (0..self.runs.len())
@@ -94,8 +94,8 @@ impl Batch<'_> {
         each.map(|(run, written)| self.end_of_run(&parts[run.clone()], *written)).collect()
     }
 
-    /// What a completion means for its run. One that the kernel cut short, or did not start, is
-    /// written again without the ring.
+    /// Converts a completion into the result of its run. A write that the kernel cut short, or did
+    /// not start, is written again without the ring.
     fn end_of_run(&self, run: &[Part<'_>], written: Written) -> Result<u64, DiskError> {
         const EINTR: i32 = 4;
         const EAGAIN: i32 = 11;
@@ -142,7 +142,7 @@ impl Batch<'_> {
 }
 
 impl Shared {
-    /// An idle ring; none where the kernel has no io_uring.
+    /// Returns an idle ring; `None` if the kernel has no io_uring.
     fn take_ring(&self) -> Option<BatchRing> {
         let mut rings = self.rings.lock();
         let Rings::Idle(idle) = &mut *rings else { return None };

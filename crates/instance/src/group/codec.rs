@@ -2,14 +2,14 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Magic, version, length, checksum of what follows.
+/// Magic, version, length, checksum of the bytes that follow.
 pub(super) const FRAME_BYTES: usize = 8 + 4 + 4 + 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     Foreign,
     Version(u32),
-    /// Its length or checksum is wrong.
+    /// The length or checksum is wrong.
     Damaged,
 }
 
@@ -41,7 +41,7 @@ impl Encoder {
         }
     }
 
-    /// The frame, padded with zeros to a multiple of `align`.
+    /// Returns the frame, padded with zeros to a multiple of `align`.
     pub fn frame(self, magic: [u8; 8], version: u32, align: u64) -> Vec<u8> {
         let mut out = Vec::with_capacity(FRAME_BYTES + self.0.len() + align as usize);
         out.extend(magic);
@@ -54,7 +54,7 @@ impl Encoder {
     }
 }
 
-/// Reads what an [`Encoder`] wrote; none when the bytes end before.
+/// Reads the output of an [`Encoder`]; returns `None` if the bytes end too early.
 #[derive(Debug)]
 pub(super) struct Decoder<'a>(&'a [u8]);
 

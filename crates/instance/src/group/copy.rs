@@ -1,10 +1,10 @@
-//! What a disk that returns gets: every block of a unit from whichever copy has it intact.
+//! Data for a disk that returns: every block of a unit, from whichever copy has it intact.
 //!
 //! A block is intact if the verifier of its file says so. The copies of the online disks come
 //! first. A returning disk's own copy counts if it is not known to have missed the block: an older
-//! copy is as intact as a newer one. A block that was never written is zeros, or what the disk was
-//! laid out with. Where no copy is intact, the disk's own stays as it is, unless it is known to be
-//! old: then a bad copy replaces it, because it would be served as if it were the newest.
+//! copy is as intact as a newer one. A block that was never written is zeros, or the data the disk
+//! was laid out with. If no copy is intact, the disk's own stays as it is, unless it is known to be
+//! old: then a bad copy replaces it, because otherwise it would be served as if it were the newest.
 
 use std::ops::Range;
 
@@ -34,26 +34,25 @@ impl Copy {
     }
 }
 
-/// The copies of one unit while it is copied to the disk of `to`; they are read when they are
-/// wanted.
+/// The copies of one unit while it is copied to the disk of `to`; each is read when first needed.
 pub(super) struct Gathering<'a> {
     shared: &'a Shared,
     file: &'a FileMap,
     unit: u64,
     to: Place,
     verifier: Option<Verifier>,
-    /// Those of online disks; at least one.
+    /// Places on online disks; at least one.
     sources: Vec<Place>,
     copies: Vec<Copy>,
-    /// Memory of units that were copied before.
+    /// Memory of previously copied units, for reuse.
     spare: &'a mut Vec<Memory>,
-    /// What the disks of these places were laid out with.
+    /// Data that the disks of these places were laid out with.
     laid_out: Vec<Vec<u8>>,
 }
 
-/// Where a block comes from.
+/// Source of a block.
 enum Choice {
-    /// From the copy with this number; those of these places are bad.
+    /// The copy with this number; those at these places are bad.
     Intact {
         copy: usize,
         bad: Vec<Place>,
@@ -84,7 +83,7 @@ impl<'a> Gathering<'a> {
         Ok(Self { shared, file, unit, to, verifier, sources, copies, spare, laid_out })
     }
 
-    /// Fills `memory` with the unit. A copy that is bad while another is intact is repaired.
+    /// Fills `memory` with the unit. A copy that is bad while another one is intact is repaired.
     pub fn fill(mut self, memory: &mut [u8]) -> Result<(), GroupError> {
         let block_bytes = self.file.block_bytes as usize;
         for (index, block) in (0..).zip(memory.chunks_mut(block_bytes)) {
@@ -147,7 +146,7 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// The number of the copy at `place`, which is read when it is first wanted.
+    /// Returns the number of the copy at `place`, which is read when it is first needed.
     fn copy(&mut self, place: Place) -> Result<usize, GroupError> {
         if let Some(known) = self.copies.iter().position(|copy| copy.place == place) {
             return Ok(known);

@@ -1,4 +1,4 @@
-//! What can go wrong with a group, by the name of the disk or file.
+//! Errors of a group, with the name of the disk or file.
 
 use blockstone_base::Bytes;
 use blockstone_sys::file::FileError;
@@ -111,7 +111,7 @@ pub enum GroupError {
          hint: reconnect or mount it; the group continues without it"
     )]
     StillAway { disk: String },
-    /// A disk that failed while it was given what it missed.
+    /// A disk failed while it was being given the data it missed.
     #[error(
         "return disk {disk} to its group: it failed again\n\
          hint: see the kernel's log (dmesg); the group continues without it"

@@ -1,5 +1,5 @@
-//! The header of a disk: its identity. It stands at the beginning and at the end of the disk, and
-//! is written once.
+//! The header of a disk: its identity. It is stored at the beginning and at the end of the disk,
+//! and is written once.
 
 use std::ops::RangeInclusive;
 
@@ -12,23 +12,23 @@ use super::codec::{Decoder, Encoder, Refusal};
 use super::error::GroupError;
 
 const MAGIC: [u8; 8] = *b"BLKSTDSK";
-/// The version of everything that is written on a disk outside of files.
+/// Version of everything that is written on a disk outside of files.
 pub(super) const VERSION: u32 = 1;
 pub(super) const HEADER_BYTES: u64 = ALIGN_BYTES;
-/// What a disk is laid out by.
+/// Size of the chunks in which a disk is laid out.
 pub(super) const CHUNK_BYTES: u64 = 1 << 20;
-/// Allocation units that any version makes, with room for larger ones.
+/// Sizes of allocation units that any version creates, with room for larger ones.
 const UNIT_BYTES: RangeInclusive<u64> = 1 << 20..=1 << 30;
 
-/// The identity of a disk, and where its map slots are.
+/// Identity of a disk, and the location of its map slots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     /// Identity of the group, drawn at random.
     pub group_id: u64,
-    /// The number of the disk in the group, from 0.
+    /// Number of the disk in the group, from 0.
     pub disk: u32,
     pub unit_bytes: u64,
-    /// Allocation units of the disk, the first ones taken by header and map.
+    /// Allocation units of the disk; the first ones hold header and map.
     pub units: u32,
     /// Bytes of each of the two map slots, which follow the header.
     pub slot_bytes: u64,
@@ -41,12 +41,13 @@ impl Header {
         HEADER_BYTES + slot * self.slot_bytes
     }
 
-    /// Bytes that a disk with this header has at least: its units and the second header.
+    /// Returns the minimum size in bytes of a disk with this header: its units and the second
+    /// header.
     pub fn disk_bytes(&self) -> u64 {
         u64::from(self.units) * self.unit_bytes + HEADER_BYTES
     }
 
-    /// Whether its map slots lie within its units; a header of a forger may say anything.
+    /// Whether its map slots are within its units; a forged header may contain anything.
     fn is_sound(&self) -> bool {
         let bytes = u64::from(self.units).checked_mul(self.unit_bytes);
         let slots =
@@ -62,12 +63,12 @@ impl Header {
         (HEADER_BYTES + 2 * slot_bytes).div_ceil(unit_bytes) as u32
     }
 
-    /// Fills a chunk with what the disk is laid out with at `offset`; nothing can compress it away.
+    /// Fills a chunk with the data the disk is laid out with at `offset`; it cannot be compressed.
     pub fn fill_chunk(&self, offset: u64, chunk: &mut [u8]) {
         rng::fill(self.group_id ^ rng::mix(u64::from(self.disk)) ^ offset, chunk);
     }
 
-    /// What the unit at `offset` was laid out with.
+    /// Returns the data that the unit at `offset` was laid out with.
     pub fn layout_of(&self, offset: u64) -> Vec<u8> {
         let mut unit = vec![0; self.unit_bytes as usize];
         let offsets = (offset..).step_by(CHUNK_BYTES as usize);
@@ -113,7 +114,7 @@ impl Header {
         Ok(())
     }
 
-    /// Writes a copy again that is damaged or cannot be read: the other one may be damaged next.
+    /// Rewrites a copy that is damaged or cannot be read: the other one may be damaged next.
     pub fn repair(&self, disk: &dyn Disk) -> Result<(), GroupError> {
         let image = self.encode();
         for offset in [0, last_header(disk)] {
@@ -132,7 +133,7 @@ impl Header {
         for offset in [0, last_header(disk)] {
             match read_aligned(disk, offset, HEADER_BYTES) {
                 Ok(bytes) => match Self::decode(&bytes) {
-                    // Memory is taken for its slots and units before they are read.
+                    // Memory is allocated for its slots and units before they are read.
                     Ok(header) if header.disk_bytes() > disk.size_bytes() => {
                         worst = Refusal::Damaged;
                     }
@@ -154,7 +155,7 @@ impl Header {
     }
 }
 
-/// First byte of the header at the end of the disk.
+/// Returns the offset of the header at the end of the disk.
 fn last_header(disk: &dyn Disk) -> u64 {
     (disk.size_bytes() / HEADER_BYTES).saturating_sub(1) * HEADER_BYTES
 }
@@ -171,9 +172,9 @@ pub(super) fn write_aligned(disk: &dyn Disk, offset: u64, data: &[u8]) -> Result
     Ok(disk.write_dsync_at(offset, &memory)?)
 }
 
-/// Memory that is aligned as disks ask for.
+/// Allocates memory with the alignment that disks require.
 pub(super) fn memory(disk: &dyn Disk, len: u64) -> Result<Slot, DiskError> {
-    // The kernel's refusal is the only one, and it is this one's errno.
+    // The only possible failure is a refusal by the kernel, with this errno.
     const ENOMEM: i32 = 12;
     Slot::new(len as usize).map_err(|_| DiskError::new(disk, "map memory for", 0, ENOMEM))
 }

@@ -1,16 +1,16 @@
-//! What lies where on the disks, for those who look at disks from outside.
+//! Where data is stored on the disks, for code that inspects disks from outside.
 
 use super::map::FileMap;
 use super::{DiskGroup, FINE_STRIPE, FINE_WIDTH};
 
-/// Where the files of a group lie. It does not change during the life of a group.
+/// Locations of the files of a group. They do not change during the life of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Atlas {
     unit_bytes: u64,
     files: Vec<FileMap>,
 }
 
-/// A byte of a file, by the copy of it that was found on a disk.
+/// A byte of a file, found through one of its copies on a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found<'a> {
     pub file: &'a str,
@@ -25,7 +25,7 @@ impl DiskGroup {
 }
 
 impl Atlas {
-    /// What byte `offset` of a disk belongs to; none for headers, maps and free space.
+    /// Returns what byte `offset` of a disk belongs to; `None` for headers, maps and free space.
     pub fn find(&self, disk: usize, offset: u64) -> Option<Found<'_>> {
         let (unit, within) = ((offset / self.unit_bytes) as u32, offset % self.unit_bytes);
         self.files.iter().find_map(|file| {
@@ -37,7 +37,7 @@ impl Atlas {
         })
     }
 
-    /// Where the copies of byte `offset` of a file are: disks and offsets on them.
+    /// Returns the locations of the copies of byte `offset` of a file: disks and offsets on them.
     pub fn copies(&self, file: &str, offset: u64) -> Vec<(usize, u64)> {
         let file = self.files.iter().find(|found| found.name == file);
         let file = file.expect("the group has this file");
@@ -48,7 +48,7 @@ impl Atlas {
     }
 }
 
-/// The byte of a file that is byte `within` of its allocation unit `unit`.
+/// Returns the offset in a file of byte `within` of its allocation unit `unit`.
 fn byte_of(file: &FileMap, unit: u64, within: u64) -> u64 {
     if !file.fine {
         return unit * file.unit_bytes + within;

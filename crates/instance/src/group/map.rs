@@ -1,6 +1,6 @@
-//! The map of a group: which copies of which file lie where, and which disks are offline. Every
-//! online disk carries all of it, in two slots that are written in turn, so that a power loss while
-//! one is written leaves the other.
+//! The map of a group: where each copy of each file is stored, and which disks are offline. Every
+//! online disk carries the whole map, in two slots that are written in turn, so that a power loss
+//! during the write of one leaves the other.
 
 use std::ops::Range;
 
@@ -30,7 +30,7 @@ pub(super) struct FileMap {
     pub places: Vec<Place>,
 }
 
-/// A part of a file that is in one piece on each of its disks.
+/// A part of a file that is contiguous on each of its disks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub unit: u64,
@@ -46,23 +46,23 @@ pub(super) struct DiskMap {
     pub failure_group: String,
     pub units: u32,
     pub offline: Option<Offline>,
-    /// Units that it missed, one bit each; what it says counts only for an exact [`Offline`].
+    /// Units that it missed, one bit each; valid only for an exact [`Offline`].
     pub stale: Vec<u64>,
 }
 
-/// Since when a disk is not written any more.
+/// The point since which a disk is no longer written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Offline {
-    /// Sequence of the first map that says so. The disk itself has only older ones.
+    /// Sequence of the first map that records it. The disk itself has only older ones.
     pub since: u64,
-    /// Whether the stale units are known; between two of their records they are not.
+    /// Whether the stale units are known exactly; between two records of them they are not.
     pub exact: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Map {
     pub group_id: u64,
-    /// Counts the maps written; the highest is the one that holds.
+    /// Number of maps written so far; the map with the highest number is valid.
     pub sequence: u64,
     pub disks: Vec<DiskMap>,
     pub files: Vec<FileMap>,
@@ -80,13 +80,14 @@ impl FileMap {
         &self.places[first..first + self.copies]
     }
 
-    /// The numbers, in their unit, of the blocks in a part of it.
+    /// Returns the numbers of the blocks in a part of a unit, counted within that unit.
     #[inline]
     pub fn blocks(&self, unit_offset: u64, len: u64) -> Range<u64> {
         unit_offset / self.block_bytes..(unit_offset + len) / self.block_bytes
     }
 
-    /// The offset in the file of a byte of a unit; that of the last unit may lie beyond the end.
+    /// Returns the offset in the file of a byte of a unit; for the last unit it may be beyond the
+    /// end.
     pub fn offset_of(&self, unit: u64, unit_offset: u64) -> u64 {
         if !self.fine {
             return unit * self.unit_bytes + unit_offset;
@@ -97,7 +98,7 @@ impl FileMap {
         band * FINE_WIDTH * self.unit_bytes + number * stripe + unit_offset % stripe
     }
 
-    /// The piece that begins at `offset` and is at most `len` long.
+    /// Returns the piece that begins at `offset` and is at most `len` long.
     #[inline]
     fn piece(&self, offset: u64, at: usize, len: usize) -> Piece {
         let (unit, unit_offset, room) = if self.fine {
@@ -154,7 +155,7 @@ impl Map {
     pub fn read(disk: &dyn Disk, header: &Header) -> Option<Self> {
         let mut best: Option<Self> = None;
         for slot in [0, 1] {
-            // A slot that cannot be read is as good as a damaged one: the other may do.
+            // A slot that cannot be read is treated like a damaged one: the other may suffice.
             let Ok(bytes) = read_aligned(disk, header.slot_offset(slot), header.slot_bytes) else {
                 continue;
             };
@@ -165,8 +166,8 @@ impl Map {
                         best = Some(map);
                     }
                 }
-                // The header, which was read, has the version of the maps: one with another is
-                // damaged.
+                // The header, which was read, has the version of the maps: a map with another
+                // version is damaged.
                 Err(Refusal::Foreign | Refusal::Damaged | Refusal::Version(_)) => {}
             }
         }
@@ -184,7 +185,8 @@ impl Map {
         write_aligned(disk, header.slot_offset(sequence % 2), image)
     }
 
-    /// The bytes of a map with this many copies of units, on disks of this many units.
+    /// Returns the size in bytes of a map with this many copies of units, on disks of this many
+    /// units.
     pub fn slot_bytes(disks: &[(String, String, u32)], files: &[FileMap]) -> u64 {
         let empty = |(name, failure_group, units): &(String, String, u32)| DiskMap {
             name: name.clone(),
@@ -197,7 +199,8 @@ impl Map {
         Self { group_id: 0, sequence: 0, disks, files: files.to_vec() }.encode().len() as u64
     }
 
-    /// The map as it stands in a slot. Its length does not change during the life of a group.
+    /// Returns the map as it is stored in a slot. Its length does not change during the life of a
+    /// group.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Encoder::default();
         out.u64(self.group_id);
@@ -356,7 +359,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every byte of a file has one place, and no two bytes the same.
+        /// Every byte of a file has one place, and no two bytes share one.
         #[test]
         fn pieces_cover_a_file_exactly_once(fine: bool, big: bool, cuts in 1_u64..40) {
             let unit_bytes = if big { 4 << 20 } else { 1 << 20 };

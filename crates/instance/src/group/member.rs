@@ -1,5 +1,5 @@
-//! A disk's place in an open group: the disk while it is there, its state, what it missed, and what
-//! it did.
+//! A disk's place in an open group: the disk while it is present, its state, what it missed, and
+//! its counters.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use super::units::{Lost, Units};
 use crate::disk::{Disk, DiskError};
 use crate::planted::{Planted, planted};
 
-/// How often a disk is asked whether it is still there.
+/// Interval at which a disk is checked for having vanished.
 const LOOK_INTERVAL_NS: u64 = 200_000_000;
 
 named! {
     DiskState {
         /// Read and written.
         Online = "online",
-        /// Neither; what it misses is remembered.
+        /// Neither read nor written; what it misses is recorded.
         Offline = "offline",
-        /// Written but not read, while it gets what it missed.
+        /// Written but not read, while it gets the units it missed.
         Resyncing = "resyncing",
     }
 }
 
-/// What one disk did since the group was opened. All numbers are cumulative; headers and maps are
-/// not counted, laying out, repair and resync are.
+/// Cumulative counters of one disk since the group was opened. Headers and maps are not counted;
+/// layout, repair and resync are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskCounters {
     pub name: String,
@@ -37,26 +37,26 @@ pub struct DiskCounters {
     pub reads: u64,
     pub read_bytes: u64,
     pub read_ns: u64,
-    /// Writes that ended well, of any copy; adjacent blocks in one write count once.
+    /// Successful writes, of any copy; adjacent blocks in one write count once.
     pub writes: u64,
     pub write_bytes: u64,
     pub write_ns: u64,
     pub syncs: u64,
     pub sync_ns: u64,
     pub errors: u64,
-    /// Reads that it served because a disk before it could not.
+    /// Reads that it served because a disk earlier in the order could not.
     pub degraded_reads: u64,
     /// Bad copies of blocks on it that were overwritten with good ones.
     pub repaired_blocks: u64,
     /// Allocation units that it missed and does not have yet.
     pub stale_units: u64,
-    /// Time in which it was not online, up to now, in nanoseconds.
+    /// Time during which it was not online, up to now, in nanoseconds.
     pub offline_ns: u64,
-    /// What it said when it last failed.
+    /// Message of its last failure.
     pub last_error: Option<String>,
 }
 
-/// What is counted, on cache lines of its own.
+/// Counters, on separate cache lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Counters {
@@ -88,7 +88,7 @@ pub(super) struct Slot {
     absence: Mutex<Absence>,
 }
 
-/// When a disk was not there, and why it failed.
+/// Periods in which a disk was absent, and why it failed.
 #[derive(Debug, Default)]
 struct Absence {
     earlier_ns: u64,
@@ -116,7 +116,7 @@ impl Absence {
 }
 
 impl Slot {
-    /// The place of a disk that is there and online, or that is missing.
+    /// Creates the place of a disk that is present and online, or that is missing.
     pub fn new(
         name: String,
         header: Header,
@@ -162,17 +162,18 @@ impl Slot {
         self.units.lock()
     }
 
-    /// Stops its use. What it acknowledged and was not synced may be lost with it.
+    /// Stops using the disk. Writes that it acknowledged and that were not synced may be lost with
+    /// it.
     pub fn leave(&self) {
         let mut units = self.units();
         self.set_state(DiskState::Offline);
         units.leave();
-        // Who waits for a flush of it waits in vain.
+        // A thread that waits for a flush of this disk would wait in vain.
         self.flush_ended.notify_all();
     }
 
-    /// Notes how a write of some blocks of a unit ended: they are missed, may be lost until the
-    /// next flush, or are durable. Returns the state of the disk at that moment.
+    /// Records the result of a write to some blocks of a unit: they are missed, may be lost until
+    /// the next flush, or are durable. Returns the state of the disk at that moment.
     pub fn note_write(
         &self,
         unit: u32,
@@ -216,7 +217,7 @@ impl Slot {
         Ok(now_ns)
     }
 
-    /// Writes, timed and counted; returns how long it took in nanoseconds.
+    /// Writes, timed and counted; returns the duration in nanoseconds.
     pub fn write(
         &self,
         disk: &dyn Disk,
@@ -233,7 +234,7 @@ impl Slot {
         Ok(elapsed_ns)
     }
 
-    /// Counts a write that ended well and was timed elsewhere.
+    /// Counts a successful write that was timed elsewhere.
     pub fn count_write(&self, bytes: u64, elapsed_ns: u64) {
         self.counters.writes.fetch_add(1, Ordering::Relaxed);
         self.counters.write_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -247,8 +248,8 @@ impl Slot {
     }
 
     /// Makes durable every write that returned before, by a flush that begins afterwards. Callers
-    /// that come during a flush wait for it, and one of them performs the next for all. What a disk
-    /// that is offline took counts as missed.
+    /// that arrive during a flush wait for it, and one of them performs the next one for all. What
+    /// an offline disk took counts as missed.
     pub fn sync(&self) -> Result<(), Lost> {
         let mut units = self.units();
         let covering = units.covering();
@@ -273,7 +274,7 @@ impl Slot {
         }
     }
 
-    /// Whether the disk says that everything is durable.
+    /// Flushes the disk; returns whether it reports that everything is durable.
     fn flush(&self) -> bool {
         let Some(disk) = self.disk() else { return false };
         let from_ns = clock::now_ns();
@@ -291,7 +292,7 @@ impl Slot {
         }
     }
 
-    /// Whether the disk went away unnoticed; looks at most once in [`LOOK_INTERVAL_NS`].
+    /// Whether the disk vanished unnoticed; checks at most once per [`LOOK_INTERVAL_NS`].
     #[inline]
     pub fn has_vanished(&self, disk: &dyn Disk, now_ns: u64) -> bool {
         let due_ns = self.next_look_ns.load(Ordering::Relaxed);
@@ -361,14 +362,14 @@ mod tests {
         Slot::new("disk".to_owned(), header, None, DiskState::Online)
     }
 
-    /// A write ends at any moment of a departure, here between its two steps.
+    /// A write may end at any moment of a departure, here between its two steps.
     #[test]
     fn a_write_that_ends_while_its_disk_leaves_is_missed() {
         let slot = slot();
         std::thread::scope(|scope| {
             let mut units = slot.units();
             let write = scope.spawn(|| slot.note_write(3, 0..1, true, false));
-            // Time to look at the state, for a write that does not wait for the lock.
+            // Time to check the state, for a write that does not wait for the lock.
             std::thread::sleep(Duration::from_millis(50));
             units.leave();
             slot.set_state(DiskState::Offline);
@@ -378,7 +379,8 @@ mod tests {
         assert!(slot.units().missed.contains(3) && slot.units().unsynced.is_empty());
     }
 
-    /// A disk leaves while a write ends: the disk may lose all that it took, so it missed it.
+    /// A disk leaves while a write ends: it may lose everything that it took, so that counts as
+    /// missed.
     #[test]
     fn what_a_disk_took_while_it_left_is_missed() {
         let dir = tempfile::tempdir().unwrap();
@@ -394,7 +396,7 @@ mod tests {
         group.sync().unwrap();
         let data = group.file("data").unwrap();
         data.write(0, &[1; 4096], false).unwrap();
-        // Stops whoever leaves in the middle.
+        // Blocks the departure halfway.
         let held = group.0.members[0].absence.lock();
         std::thread::scope(|scope| {
             let leaves = scope.spawn(|| group.offline(0).unwrap());

@@ -1,4 +1,4 @@
-//! Opening a group: which disks belong to it, which map holds, and which disks are missing.
+//! Opening a group: which disks belong to it, which map is valid, and which disks are missing.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(super) fn open(paths: &[PathBuf], direct: bool) -> Result<Shared, GroupError
     open_on(disks, absent)
 }
 
-/// Whether the disk is not there, which a mirrored group can live with.
+/// Whether the disk is absent, which a mirrored group can tolerate.
 pub(super) fn is_absent(error: &FileError) -> bool {
     const ENXIO: i32 = 6;
     const ENODEV: i32 = 19;
@@ -44,7 +44,7 @@ pub(super) fn is_absent(error: &FileError) -> bool {
     }
 }
 
-/// Opens the group on `disks`; `refused` says why others could not be opened.
+/// Opens the group on `disks`; `refused` holds the reasons why others could not be opened.
 pub(super) fn open_on(
     disks: Vec<Arc<dyn Disk>>,
     mut refused: Vec<GroupError>,
@@ -59,7 +59,7 @@ pub(super) fn open_on(
     let present = |number: usize| known.iter().find(|known| known.header.disk as usize == number);
     let complete = (0..map.disks.len()).all(|number| present(number).is_some());
     if complete && refused.len() > absent {
-        // No disk is missing, so this one was named by mistake.
+        // No disk is missing, so this one was given by mistake.
         return Err(refused.swap_remove(absent));
     }
     for (number, disk) in map.disks.iter().enumerate() {
@@ -129,8 +129,9 @@ fn members<'a>(map: &Map, present: &dyn Fn(usize) -> Option<&'a Known>, any: &He
     map.disks.iter().enumerate().map(slot).collect()
 }
 
-/// Records which disks are missing, before anything is written without them. Gives the map to the
-/// disks that are `behind`: online when power was lost while it was written, or with a damaged map.
+/// Records which disks are missing, before anything is written without them. Writes the map to the
+/// disks that are `behind`: those that were online when power was lost while it was written, or
+/// that have a damaged map.
 fn assemble(
     identity: Identity,
     map: Map,
@@ -159,7 +160,7 @@ fn assemble(
                 shared.members[number].units().missed.insert_units(&disk.stale);
             }
             _ if gone(number) => shared.all_missed(number, false),
-            // An earlier user may have left anything in its cache.
+            // An earlier user may have left unsynced data in its cache.
             _ => shared.all_unsynced(number),
         }
     }
@@ -168,7 +169,8 @@ fn assemble(
         let Some(disk) = online else { continue };
         let mut repaired = member.header.repair(&*disk);
         if repaired.is_ok() && behind.contains(&number) {
-            // In the place that it has on the others: the one before stays until it is there.
+            // In the slot where the other disks have it: the previous map stays until it is
+            // written.
             repaired = Map::write(&*disk, &member.header, since - 1, &image);
         }
         if repaired.is_err() {

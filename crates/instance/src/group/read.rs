@@ -62,9 +62,9 @@ impl Shared {
         self.mend_piece(file, (first, piece), part, verify, info)
     }
 
-    /// Reads a piece block by block from whichever copy is good, and makes the bad ones so. Alone,
-    /// so that a block that was just being written is not taken for a bad one, nor an old copy put
-    /// over a new one.
+    /// Reads a piece block by block from whichever copy is good, and repairs the bad ones. Runs
+    /// exclusively, so that a block that is being written is not taken for a bad one, and no old
+    /// copy overwrites a new one.
     #[cold]
     fn mend_piece(
         &self,
@@ -99,8 +99,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Reads into `block` the first copy that is good. Returns the online copies before it, which
-    /// are not; or, when none is good, the first failure and how many copies could be read.
+    /// Reads the first good copy into `block`. Returns the online copies before it, which are bad;
+    /// or, if none is good, the first failure and how many copies could be read.
     fn first_good(
         &self,
         copies: &[Place],
@@ -129,7 +129,7 @@ impl Shared {
         Err((failure, readable))
     }
 
-    /// Puts a good block over a bad copy. A disk that does not take it goes offline.
+    /// Overwrites a bad copy with a good block. A disk that does not take it goes offline.
     pub(super) fn overwrite(
         &self,
         file: &FileMap,
@@ -152,7 +152,7 @@ impl Shared {
         Ok(is_repaired)
     }
 
-    /// Reads every copy of a block that can be read, the primary first, and shows it to `seen`.
+    /// Reads every readable copy of a block, the primary first, and passes it to `seen`.
     pub(super) fn read_copies(
         &self,
         file: &FileMap,
@@ -180,8 +180,8 @@ impl Shared {
         failure.filter(|_| !has_read).map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// Makes every copy of a block `block`, durably, one after the other. A copy that is so already
-    /// is not written: what a torn write leaves could be worse.
+    /// Makes every copy of a block equal to `block`, durably, one after the other. A copy that is
+    /// already equal is not written: the result of a torn write could be worse.
     pub(super) fn restore(
         &self,
         file: &FileMap,
@@ -189,7 +189,7 @@ impl Shared {
         block: &[u8],
     ) -> Result<(), GroupError> {
         check_range("write", file, offset, block.len())?;
-        // A copy that is so already may still be in a cache.
+        // A copy that is already equal may still be in a cache.
         if !planted(Planted::RecoveryNotSynced) {
             self.sync()?;
         }
@@ -233,14 +233,14 @@ fn note_degraded(member: &Slot, is_degraded: bool, info: &mut ReadInfo) {
     }
 }
 
-/// The blocks of a part that begins at `first`, with their offsets.
+/// Returns the blocks of a part that begins at `first`, with their offsets.
 fn blocks<'a>(file: &FileMap, first: u64, part: &'a [u8]) -> impl Iterator<Item = (u64, &'a [u8])> {
     let block_bytes = file.block_bytes;
     let offsets = (0..).map(move |index| first + index * block_bytes);
     offsets.zip(part.chunks(block_bytes as usize))
 }
 
-/// Refuses what is not whole blocks inside the file.
+/// Refuses ranges that are not whole blocks inside the file.
 #[inline]
 pub(super) fn check_range(
     operation: &'static str,

@@ -1,4 +1,4 @@
-//! The return of a disk: it is recognised, gets the units that it missed while the group is in use,
+//! The return of a disk: it is identified, gets the units that it missed while the group is in use,
 //! and only then counts as online on all disks.
 
 use std::ops::ControlFlow;
@@ -36,10 +36,10 @@ impl Shared {
             return Err(GroupError::StillAway { disk: member.name.clone() });
         }
         if held.is_some_and(|disk| disk.raw().is_some_and(|file| !file.is_device())) {
-            // Another file than the one that left may have any age.
+            // A file other than the one that left may be of any age.
             self.all_missed(number, true);
         }
-        // Drops the lock on the disk that is gone.
+        // Releases the lock on the disk that is gone.
         member.set_disk(None);
         let disk = FileDisk::open(path, direct)?;
         self.return_disk(number, &(Arc::new(disk) as Arc<dyn Disk>), go_on)
@@ -70,7 +70,7 @@ impl Shared {
         }
     }
 
-    /// Takes `disk` back as the disk with this number. Returns the number of units copied.
+    /// Brings `disk` back as the disk with this number. Returns the number of units copied.
     pub(super) fn return_disk(
         &self,
         number: usize,
@@ -138,16 +138,16 @@ impl Shared {
             if !go_on() {
                 return Err(GroupError::Aborted);
             }
-            // Flushed before, so that writes seldom wait for it.
+            // Flushed beforehand, so that writes seldom wait for it.
             self.settle(file, unit)?;
-            // A write to this unit waits for as long as one unit takes.
+            // A write to the group waits only as long as the copying of one unit takes.
             let _alone = self.alone();
             self.check_returns()?;
             self.settle(file, unit)?;
             Gathering::new(self, (file, unit), place, &mut spare)?.fill(&mut memory)?;
             let offset = member.offset(place.unit);
             member.write(disk, offset, &memory, false)?;
-            // A disk that was away is not trusted: what it acknowledged is read back.
+            // A disk that was away is not trusted: the data it acknowledged is read back.
             member.read(disk, offset, &mut again)?;
             if memory[..] != again[..] {
                 return Err(GroupError::FailedAgain { disk: member.name.clone() });
@@ -162,8 +162,8 @@ impl Shared {
         Ok(copied)
     }
 
-    /// Makes the copies of a unit durable: what its disk may still lose must not live on elsewhere
-    /// as if it had been durable there.
+    /// Makes the copies of a unit durable: data that its disk may still lose must not survive
+    /// elsewhere as if it had been durable there.
     fn settle(&self, file: &FileMap, unit: u64) -> Result<(), GroupError> {
         let online = |place: &&Place| self.slot(**place).state() == DiskState::Online;
         let volatile = |place: &&Place| self.slot(**place).units().is_volatile(place.unit);
@@ -171,10 +171,10 @@ impl Shared {
         places.map(|place| usize::from(place.disk)).try_for_each(|disk| self.sync_disk(disk))
     }
 
-    /// Tells all disks that it is back, once it has everything durably.
+    /// Records on all disks that it is back, once it has everything durably.
     fn bring_online(&self, number: usize) -> Result<(), GroupError> {
         let member = &self.members[number];
-        // Whoever flushes: a flush of the disk under way is waited for.
+        // Whichever thread flushes: a flush of the disk in progress is awaited.
         self.sync_disk(number)?;
         let failed = {
             let _alone = self.alone();

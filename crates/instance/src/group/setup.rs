@@ -1,4 +1,4 @@
-//! Making a group, and removing one.
+//! Creating a group, and removing one.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -23,7 +23,7 @@ use super::{DiskSpec, FINE_STRIPE, FileSpec, GroupSpec, Member, Progress, Redund
 use crate::disk::{ALIGN_BYTES, Disk, FileDisk};
 
 const CHUNKS: usize = 8;
-/// Units beyond the files' that a map has room to tell stale: those of header and map.
+/// Units beyond those of the files that a map has room to mark as stale: those of header and map.
 const SPARE_UNITS: u32 = 4096;
 
 struct Plan {
@@ -101,7 +101,7 @@ fn build(
     let headed: Vec<_> =
         (0..).zip(&*disks).map(|(number, disk)| (plan.header(number), disk)).collect();
     let laid_out = thread::each("layout", &headed, |(header, disk)| {
-        // First the header: what a killed setup leaves behind can be removed by it.
+        // The header first, so that whatever a killed setup leaves behind can be removed.
         header.write(&***disk)?;
         lay_out(&***disk, header, &told)
     });
@@ -137,7 +137,7 @@ pub(super) fn create_on(
 pub(super) fn remove(paths: &[PathBuf]) -> Result<(), GroupError> {
     let (mut removed, mut absent) = (false, None);
     for path in paths {
-        // Through the page cache, emptying a device would be one request for every 4 KiB.
+        // Through the page cache, emptying a device would take one request for every 4 KiB.
         let disk = match FileDisk::open(path, true) {
             Ok(disk) => disk,
             Err(error) if is_absent(&error) => {
@@ -154,11 +154,11 @@ pub(super) fn remove(paths: &[PathBuf]) -> Result<(), GroupError> {
             Err(error) => return Err(error),
         }
     }
-    // A group may have lost a disk, but it had some.
+    // A group may have lost a disk, but at least one must be there.
     absent.filter(|_| !removed).map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Deletes a disk's file; empties both ends of a device, so that it counts as empty.
+/// Deletes a disk's file; for a device, zeroes both ends so that it counts as empty.
 fn discard(disk: &FileDisk) {
     disk.remove();
     if disk.file().is_device() {
@@ -173,7 +173,7 @@ fn discard(disk: &FileDisk) {
     }
 }
 
-/// Writes every byte of a disk between its headers once, with data that nothing can compress away.
+/// Writes every byte of a disk between its headers once, with incompressible data.
 pub(super) fn lay_out(
     disk: &dyn Disk,
     header: &Header,
@@ -203,8 +203,8 @@ pub(super) fn lay_out(
     Ok(disk.sync()?)
 }
 
-/// Writes chunks side by side where there is a ring, and one after the other where there is none or
-/// it did not write them whole.
+/// Writes chunks concurrently if there is a ring, and one after the other if there is none or it
+/// did not write them completely.
 fn write_chunks(
     disk: &dyn Disk,
     ring: Option<&mut BatchRing>,
@@ -229,7 +229,7 @@ fn write_chunks(
     Ok(())
 }
 
-/// A device may be overwritten when nothing uses it and nothing is on it; a new file always.
+/// Checks that a device is unused and empty, so that it may be overwritten; a new file always may.
 pub(super) fn check_blank(disk: &FileDisk) -> Result<(), GroupError> {
     if disk.is_created() {
         return Ok(());
@@ -241,7 +241,7 @@ pub(super) fn check_blank(disk: &FileDisk) -> Result<(), GroupError> {
     if is_blank(disk)? { Ok(()) } else { Err(GroupError::NotEmpty { disk: name() }) }
 }
 
-/// Whether the first and the last mebibyte of a disk hold nothing.
+/// Whether the first and the last mebibyte of a disk are empty.
 pub(super) fn is_blank(disk: &dyn Disk) -> Result<bool, GroupError> {
     let size = disk.size_bytes() / ALIGN_BYTES * ALIGN_BYTES;
     let len = size.min(CHUNK_BYTES);
@@ -285,7 +285,8 @@ impl Plan {
                 .collect::<Result<Vec<_>, GroupError>>()?;
             Ok::<_, GroupError>((allocator.into_rooms(), files))
         };
-        // The map's length, and with it what it takes itself, follows from a first placement.
+        // The length of the map, and thus the space it takes itself, follows from a first
+        // placement.
         let (tried, files_tried) = place(rooms.clone())?;
         let told_of = |room: &Room| {
             let units = room.units.min(room.next.saturating_add(SPARE_UNITS));
@@ -306,7 +307,7 @@ impl Plan {
             group_id: self.identity.group_id,
             disk: number as u32,
             unit_bytes: self.identity.unit_bytes,
-            // What no file uses needs no place in the map.
+            // Space that no file uses needs no entry in the map.
             units: room.next,
             slot_bytes: self.slot_bytes,
             failure_group: room.failure_group.clone(),

@@ -1,4 +1,4 @@
-//! An open group: what all its files share, and the one way in which a disk goes offline.
+//! An open group: the state shared by all its files, and the only way in which a disk goes offline.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -19,27 +19,27 @@ use crate::disk::Disk;
 pub(super) struct Shared {
     pub identity: Identity,
     pub files: Vec<FileMap>,
-    /// Those of the files, in their order.
+    /// Verifiers of the files, in the same order.
     pub verifiers: RwLock<Vec<Option<Verifier>>>,
     pub bad_blocks: Mutex<BadBlocks>,
     pub members: Vec<Slot>,
-    /// What the map on the disks says of them. Locked after `io`, where both are.
+    /// State of the disks as recorded in their map. Locked after `io` if both are needed.
     pub record: Mutex<Record>,
-    /// Held shared by every write, and alone by those that must see the copies of a block at rest:
-    /// a repair, the copying of one unit, the change of a disk's state.
+    /// Held shared by every write, and exclusively by operations that must see the copies of a
+    /// block at rest: a repair, the copying of one unit, a change of a disk's state.
     io: RwLock<()>,
     pub rings: Mutex<Rings>,
-    /// Batches for disks that are not files.
+    /// Number of batches for disks that are not files.
     pub turns: AtomicUsize,
     pub resync: Mutex<()>,
     closed: AtomicBool,
-    /// The disk that had the last copy of what a failed flush lost, and what it said.
+    /// The disk that had the last copy of data lost in a failed flush, and its error.
     lost: OnceLock<(String, String)>,
-    /// Why the first write failed that no online copy took whole.
+    /// Reason for the first failed write that no online copy took as a whole.
     failed_write: OnceLock<String>,
 }
 
-/// What was last written to the disks' headers.
+/// Content of the map last written to the disks.
 pub(super) struct Record {
     pub sequence: u64,
     pub offline: Vec<Option<Offline>>,
@@ -50,7 +50,7 @@ pub(super) enum Rings {
     None,
 }
 
-/// What a group is from its creation on.
+/// Properties of a group that are fixed at its creation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Identity {
     pub group_id: u64,
@@ -88,8 +88,8 @@ impl Shared {
         Ok(guard)
     }
 
-    /// Whether the group may still be changed. After writes were lost of which no other copy was
-    /// left, nothing may be built upon what is there, until recovery has made it whole.
+    /// Checks that the group may still be changed. After the loss of writes that had no other copy,
+    /// nothing may be based on its content until recovery has made it whole.
     pub fn check_usable(&self) -> Result<(), GroupError> {
         if self.closed.load(Ordering::Relaxed) {
             Err(GroupError::Closed)
@@ -102,8 +102,8 @@ impl Shared {
         self.failed_write.get_or_init(|| error.to_string());
     }
 
-    /// Whether a disk may return. Blocks that a failed write left torn are restored by recovery; a
-    /// returning disk's own copies of them are whole, and older.
+    /// Checks that a disk may return. Blocks that a failed write left torn are restored by
+    /// recovery; a returning disk's own copies of them are whole, but older.
     pub fn check_returns(&self) -> Result<(), GroupError> {
         self.check_usable()?;
         let error = |why: &String| GroupError::WriteFailed { why: why.clone() };
@@ -143,7 +143,7 @@ impl Shared {
         }
     }
 
-    /// Every unit on a disk: its file, its number in the file, its place.
+    /// Returns every unit on a disk: its file, its number in the file, its place.
     pub fn units_on(&self, disk: usize) -> impl Iterator<Item = (&FileMap, u64, Place)> {
         self.files.iter().flat_map(move |file| {
             let places = file.places.iter().enumerate();
@@ -153,7 +153,8 @@ impl Shared {
         })
     }
 
-    /// Any block of any unit of the disk may have been missed; if `is_foreign`, every one was.
+    /// Records that any block of any unit of the disk may have been missed; if `is_foreign`, that
+    /// every one was.
     pub fn all_missed(&self, disk: usize, is_foreign: bool) {
         let mut units = self.members[disk].units();
         units.missed.is_foreign |= is_foreign;
@@ -167,7 +168,7 @@ impl Shared {
         }
     }
 
-    /// The first file that has a unit with no copy outside of `gone`.
+    /// Returns the first file that has a unit with no copy outside of `gone`.
     pub fn hurt_without(&self, gone: &dyn Fn(usize) -> bool) -> Option<&FileMap> {
         self.files.iter().find(|file| {
             file.places
@@ -176,7 +177,7 @@ impl Shared {
         })
     }
 
-    /// The error of a group in which `gone` disks would leave `file` without a copy.
+    /// Returns the error of a group in which `gone` disks would leave `file` without a copy.
     pub fn copies_missing(&self, file: &str, gone: &dyn Fn(usize) -> bool) -> GroupError {
         let names = self.members.iter().enumerate().filter(|(disk, _)| gone(*disk));
         GroupError::CopiesMissing {
@@ -191,19 +192,19 @@ impl Shared {
         }
     }
 
-    /// Takes a disk offline: tells all others, durably, and only then stops using it. A write that
-    /// it missed calls this before it returns. One that is offline stays so.
+    /// Takes a disk offline: records this durably on all others, and only then stops using it. A
+    /// write that it missed calls this before it returns. A disk that is already offline stays so.
     pub fn take_offline(&self, disk: usize) -> Result<(), GroupError> {
         self.take_offline_in(&mut self.record(), disk)
     }
 
-    /// Takes a disk offline whose flush failed, as every caller does that waited for this flush. If
-    /// it has the last copy of something, the group is lost.
+    /// Takes a disk offline after a failed flush; every caller that waited for this flush does so.
+    /// If it has the last copy of something, the group is lost.
     fn take_lost_offline(&self, disk: usize) -> Result<(), GroupError> {
         let mut record = self.record();
         let member = &self.members[disk];
         if !member.units().is_lost() {
-            // It left already.
+            // It has already left.
             return Ok(());
         }
         self.take_offline_in(&mut record, disk).or_else(|_| {
@@ -215,7 +216,7 @@ impl Shared {
     fn take_offline_in(&self, record: &mut Record, disk: usize) -> Result<(), GroupError> {
         let member = &self.members[disk];
         if member.state() != DiskState::Online {
-            // The map calls it offline already, until it has everything.
+            // The map records it as offline until it has everything.
             member.leave();
             return Ok(());
         }
@@ -229,7 +230,8 @@ impl Shared {
                 let error = self.copies_missing(&file.name, &gone);
                 record.offline = before;
                 if has_written {
-                    // What some disks were told does not hold. One that fails now has an older map.
+                    // The map that some disks were given is void. A disk that fails now has an
+                    // older one.
                     self.write_map(record);
                 }
                 return Err(error);
@@ -245,8 +247,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Writes the next map to every disk that the record does not call offline. Returns the disks
-    /// that did not take it.
+    /// Writes the next map to every disk that is not recorded as offline. Returns the disks that
+    /// did not take it.
     pub fn write_map(&self, record: &mut Record) -> Vec<usize> {
         record.sequence += 1;
         let image = self.map(record).encode();
@@ -265,7 +267,7 @@ impl Shared {
         failed
     }
 
-    /// Writes the first map: a group begins with all its disks.
+    /// Writes the first map: a group begins with all its disks online.
     pub fn write_first_map(&self) -> Result<(), GroupError> {
         let mut record = self.record();
         record.sequence += 1;
@@ -293,7 +295,7 @@ impl Shared {
     }
 
     /// Makes durable every write that returned before, on every disk that is not offline. A disk
-    /// whose flush fails goes offline, and what it may have lost is on the others.
+    /// whose flush fails goes offline, and the data it may have lost is on the others.
     pub fn sync(&self) -> Result<(), GroupError> {
         self.check_lost()?;
         let due = |disk: &usize| self.members[*disk].needs_sync();
@@ -303,12 +305,12 @@ impl Shared {
         if !due.iter().all(real) {
             return due.into_iter().try_for_each(|disk| self.sync_disk(disk));
         }
-        // A flush takes milliseconds: the disks flush side by side.
+        // A flush takes milliseconds, so the disks flush concurrently.
         let ends = thread::each("flush", &due, |disk| self.sync_disk(*disk));
         ends.into_iter().fold(Ok(()), Result::and)
     }
 
-    /// As [`Shared::sync`], for one disk.
+    /// Like [`Shared::sync`], for one disk.
     pub fn sync_disk(&self, disk: usize) -> Result<(), GroupError> {
         self.members[disk].sync().or_else(|Lost| self.take_lost_offline(disk))
     }
@@ -323,13 +325,13 @@ impl Shared {
             return Ok(());
         }
         record.offline.iter_mut().flatten().for_each(|offline| offline.exact = true);
-        // A disk that fails now has the map before, which says less and nothing wrong.
+        // A disk that fails now keeps the previous map, which is less precise but not wrong.
         self.write_map(&mut record);
         Ok(())
     }
 }
 
-/// Disks by their number, while one request is under way.
+/// Disks by their number, during one request.
 pub(super) struct Present(Vec<Option<Arc<dyn Disk>>>);
 
 impl Present {

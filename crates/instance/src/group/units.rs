@@ -1,5 +1,5 @@
 //! The units of a disk that are not safe on it: those that it missed, and those that it took and
-//! may still lose, until a flush that began afterwards has ended well.
+//! may still lose, until a flush that began afterwards has succeeded.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,7 +18,7 @@ impl Bitmap {
         Self { words: vec![0; units.div_ceil(64) as usize], len: 0 }
     }
 
-    /// Whether it was not in it before.
+    /// Inserts a unit; returns whether it is new in the set.
     #[inline]
     pub fn insert(&mut self, unit: u32) -> bool {
         let (word, bit) = (&mut self.words[unit as usize / 64], 1 << (unit % 64));
@@ -55,24 +55,23 @@ impl Bitmap {
     }
 }
 
-/// What a disk missed, by unit and, as far as that is known, by block.
+/// Data that a disk missed, by unit and, as far as known, by block.
 #[derive(Debug)]
 pub(super) struct Missed {
     units: Bitmap,
-    /// For a unit that is not here, any of its blocks may have been missed.
+    /// For a unit without an entry, any of its blocks may have been missed.
     blocks: HashMap<u32, Vec<u64>>,
-    /// Whether nothing on the disk can be trusted: it is new, or another file than the one that
-    /// left.
+    /// Whether nothing on the disk can be trusted: it is new, or not the file that left.
     pub is_foreign: bool,
 }
 
-/// What is known of a block of a unit that a disk missed.
+/// Age of a block in a unit that a disk missed, as far as known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Age {
     /// Only other blocks of its unit were missed.
     Current,
     Unknown,
-    /// It was missed itself.
+    /// The block itself was missed.
     Old,
 }
 
@@ -81,7 +80,7 @@ impl Missed {
         Self { units: Bitmap::new(units), blocks: HashMap::new(), is_foreign: false }
     }
 
-    /// The blocks of a unit in `range` were missed.
+    /// Records that the blocks of a unit in `range` were missed.
     pub fn insert(&mut self, unit: u32, range: Range<u64>) {
         if self.units.insert(unit) {
             self.blocks.insert(unit, Vec::new());
@@ -96,7 +95,7 @@ impl Missed {
         }
     }
 
-    /// Any block of the unit may have been missed.
+    /// Records that any block of the unit may have been missed.
     pub fn insert_unit(&mut self, unit: u32) {
         self.units.insert(unit);
         self.blocks.remove(&unit);
@@ -140,30 +139,32 @@ impl Missed {
     }
 }
 
-/// The units of one disk, and its flushes. A flush covers what was written before it began; what is
-/// written while it runs waits for the next.
+/// The units of one disk, and its flushes. A flush covers the writes before it began; those made
+/// while it runs wait for the next one.
 #[derive(Debug)]
 pub(super) struct Units {
     pub missed: Missed,
-    /// Written since the last flush began.
+    /// Units written since the last flush began.
     pub unsynced: Bitmap,
-    /// What the flush under way makes durable.
+    /// Units that the flush in progress makes durable.
     flushing: Bitmap,
-    /// Flushes that have started, and that have ended: at most one is under way.
+    /// Number of flushes that have started, and that have ended: at most one is in progress.
     started: u64,
     ended: u64,
-    /// The first flush that failed since the disk last left. What it covered may be lost, whatever
-    /// a later flush says: the kernel reports a failed write-back once and drops the data.
+    /// The first flush that failed since the disk last left. The data it covered may be lost,
+    /// whatever a later flush reports: the kernel reports a failed write-back once and drops the
+    /// data.
     failed: Option<u64>,
-    /// How often the disk has left. A flush that began before says nothing of the time after.
+    /// Number of times the disk has left. A flush that began earlier says nothing about the time
+    /// after.
     departures: u64,
 }
 
-/// A flush that failed: what the disk took and did not have durably may be lost.
+/// Error of a failed flush: data that the disk took and did not hold durably may be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lost;
 
-/// A flush under way.
+/// A flush in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flush {
     departures: u64,
@@ -182,13 +183,13 @@ impl Units {
         }
     }
 
-    /// The number of the flush that covers everything written so far: one to come if something was
-    /// written since the last began.
+    /// Returns the number of the flush that covers everything written so far: the next one if
+    /// something was written since the last one began.
     pub fn covering(&self) -> u64 {
         self.started + u64::from(!self.unsynced.is_empty())
     }
 
-    /// How flush `number` ended, if it has.
+    /// Returns the result of flush `number`, if it has ended.
     pub fn end_of(&self, number: u64) -> Option<Result<(), Lost>> {
         match self.failed {
             Some(failed) if failed <= number => Some(Err(Lost)),
@@ -204,7 +205,7 @@ impl Units {
         self.failed.is_some()
     }
 
-    /// Whether a write to the unit is not durable yet.
+    /// Whether a write to the unit is not yet durable.
     pub fn is_volatile(&self, unit: u32) -> bool {
         self.unsynced.contains(unit) || self.flushing.contains(unit)
     }
@@ -227,7 +228,7 @@ impl Units {
         self.flushing.clear();
     }
 
-    /// The disk leaves: what it may lose counts as missed.
+    /// Records that the disk leaves: data that it may lose counts as missed.
     pub fn leave(&mut self) {
         for volatile in [&mut self.unsynced, &mut self.flushing] {
             if !planted(Planted::StaleForgotten) {
@@ -239,7 +240,7 @@ impl Units {
         self.departures += 1;
     }
 
-    /// A unit was copied to the disk, which may still lose it.
+    /// Records that a unit was copied to the disk, which may still lose it.
     pub fn copied(&mut self, unit: u32) {
         self.unsynced.insert(unit);
         self.missed.remove(unit);

@@ -1,4 +1,4 @@
-//! Writing: all copies of everything at once, and what follows when a disk does not take its part.
+//! Writing all copies of everything concurrently, and handling a disk that does not take its part.
 
 use std::ops::Range;
 
@@ -13,10 +13,10 @@ use crate::disk::DiskError;
 use crate::planted::{Planted, planted};
 use blockstone_sys::clock;
 
-/// What is to be written.
+/// Parts of a request to be written.
 struct Spread<'a> {
     parts: Vec<Part<'a>>,
-    /// The blocks of copies that are offline.
+    /// Blocks of copies that are offline.
     missed: Vec<(Place, Range<u64>)>,
     pieces: usize,
 }
@@ -40,7 +40,7 @@ impl Shared {
         let mut ends = batch.perform();
         self.find_vanished(&present, &parts, &runs, &mut ends);
 
-        // What was missed is remembered before any disk can return, which needs `io` alone.
+        // Missed blocks are recorded before any disk can return, which needs `io` exclusively.
         for (place, blocks) in missed {
             self.slot(place).note_write(place.unit, blocks, false, durable);
         }
@@ -51,7 +51,7 @@ impl Shared {
                 let blocks = file.blocks(part.offset - member.offset(unit), part.data.len() as u64);
                 let is_taken = end.is_ok() || planted(Planted::MissUntold);
                 let state = member.note_write(unit, blocks, is_taken, durable);
-                // A disk that left meanwhile, or is still returning, is none to read from.
+                // A disk that left meanwhile, or is still returning, cannot be read from.
                 taken[part.piece as usize] |= end.is_ok() && state == DiskState::Online;
             }
         }
@@ -92,7 +92,7 @@ impl Shared {
         Spread { parts, missed, pieces }
     }
 
-    /// Turns what a disk took that is not there any more into a failure.
+    /// Turns successful writes to a disk that has vanished into failures.
     fn find_vanished(
         &self,
         present: &Present,
@@ -121,7 +121,7 @@ impl Shared {
     }
 }
 
-/// Parts that are adjacent on a disk become one write.
+/// Joins parts that are adjacent on a disk into one write.
 fn runs(parts: &[Part<'_>]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::with_capacity(parts.len());
     let mut bytes = 0;

@@ -1,5 +1,5 @@
-//! Loading: blocks are written to their places in physical order, past cache and redo, as a direct
-//! path load does. A schema counts as loaded when all of it is durable.
+//! Loading: blocks are written to their places in physical order, bypassing cache and redo, like a
+//! direct path load. A schema counts as loaded when all of it is durable.
 
 use std::sync::atomic::Ordering;
 
@@ -18,7 +18,7 @@ const BATCH: Bytes = Bytes::mib(4);
 pub type LoadProgress<'a> = &'a mut dyn FnMut(u64, u64);
 
 impl Instance {
-    /// Gives the schemas below `schemas` that have none their data. Fails when there are fewer
+    /// Fills those of the first `schemas` schemas that have no data yet. Fails if there are fewer
     /// schemas, or the disks fail; schemas that are complete stay loaded.
     pub fn load(&self, schemas: u32, progress: LoadProgress<'_>) -> Result<(), InstanceError> {
         let shared = &*self.shared;
@@ -43,13 +43,13 @@ impl Instance {
         Ok(())
     }
 
-    /// Ends a load under way, from within its `progress` or beside it. The instance goes with it:
-    /// every call says from now on that it is stopped.
+    /// Aborts a load, from within its `progress` or from another thread. This ends the instance:
+    /// every later call fails because it is stopped.
     pub fn abandon(&self) {
         self.shared.stop();
     }
 
-    /// Schemas that have their data, from the first.
+    /// Returns the number of schemas that have their data, from the first.
     pub fn loaded(&self) -> u32 {
         self.shared.loaded.load(Ordering::Acquire)
     }

@@ -1,4 +1,4 @@
-//! What the instance counted so far, read while it runs.
+//! Counters of the instance, read while it runs.
 
 use std::array;
 
@@ -10,13 +10,13 @@ use crate::wait::{Doing, EVENTS, Event, Ledger, Role, STATISTICS, Statistic, Tra
 
 const ROLES: usize = Role::ALL.len();
 
-/// Cumulative since the instance was opened, except for [`Snapshot::dirty_blocks`].
+/// Counters since the instance was opened, except for [`Snapshot::dirty_blocks`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     statistics: [u64; STATISTICS],
     waits: [[Waits; EVENTS]; ROLES],
     transfers: [Transfers; ROLES],
-    /// Changed blocks in the cache that are not written yet, now.
+    /// Changed blocks in the cache that have not been written yet, at this moment.
     pub dirty_blocks: u64,
 }
 
@@ -25,7 +25,7 @@ impl Snapshot {
         self.statistics[statistic as usize]
     }
 
-    /// The statistic of this name, as a column of a recording has.
+    /// Returns the statistic of this name, which is that of a column in a recording.
     pub fn statistic_named(&self, name: &str) -> Option<u64> {
         let known = Statistic::ALL.iter().find(|statistic| statistic.name() == name);
         known.map(|&statistic| self.statistic(statistic))
@@ -50,11 +50,11 @@ impl Snapshot {
     }
 }
 
-/// A session or a background process, as it stands now.
+/// A session or a background process, in its current state.
 #[derive(Debug)]
 pub struct Process<'a> {
     pub role: Role,
-    /// Within its role.
+    /// Number within its role.
     pub number: usize,
     ledger: &'a Ledger,
 }
@@ -76,15 +76,16 @@ impl Process<'_> {
         self.ledger.transfers()
     }
 
-    /// Processor time and run queue of its thread so far. Reads a file of `/proc`, some
-    /// microseconds.
+    /// Returns the processor time and run queue time of its thread so far. Reads a file of `/proc`,
+    /// which takes some microseconds.
     pub fn processor(&self) -> ThreadUsage {
         self.ledger.processor()
     }
 }
 
 impl Instance {
-    /// What was counted so far: a walk over the sessions' counters, without any lock of theirs.
+    /// Returns all counters so far, by walking over the sessions' counters without taking any lock
+    /// of theirs.
     pub fn snapshot(&self) -> Snapshot {
         let mut snapshot = Snapshot {
             statistics: [0; STATISTICS],
@@ -96,7 +97,7 @@ impl Instance {
         snapshot
     }
 
-    /// Background processes first, then sessions, always in the same order.
+    /// Visits background processes first, then sessions, always in the same order.
     pub fn each_process(&self, mut visit: impl FnMut(&Process<'_>)) {
         let mut seen = [0; ROLES];
         self.each_ledger(|ledger| {
@@ -106,8 +107,9 @@ impl Instance {
         });
     }
 
-    /// Processor time and run queue of the threads of a role so far. Reads a file of `/proc` for
-    /// each thread, some microseconds each: with a thousand sessions, not for every tick.
+    /// Returns the processor time and run queue time of a role's threads so far. Reads a file of
+    /// `/proc` for each thread, some microseconds each: with a thousand sessions, not for every
+    /// tick.
     pub fn processor(&self, role: Role) -> ThreadUsage {
         let mut sum = ThreadUsage::default();
         self.each_ledger(|ledger| {
@@ -120,13 +122,13 @@ impl Instance {
         sum
     }
 
-    /// Takes the histograms of waits since they were last taken, by role and event.
+    /// Takes the histograms of waits since the last call, by role and event.
     pub fn take_histograms(&self) -> Vec<(Role, Event, LatencyHistogram)> {
         self.shared.histograms.take()
     }
 
-    /// Takes the latencies of reads past the cache since they were last taken: of every read, also
-    /// of those that no session waited for.
+    /// Takes the latencies of reads past the cache since the last call: of every read, including
+    /// those that no session waited for.
     pub fn take_direct_reads(&self) -> LatencyHistogram {
         self.shared.histograms.take_direct_reads()
     }

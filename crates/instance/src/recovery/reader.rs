@@ -1,4 +1,4 @@
-//! Reads the redo chunk by chunk, until one is not there as a whole.
+//! Reads the redo chunk by chunk, until one is missing or incomplete.
 
 use blockstone_sys::buffer::Slot;
 
@@ -10,7 +10,7 @@ use crate::group::{GroupError, GroupFile};
 use crate::redo::buffer::{Logs, Mark, Place};
 use crate::redo::{Lsn, REDO_BLOCK_BYTES, REDO_HEADER_BYTES, RedoHeader};
 
-/// What is read at once in search of redo behind damage.
+/// Bytes per read in the search for redo after damage.
 const SEARCH_BYTES: u64 = 1 << 20;
 
 /// A place in the redo, and the position that must be found there.
@@ -19,11 +19,11 @@ pub(super) struct Reader<'a> {
     instance: u64,
     logs: Logs,
     next: Mark,
-    /// Where the chunk that was read last begins, and its redo blocks.
+    /// Start of the chunk that was read last, and its number of redo blocks.
     last: Option<(Mark, u32)>,
     payload: Vec<u8>,
     memory: Option<Slot>,
-    /// Why the place where the next chunk should begin cannot be read.
+    /// Reason why the place where the next chunk should begin cannot be read.
     unreadable: Option<GroupError>,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Reader<'a> {
         self.next.first
     }
 
-    /// Why it cannot be known whether redo follows, if that is so.
+    /// Returns why it is unknown whether more redo follows, if that is the case.
     pub fn unreadable(&mut self) -> Option<GroupError> {
         self.unreadable.take()
     }
@@ -54,7 +54,7 @@ impl<'a> Reader<'a> {
         self.next.place.sequence
     }
 
-    /// The next chunk: the position of its first byte, and its records.
+    /// Returns the next chunk: the position of its first byte, and its records.
     pub fn next(&mut self) -> Result<Option<(Lsn, &[u8])>, InstanceError> {
         let here = self.next.place;
         let started = Place { sequence: here.sequence + 1, offset: 0 };
@@ -74,13 +74,13 @@ impl<'a> Reader<'a> {
         Ok(None)
     }
 
-    /// The records of the chunk that was read last.
+    /// Returns the records of the chunk that was read last.
     pub fn payload(&self) -> &[u8] {
         &self.payload
     }
 
-    /// Makes all copies of the last chunk equal. Where the power went while it was written, some
-    /// disks may not have it, and no block that is made with it may be written before they do.
+    /// Makes all copies of the last chunk equal. If power was lost while it was written, some disks
+    /// may not have it, and no block that depends on it may be written before they do.
     pub fn restore_last(&mut self) -> Result<(), InstanceError> {
         let Some((start, blocks)) = self.last.take() else { return Ok(()) };
         let file = self.file(start.place);
@@ -112,7 +112,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the chunk at `place` into `payload`; its redo blocks, or none when it is not whole.
+    /// Reads the chunk at `place` into `payload`; returns its number of redo blocks, or `None` if
+    /// it is not whole.
     fn chunk(&mut self, place: Place) -> Result<Option<u32>, InstanceError> {
         let left = (self.logs.bytes - place.offset) / REDO_BLOCK_BYTES as u64;
         self.payload.clear();
@@ -129,7 +130,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads `count` redo blocks of the chunk at `place`, from number `index` on, and appends their
-    /// records; none when one of them is not whole, or not of this chunk. The first header.
+    /// records. Returns the first header; `None` if one of them is not whole, or not of this chunk.
     fn redo_blocks(
         &mut self,
         place: Place,
@@ -163,8 +164,8 @@ impl<'a> Reader<'a> {
         Ok(head)
     }
 
-    /// Goes on behind damage, to the first intact redo block of a later chunk; false when there is
-    /// none in any log.
+    /// Continues after damage, at the first intact redo block of a later chunk; returns false if
+    /// there is none in any log.
     pub fn skip_damage(&mut self) -> Result<bool, InstanceError> {
         let Mark { first, place } = self.next;
         let mut memory = Slot::new(SEARCH_BYTES as usize)?;
@@ -185,8 +186,8 @@ impl<'a> Reader<'a> {
         Ok(false)
     }
 
-    /// The first redo block in `memory.len()` bytes from `from` on that belongs behind `first`.
-    /// What cannot be read is passed over.
+    /// Returns the first redo block after position `first` in `memory.len()` bytes from `from` on.
+    /// Parts that cannot be read are skipped.
     fn later(
         &self,
         from: Place,
@@ -211,7 +212,7 @@ impl<'a> Reader<'a> {
             {
                 continue;
             }
-            // Behind the rest of a chunk whose beginning is gone.
+            // After the rest of a chunk whose beginning is gone.
             let passed = if header.index == 0 { 0 } else { REDO_BLOCK_BYTES as u64 };
             let place = Place { offset: offset + passed, ..from };
             return Ok(Some(Mark { first: header.first, place }));

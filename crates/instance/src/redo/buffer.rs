@@ -1,15 +1,15 @@
 //! The log buffer: records gather in one half while the log writer writes the other.
 //!
-//! What is in the buffer always has its place in a log: the chunk that gathers is bound to one from
-//! the start, and when the next log still holds redo that recovery would need, the buffer takes
-//! nothing more. So the log writer never waits for a checkpoint, and no thread that waits for the
-//! log writer (a database writer, a commit) can keep the checkpoint from advancing.
+//! Everything in the buffer already has its place in a log: the chunk that gathers is bound to one
+//! from the start, and while the next log still holds redo that recovery would need, the buffer
+//! accepts nothing more. So the log writer never waits for a checkpoint, and no thread that waits
+//! for the log writer (a database writer, a commit) can keep the checkpoint from advancing.
 //!
-//! A session that finds no room waits in a queue and is promised some in its turn; while any is
-//! queued, no other session takes room, so none starves and none is woken in vain.
+//! A session that finds no room waits in a queue and is promised room when its turn comes; while
+//! any session is queued, no other takes room, so none starves and none is woken in vain.
 //!
-//! The queue of changed blocks lives under the same lock, because its order must be that of the
-//! redo: the head of it is where recovery would begin.
+//! The queue of changed blocks is under the same lock, because its order must be that of the redo:
+//! its head is where recovery would begin.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,22 +30,22 @@ use crate::wait::{Event, Histograms, Ledger};
 
 /// The longest append: an image of the largest block and a change of all columns.
 pub const APPEND_BYTES_MAX: usize = BLOCK_BYTES_MAX as usize + 16 + 32 + 2 * COLUMNS * COLUMN_BYTES;
-/// Redo that no session waits for is written after this time.
+/// Time after which redo that no session waits for is written.
 const FLUSH_AFTER: Duration = Duration::from_secs(1);
-/// How often the log writer tries to take the latch before it pauses, and how long then.
+/// How often the log writer tries to take the latch before it pauses, and how long it then pauses.
 const SPINS: u32 = 100;
 const PAUSE: Duration = Duration::from_micros(20);
-/// Distance between marks; a checkpoint begins at one.
+/// Distance between marks; a checkpoint begins at one of them.
 const MARK_EVERY_BYTES: u64 = 256 << 10;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Number of the log since the instance was created; it lies in file `sequence % logs`.
+    /// Number of the log since the instance was created; it is stored in file `sequence % logs`.
     pub sequence: u64,
     pub offset: u64,
 }
 
-/// Where a chunk begins: what recovery needs to find its first record.
+/// Start of a chunk: what recovery needs to find its first record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub first: Lsn,
@@ -63,33 +63,34 @@ pub(crate) struct Chunk {
     pub memory: Slot,
     pub mark: Mark,
     pub payload_bytes: usize,
-    /// Changes to the next log since the chunk before.
+    /// Changes to the next log since the previous chunk.
     pub switches: u64,
 }
 
-/// Why an append must be tried again later. The caller lets go of its latch before it waits.
+/// Reason why an append must be retried later. The caller releases its latch before it waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoRoom {
-    /// Both halves of the buffer are full, or others wait for room already.
+    /// Both halves of the buffer are full, or others are already waiting for room.
     Buffer,
     /// The next log still holds redo that recovery would need.
     Switch,
 }
 
-/// Records to be appended as one: they are in the same chunk, so after a crash all or none are
-/// there.
+/// Records to be appended as a unit: they go into the same chunk, so after a crash either all of
+/// them are there or none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Append<'a> {
     pub records: &'a [u8],
-    /// A frame that they change first since it was last written, and where it notes since when.
+    /// Frame that these records change first since it was last written, and where it keeps the
+    /// position of that change.
     pub dirties: Option<(u32, &'a AtomicU64)>,
     /// Whether a session will wait until they are durable.
     pub flush: bool,
 }
 
-/// Room in the buffer that was promised to a session in the queue, for its append. Should that have
-/// grown meanwhile, because a block was written and its image is needed again, they may have to
-/// wait once more.
+/// Room in the buffer that was promised to a queued session for its append. If the append has grown
+/// in the meantime, because a block was written and its image is needed again, the session may have
+/// to wait once more.
 #[derive(Debug)]
 pub(crate) struct Room<'a> {
     log: &'a Log,
@@ -98,21 +99,21 @@ pub(crate) struct Room<'a> {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Distance {
-    /// Where recovery would begin if all writes that returned were durable.
+    /// Where recovery would begin if all writes that have returned were durable.
     pub oldest: Lsn,
     pub tail: Lsn,
     pub blocked: bool,
 }
 
-/// The log buffer and all that is ordered as the redo is.
+/// The log buffer and everything that is in redo order.
 #[derive(Debug)]
 pub(crate) struct Log {
     pub logs: Logs,
     /// The standard library's mutex has no fair handoff, so a descheduled waiter cannot stall the
     /// rest.
     state: Mutex<State>,
-    /// The log writer, and whether it waits for something to do. It does so away from the latch: to
-    /// wake it is not to let it in, and it must not queue there.
+    /// The log writer, and whether it is idle. It idles outside the latch: waking it does not give
+    /// it the latch, and it must not queue there.
     writer: OnceLock<Thread>,
     idle: AtomicBool,
     rooms: Relay,
@@ -130,7 +131,7 @@ struct State {
     used: usize,
     room: usize,
     promised: usize,
-    /// Sessions that wait for room, and for how much.
+    /// Sessions that wait for room, and the number of bytes each needs.
     queue: VecDeque<(usize, Arc<Seat>)>,
     blocked: bool,
     switches: u64,
@@ -139,13 +140,13 @@ struct State {
     ends: Vec<Lsn>,
     checkpoint: Lsn,
     marks: VecDeque<Mark>,
-    /// Changed blocks by their first change since they were last written: position and frame.
-    /// An entry whose frame says otherwise has been written since.
+    /// Changed blocks, ordered by their first change since they were last written: position and
+    /// frame. If the frame has a different position, the block has been written since.
     dirty: VecDeque<(Lsn, u32)>,
 }
 
 impl Log {
-    /// An empty buffer of twice `half_bytes`, whose first record goes to `start`.
+    /// Creates an empty buffer of twice `half_bytes`, whose first record goes to `start`.
     pub fn new(
         logs: Logs,
         half_bytes: u64,
@@ -185,9 +186,9 @@ impl Log {
         })
     }
 
-    /// Appends records and returns the position behind them. A frame that they change first is
-    /// entered in the queue of changed blocks, and notes since when, in one step. `room` was
-    /// promised before, and is used up whatever the end.
+    /// Appends records and returns the position after them. A frame that they are the first to
+    /// change is entered in the queue of changed blocks and records that position, in one step.
+    /// `room` was promised before, and is used up whatever the outcome.
     pub fn append(
         &self,
         what: &Append<'_>,
@@ -195,8 +196,8 @@ impl Log {
         waits: (&Ledger, &Histograms),
     ) -> Result<Lsn, NoRoom> {
         let mut state = self.latch(waits);
-        // A session that was promised room takes it before any other: promises of a chunk that was
-        // taken meanwhile hold for the next.
+        // A session that was promised room takes it before any other: promises in a chunk that has
+        // been taken in the meantime apply to the next one.
         let taken = match room {
             Some(room) => {
                 room.redeem(&mut state);
@@ -247,8 +248,8 @@ impl Log {
         }
     }
 
-    /// The latch for the log writer, which does not queue for it behind thousands of sessions: it
-    /// takes it as soon as it is free.
+    /// Takes the latch for the log writer, which does not queue for it behind thousands of
+    /// sessions: it takes it as soon as it is free.
     fn state_before_others(&self) -> MutexGuard<'_, State> {
         loop {
             for _ in 0..SPINS {
@@ -274,7 +275,7 @@ impl Log {
         }
     }
 
-    /// Asks the log writer for all up to `lsn`, or to the end.
+    /// Asks the log writer for all redo up to `lsn`, or to the end.
     fn request(&self, state: &mut State, lsn: Option<Lsn>) {
         let wanted = lsn.unwrap_or_else(|| state.tail());
         if state.requested < wanted {
@@ -283,8 +284,8 @@ impl Log {
         }
     }
 
-    /// Promises room to the first in the queue, as far as it goes, and lets go of the latch. When
-    /// some remain, the log writer makes more.
+    /// Promises room to the sessions at the head of the queue, as far as it goes, and releases the
+    /// latch. If some remain, asks the log writer to make more room.
     fn promise(&self, mut state: MutexGuard<'_, State>) {
         if state.queue.is_empty() {
             return;
@@ -348,7 +349,8 @@ impl Log {
         let seat = {
             let mut waiters = self.waiters();
             self.health.check()?;
-            // Looked at under the lock: the log writer says what is durable, then takes the lock.
+            // Checked under the lock: the log writer first updates the durable position, then takes
+            // the lock.
             if self.durable() >= lsn {
                 return Ok(());
             }
@@ -360,8 +362,8 @@ impl Log {
         if self.durable() >= lsn { Ok(()) } else { self.health.check() }
     }
 
-    /// The next chunk, for the log writer: when someone asked for it, a third of the buffer is
-    /// full, or it is old. None when the instance stops.
+    /// Returns the next chunk, for the log writer: when a session has asked for it, a third of the
+    /// buffer is full, or it is old. Returns `None` when the instance stops.
     pub fn take(&self) -> Option<Chunk> {
         let writer = self.writer.get_or_init(thread::current);
         assert_eq!(writer.id(), thread::current().id(), "one thread writes the log");
@@ -395,7 +397,7 @@ impl Log {
         Some(Chunk { memory, mark, payload_bytes, switches })
     }
 
-    /// The chunk is durable: its memory returns, and sessions that waited for it continue.
+    /// Returns the memory of a chunk that is durable now, and wakes sessions that waited for it.
     pub fn give_back(&self, chunk: Chunk) {
         let durable = Lsn(chunk.mark.first.0 + chunk.payload_bytes as u64);
         self.state_before_others().spare = Some(chunk.memory);
@@ -407,8 +409,8 @@ impl Log {
         self.commits.call(served);
     }
 
-    /// Wakes all that wait here: the instance has stopped, which those that come later see under
-    /// the same locks.
+    /// Wakes all sessions that wait here because the instance has stopped; later ones see that
+    /// under the same locks.
     pub fn stop(&self) {
         let queue = std::mem::take(&mut self.state().queue);
         let waiters = std::mem::take(&mut *self.waiters());
@@ -426,7 +428,7 @@ impl Log {
         Distance { oldest, tail: state.tail(), blocked: state.blocked }
     }
 
-    /// The oldest changed frames that are not being written, claimed for the caller.
+    /// Claims for the caller the oldest changed frames that are not being written.
     pub fn claim(&self, cache: &Cache, most: usize, claimed: &mut Vec<u32>) {
         let mut state = self.state();
         state.oldest(cache);
@@ -440,8 +442,8 @@ impl Log {
         }
     }
 
-    /// Where recovery may begin once all writes that returned are durable: the position, and the
-    /// chunk it is in or after.
+    /// Returns where recovery may begin once all writes that have returned are durable: the
+    /// position, and the chunk it is in or after.
     pub fn checkpoint_candidate(&self, cache: &Cache) -> (Lsn, Mark) {
         let mut state = self.state();
         let lsn = state.oldest(cache);
@@ -451,7 +453,7 @@ impl Log {
         (lsn, *state.marks.front().expect("the first mark stays"))
     }
 
-    /// Recovery reads from `lsn` on from now on: logs that end before may be written again.
+    /// Records that recovery now reads from `lsn` on: logs that end before it may be overwritten.
     pub fn checkpointed(&self, lsn: Lsn) {
         let mut state = self.state();
         state.checkpoint = lsn;
@@ -483,7 +485,8 @@ impl State {
         Lsn(self.mark.first.0 + self.used as u64)
     }
 
-    /// Finds room for the chunk that is to gather: here, in the next log, or nowhere yet.
+    /// Finds room for the chunk that will gather next: in this log, in the next one, or nowhere
+    /// yet.
     fn settle(&mut self, logs: Logs) {
         let blocks = |bytes: u64| bytes as usize / REDO_BLOCK_BYTES;
         let left = blocks(logs.bytes - self.mark.place.offset) * REDO_PAYLOAD_BYTES;
@@ -520,7 +523,7 @@ impl State {
         }
     }
 
-    /// The first change of the block that has waited longest to be written, or the end.
+    /// Returns the first change of the block that has waited longest to be written, or the end.
     fn oldest(&mut self, cache: &Cache) -> Lsn {
         while let Some(&(lsn, frame)) = self.dirty.front() {
             if cache.first_change(frame) == lsn.0 {

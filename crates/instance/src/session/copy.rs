@@ -1,5 +1,5 @@
-//! A table made of the rows of another, past the cache and without redo, as a direct path insert
-//! without logging makes it: large reads, whole blocks filled, large writes.
+//! Copying the rows of one table to another, bypassing the cache and without redo, like a direct
+//! path insert without logging: large reads, whole blocks filled, large writes.
 
 use blockstone_sys::buffer::Arena;
 
@@ -10,18 +10,19 @@ use crate::error::InstanceError;
 use crate::group::BatchWrite;
 use crate::wait::{Direction, Event, Statistic};
 
-/// Reads in flight; as much is written at a time, all of it in flight at once.
+/// Reads in flight; the same number of blocks is written in one batch, all in flight together.
 const READS: u32 = 4;
 
 impl Session {
     /// Copies every row of `schema`, in physical order, to place `table` of its second table, which
-    /// has room for whole copies one after the other; returns their number, which is smaller only
-    /// when it was told to stop. The next commit writes a record even though the copy has no redo.
+    /// has room for whole copies one after the other. Returns the number of rows, which is smaller
+    /// only if the session was stopped. The next commit writes a record even though the copy has no
+    /// redo.
     ///
-    /// Rows are read as they are on the disks, and the copy is not put into the cache: no row
-    /// may have changed since they were loaded, and no session may scan the second table through
-    /// the cache. Not durable before [`Session::flush_tables`]. Fails when there is no room for
-    /// such a copy, a block cannot be read or written, or the instance has stopped.
+    /// Rows are read as they are on the disks, and the copy is not put into the cache: no row may
+    /// have changed since loading, and no session may scan the second table through the cache. Not
+    /// durable before [`Session::flush_tables`]. Fails if there is no room for such a copy, a block
+    /// cannot be read or written, or the instance has stopped.
     pub fn copy_rows(&mut self, schema: u32, table: u32) -> Result<u64, InstanceError> {
         self.call(|session| {
             let room = session.shared.check_scan(schema)?;
@@ -38,7 +39,7 @@ impl Session {
         })
     }
 
-    /// Returns when all that sessions have written past the cache is durable.
+    /// Returns once everything that sessions have written past the cache is durable.
     pub fn flush_tables(&mut self) -> Result<(), InstanceError> {
         self.call(|session| {
             session.shared.health.check()?;

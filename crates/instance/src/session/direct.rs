@@ -1,5 +1,6 @@
-//! Reads past the cache, several outstanding: a thread a slot, each blocked in its read, as the
-//! kernel's own asynchronous I/O is for files that have none. Results come in the order of sending.
+//! Reads past the cache, several in flight: one thread per slot, each blocked in its read, like the
+//! kernel's own asynchronous I/O for files that do not support it. Results arrive in the order of
+//! submission.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -46,7 +47,7 @@ pub(super) struct DirectRead {
     slot: usize,
     bytes: u64,
     memory: Slot,
-    /// What the read itself took, its check included, whether or not the session waited for it.
+    /// Duration of the read including its check, whether or not the session waited for it.
     pub elapsed_ns: u64,
 }
 
@@ -74,7 +75,7 @@ impl DirectReader {
         Ok(reader)
     }
 
-    /// Whether it is made for just this.
+    /// Whether it was created for exactly these parameters.
     pub fn serves(&self, bytes: usize, slots: u32) -> bool {
         self.bytes == bytes && self.free.len() == slots as usize
     }
@@ -89,12 +90,12 @@ impl DirectReader {
         let slot = &mut self.slots[index];
         let memory = slot.memory.take().expect("a free slot has its memory");
         let orders = slot.orders.as_ref().expect("orders are open until the end");
-        // A reader that is gone is noticed when its read is asked for.
+        // A reader thread that has ended is noticed when the result of its read is collected.
         let _ = orders.send(Order { number, bytes, memory });
         self.sent.push_back(index);
     }
 
-    /// The read that was sent first, if it has returned; does not wait.
+    /// Returns the oldest outstanding read, if it has completed; does not wait.
     pub fn returned(&mut self) -> Result<Option<DirectRead>, InstanceError> {
         let index = *self.sent.front().expect("a read is outstanding");
         match self.slots[index].reads.try_recv() {
@@ -142,7 +143,7 @@ impl Drop for DirectReader {
             drop(slot.orders.take());
         }
         for slot in &mut self.slots {
-            // What is outstanding is read and thrown away: its memory must outlive the read.
+            // Outstanding reads are completed and discarded: their memory must outlive them.
             if let Some(thread) = slot.thread.take() {
                 let _ = thread.join();
             }

@@ -17,18 +17,19 @@ pub const SCAN_READ_MAX: Bytes = Bytes::mib(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scan {
-    /// Through the cache, reading what is not in it up to `multiblock` blocks at a time.
+    /// Through the cache, reading up to `multiblock` uncached blocks at a time.
     Cached { multiblock: u32 },
-    /// Past the cache, with `slots` reads of `multiblock` blocks outstanding. A database writes the
-    /// changed blocks of the table first; the scanned table is never changed. Evaluating a row
-    /// takes `row_cost` of processor time, in which reads go on.
+    /// Past the cache, with `slots` reads of `multiblock` blocks outstanding. A database first
+    /// writes the changed blocks of the table; the scanned table here is never changed. Evaluating
+    /// a row takes `row_cost` of processor time, during which reads continue.
     Direct { multiblock: u32, slots: u32, row_cost: Nanos },
 }
 
 impl Session {
-    /// Visits every row of the second table of `schema`, in physical order; returns their number,
-    /// which is smaller only when it was told to stop. Fails when there is no such table, a read
-    /// would be longer than [`SCAN_READ_MAX`], a block cannot be read, or the instance has stopped.
+    /// Visits every row of the second table of `schema`, in physical order. Returns the number of
+    /// rows, which is smaller only if the session was stopped. Fails if there is no such table, a
+    /// read would be longer than [`SCAN_READ_MAX`], a block cannot be read, or the instance has
+    /// stopped.
     pub fn scan(&mut self, schema: u32, scan: Scan) -> Result<u64, InstanceError> {
         self.call(|session| {
             let blocks = session.shared.check_scan(schema)?;
@@ -79,8 +80,9 @@ impl Session {
     }
 
     /// Reads up to `most` adjacent blocks that are not in the cache with one read; returns how
-    /// many. Their frames are latched before, so that no older image can replace a newer one; a
-    /// frame that is not available at once ends the run, so nothing is waited for meanwhile.
+    /// many. Their frames are latched first, so that no older image can replace a newer one. The
+    /// run ends at a frame that is not immediately available, so it never waits while holding
+    /// latches.
     fn read_run(&self, first: u64, most: u64, memory: &mut [u8]) -> Result<u64, InstanceError> {
         let block_bytes = self.shared.block_bytes as usize;
         let mut run: Vec<Claimed<'_>> = Vec::with_capacity(most as usize);
@@ -146,7 +148,7 @@ impl Session {
         Ok(done)
     }
 
-    /// The session's reader for this size and number of reads.
+    /// Returns the session's reader for this size and number of reads.
     pub(super) fn direct_reader(
         &mut self,
         bytes: usize,
@@ -158,14 +160,14 @@ impl Session {
         }
     }
 
-    /// The read past the cache that was sent first, counted.
+    /// Returns the oldest outstanding read past the cache, and counts it.
     pub(super) fn next_direct_read(
         &self,
         reader: &mut DirectReader,
     ) -> Result<DirectRead, InstanceError> {
         let (ledger, histograms) = self.waits();
-        // A database times only the wait: what returned while it was busy costs it nothing, and is
-        // no wait at all.
+        // A database times only the wait: a read that returned while the session was busy costs it
+        // nothing and is not a wait.
         let read = if let Some(read) = reader.returned()? {
             read
         } else {
@@ -181,8 +183,8 @@ impl Session {
     }
 }
 
-/// Uses the processor as evaluating these rows would. Time in which the thread has no processor is
-/// none of it, so that more sessions than processors wait for each other.
+/// Uses the processor as evaluating these rows would. Time during which the thread has no processor
+/// does not count, so that sessions in excess of the processors wait for each other.
 fn evaluate(rows: u64, row_cost: Nanos) {
     let cost_ns = rows.saturating_mul(row_cost.get());
     if cost_ns > 0 {

@@ -1,4 +1,4 @@
-//! Many seeds at once, and the search for bugs that were planted.
+//! Runs many seeds in parallel, and searches for planted bugs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -11,10 +11,10 @@ use super::setting::Setting;
 use crate::planted::{Planted, plant};
 use crate::spec::TornProtection;
 
-/// Where a planted bug was found.
+/// Circumstances in which a planted bug was found.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// Counted from the first seed.
+    /// Number of the seed, counted from the first one.
     pub seed: u64,
     pub setting: Setting,
     pub violation: Violation,
@@ -23,7 +23,7 @@ pub struct Found {
 /// Explores `seeds` of `setting` on several threads.
 ///
 /// # Panics
-/// When one of them does, or there are too few threads to have.
+/// If one of the threads panics, or too few threads can be started.
 pub fn campaign(
     setting: Setting,
     seeds: std::ops::Range<u64>,
@@ -60,7 +60,7 @@ pub fn campaign(
 /// Plants a bug in this process and looks for it with up to `seeds` seeds.
 ///
 /// # Panics
-/// Where the system has no thread to give.
+/// If the system cannot start a thread.
 pub fn hunt(bug: Planted, seeds: u64, effort: Effort, threads: usize) -> Option<Found> {
     plant(Some(bug));
     let settings = bug.settings();
@@ -90,7 +90,7 @@ pub fn hunt(bug: Planted, seeds: u64, effort: Effort, threads: usize) -> Option<
 }
 
 impl Planted {
-    /// Where it can show.
+    /// Returns the settings in which the bug can show.
     pub fn settings(self) -> Vec<Setting> {
         let all = Setting::ALL.iter().copied();
         let only = |wanted: &dyn Fn(&Setting) -> bool| all.clone().filter(wanted).collect();

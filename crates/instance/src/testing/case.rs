@@ -1,5 +1,5 @@
-//! One way in which it can end: a history that is cut, what its disks hold then, and the cuts of
-//! the recoveries that follow. It is judged the same each time.
+//! One possible outcome: a history that is cut, the content of its disks at that point, and the
+//! cuts of the recoveries that follow. It is judged the same way each time.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::block;
 use crate::group::locate::Atlas;
 use crate::spec::TornProtection;
 
-/// Damage that no write did.
+/// Damage that was not caused by a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hurt {
     pub disk: u8,
@@ -23,7 +23,7 @@ pub struct Hurt {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HurtKind {
-    /// One bit is another.
+    /// One bit is flipped.
     Rot(u32),
     /// Reads fail until it is written.
     Unreadable,
@@ -42,16 +42,16 @@ pub struct Case {
     pub history: Arc<History>,
     pub cut: Cut,
     pub hurt: Vec<Hurt>,
-    /// Where the recoveries lose their power, one after the other; the last goes through.
+    /// Power losses of the recoveries, one after the other; the last recovery completes.
     pub recoveries: Vec<Cut>,
-    /// What held when the history began.
+    /// Expectation at the start of the history.
     pub expected: Expected,
     /// Rows that earlier histories may have torn, until the instance opens.
     pub torn: BTreeSet<u32>,
     pub(super) atlas: Arc<Atlas>,
 }
 
-/// What a power loss left, and what may be said of it.
+/// State after a power loss, and what the instance may report about it.
 #[derive(Clone, Debug)]
 pub struct Left {
     pub disks: Vec<Image>,
@@ -62,10 +62,10 @@ pub struct Left {
 }
 
 impl Case {
-    /// Judges the case. The error is what is wrong with its end.
+    /// Judges the case. The error describes what is wrong with its outcome.
     ///
     /// # Panics
-    /// When the case contradicts itself.
+    /// If the case contradicts itself.
     pub fn run(&self) -> Result<Recovered, Violation> {
         let mut left = self.start();
         let mut expected = self.expected.clone();
@@ -93,13 +93,13 @@ impl Case {
         Judge { setting: self.setting, expected, atlas: &self.atlas, hurt, resyncs: true }
     }
 
-    /// What the first power loss left.
+    /// Returns the state after the first power loss.
     pub(super) fn start(&self) -> Left {
         let playback = Playback::until(&self.history, self.cut.cut);
         self.left(&playback, &playback.choices())
     }
 
-    /// What it left, where the history was followed up to the cut.
+    /// Returns that state if the history has already been followed up to the cut.
     pub(super) fn left(&self, playback: &Playback<'_>, choices: &Choices) -> Left {
         let mut disks = playback.image(choices, &self.cut.lost);
         let mut left = Left {
@@ -117,14 +117,15 @@ impl Case {
         }
         if self.setting.copies == 1 {
             left.may_be_damaged.extend(self.hurt_copies().map(|(_, row)| row));
-            // Damage of redo, and blocks that cannot be read, are said to the one who opens.
+            // Damaged redo, and blocks that cannot be read, are reported when the instance is
+            // opened.
             left.may_refuse = !self.hurt.is_empty();
         }
         left.disks = disks;
         left
     }
 
-    /// Rows that writes which failed before the cut may have torn for good.
+    /// Returns rows that failed writes before the cut may have torn for good.
     pub(super) fn torn_by_failures(&self) -> BTreeSet<u32> {
         let events = &self.history.events[..self.cut.cut];
         let opened = |event: &Event| matches!(event, Event::Mark(Mark::Opened { .. }));
@@ -153,7 +154,7 @@ impl Case {
         torn
     }
 
-    /// The disks and rows of copies that are damaged.
+    /// Returns the disks and rows of damaged copies.
     fn hurt_copies(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
         let copy = |hurt: &Hurt| {
             Some((usize::from(hurt.disk), row_at(&self.atlas, (hurt.disk, hurt.sector))?))
@@ -162,7 +163,7 @@ impl Case {
     }
 }
 
-/// Judges what recoveries make of what a power loss left.
+/// Judges the result of recoveries after a power loss.
 #[derive(Clone, Debug)]
 pub struct Judge<'a> {
     pub setting: Setting,
@@ -170,13 +171,14 @@ pub struct Judge<'a> {
     pub(super) atlas: &'a Atlas,
     /// Disks and rows of copies that may be damaged until they are read.
     hurt: BTreeSet<(usize, u32)>,
-    /// Whether disks that are away are brought back after a recovery, which takes longer than it.
+    /// Whether absent disks are brought back after a recovery, which takes longer than the
+    /// recovery.
     pub(super) resyncs: bool,
 }
 
 impl Judge<'_> {
-    /// Recovers, and holds what is found against what is expected. The error is the first oracle
-    /// that is not content.
+    /// Recovers, and compares the result with the expectation. The error is the first oracle that
+    /// is violated.
     pub fn recover(&self, left: &Left) -> Result<Recovered, Violation> {
         let recovered = self.setting.recover(left.disks.clone());
         let recovered = recovered.map_err(|error| Violation::new("opens", error))?;
@@ -184,8 +186,8 @@ impl Judge<'_> {
         Ok(recovered)
     }
 
-    /// As [`Judge::recover`], with what must hold once a recovery has gone through: the copies are
-    /// equal, and a second one finds the same.
+    /// Like [`Judge::recover`], plus the conditions after a completed recovery: the copies are
+    /// equal, and a second recovery finds the same.
     pub fn first(&self, left: &Left) -> Result<Recovered, Violation> {
         let recovered = match self.recover(left) {
             Err(Violation { oracle: "opens", .. }) if left.may_refuse => {
@@ -212,21 +214,21 @@ impl Judge<'_> {
         Ok(recovered)
     }
 
-    /// Holds what a recovery found, after others were cut, against what the first of them did. The
-    /// error is what differs.
+    /// Compares the result of a recovery, after others were cut, with that of the first one. The
+    /// error is the difference.
     pub fn again(&self, left: &Left, first: &[Row], last: &Recovered) -> Result<(), Violation> {
         same("cut recovery", first, &last.rows, &left.may_be_damaged)?;
         self.copies(last)
     }
 
-    /// Takes `left` to what a recovery that is cut leaves.
+    /// Changes `left` to the state after a recovery that is cut.
     pub fn after_cut(&self, left: &mut Left, playback: &Playback<'_>, lost: &[Lost]) {
         let choices = playback.choices();
         left.disks = playback.image(&choices, lost);
         left.may_be_damaged.extend(torn(self.setting, self.atlas, &choices));
     }
 
-    /// Every copy of every row on a disk that is online is what was served.
+    /// Checks that every copy of every row on an online disk equals the row that was served.
     fn copies(&self, recovered: &Recovered) -> Result<(), Violation> {
         if self.setting.copies == 1 {
             return Ok(());
@@ -254,8 +256,8 @@ impl Judge<'_> {
     }
 }
 
-/// Rows that a power loss may damage for good: without protection, those whose block was being
-/// written.
+/// Returns rows that a power loss may damage for good: without protection, those whose block was
+/// being written.
 fn torn(setting: Setting, atlas: &Atlas, choices: &Choices) -> BTreeSet<u32> {
     if setting.protection != TornProtection::None {
         return BTreeSet::new();
@@ -263,7 +265,7 @@ fn torn(setting: Setting, atlas: &Atlas, choices: &Choices) -> BTreeSet<u32> {
     choices.keys().filter_map(|at| row_at(atlas, *at)).collect()
 }
 
-/// The row in a sector of a disk.
+/// Returns the row in a sector of a disk.
 fn row_at(atlas: &Atlas, (disk, sector): (u8, u32)) -> Option<u32> {
     let found = atlas.find(usize::from(disk), u64::from(sector) * SECTOR_BYTES as u64)?;
     let order = Setting::spec().order(0);

@@ -1,5 +1,5 @@
-//! A case as a text file. Contents stand once, with runs of equal bytes counted; pages and writes
-//! refer to them by number.
+//! A case as a text file. Each content is stored once, with runs of equal bytes counted; pages and
+//! writes refer to contents by number.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use crate::spec::TornProtection;
 const TITLE: &str = "blockstone-case 1";
 const PAGE_BYTES: u64 = 4096;
 
-/// Runs shorter than this are written out.
+/// Shorter runs are written out.
 const RUN_MIN: usize = 4;
 
 #[derive(Default)]
@@ -71,7 +71,7 @@ fn decode(text: &str) -> Option<Vec<u8>> {
 }
 
 impl Case {
-    /// The case as text: what happened before its cut, and nothing of what came after.
+    /// Returns the case as text: everything before its cut, and nothing after it.
     pub fn to_text(&self) -> String {
         let (mut contents, mut out) = (Contents::default(), String::new());
         let Setting { copies, protection } = self.setting;
@@ -112,7 +112,7 @@ impl Case {
         expected
     }
 
-    /// A case from its text. The error is the first line that cannot be read.
+    /// Parses a case from its text. The error is the first line that cannot be read.
     pub fn from_text(text: &str) -> Result<Self, String> {
         let mut lines = text.lines();
         if lines.next() != Some(TITLE) {
@@ -142,7 +142,7 @@ fn write_event(event: &Event, contents: &mut Contents, out: &mut String) {
         Event::Synced { disk, since, failed } => {
             writeln!(out, "synced {disk} {since} {}", u8::from(*failed))
         }
-        // What marks say at the cut is in the expectation.
+        // The state that marks describe at the cut is in the expectation.
         Event::Mark(_) => writeln!(out, "mark"),
     };
 }
@@ -271,7 +271,7 @@ impl Reader {
                 since: number(1)? as u32,
                 failed: number(2)? == 1,
             },
-            // Only its place counts.
+            // Only its position counts.
             _ => Event::SyncBegins { disk: 0 },
         })
     }

@@ -1,5 +1,5 @@
-//! Many ends of one life: for a seed, cuts at many points, many images at each, and the recoveries
-//! cut in turn.
+//! Many outcomes of one life: for a seed, cuts at many points, many images at each, and the
+//! recoveries cut in turn.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use super::rows::{Mark, ROWS, Row, RowState};
 use super::setting::{Recovered, Setting};
 use crate::group::locate::Atlas;
 
-/// How much is tried for one seed.
+/// Amount of work for one seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
-    /// Lives, each on what the one before left.
+    /// Number of lives, each on the disks that the previous one left.
     pub lives: u32,
     pub cuts: u64,
     pub images: u64,
-    /// Operations at which a recovery is cut, at most.
+    /// Maximum number of operations at which a recovery is cut.
     pub recovery_cuts: usize,
 }
 
-/// What was tried.
+/// Amount of work done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     pub lives: u64,
@@ -43,7 +43,7 @@ pub struct Tally {
     pub refused: u64,
 }
 
-/// A case that ends badly.
+/// A case with a bad outcome.
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub seed: u64,
@@ -52,9 +52,9 @@ pub struct Failure {
 }
 
 impl Effort {
-    /// For every change to the code.
+    /// Suitable for every change to the code.
     pub const SHORT: Self = Self { lives: 2, cuts: 5, images: 2, recovery_cuts: 6 };
-    /// Every operation of one recovery of a seed.
+    /// Cuts one recovery of each seed at every operation.
     pub const LONG: Self = Self { lives: 2, cuts: 8, images: 2, recovery_cuts: usize::MAX };
 }
 
@@ -80,13 +80,13 @@ struct Explorer<'a> {
     rng: Rng,
     effort: Effort,
     tally: Tally,
-    /// Whether a recovery was cut at as many operations as the effort asks for.
+    /// Whether a recovery has been cut at as many operations as the effort asks for.
     is_thorough: bool,
     /// Disks that have left the group at some time.
     left: BTreeSet<u8>,
 }
 
-/// Lives and dies in many ways. The error is the first case that ends badly.
+/// Explores lives with many different ends. The error is the first case with a bad outcome.
 pub fn explore(setting: Setting, seed: u64, effort: Effort) -> Result<Tally, Failure> {
     let ground = setting.ground();
     let mut explorer = Explorer {
@@ -110,11 +110,11 @@ pub fn explore(setting: Setting, seed: u64, effort: Effort) -> Result<Tally, Fai
 }
 
 type Bad = (Box<Case>, Violation);
-/// What a life begins with: disks, what may be found on them until the instance opens, and the rows
-/// that the power loss may have torn.
+/// Start of a life: disks, what may be found on them until the instance opens, and the rows that
+/// the power loss may have torn.
 type Start = (Vec<Image>, Expected, BTreeSet<u32>);
 type Next = Option<Start>;
-/// What a recovery that was cut off left: disks, and the rows that it may have torn.
+/// State after a recovery that was cut off: disks, and the rows that it may have torn.
 type CutOff = (Vec<Image>, BTreeSet<u32>);
 
 impl Explorer<'_> {
@@ -150,7 +150,7 @@ impl Explorer<'_> {
         Ok(next)
     }
 
-    /// Tries images of one cut. What one of them left, to live on.
+    /// Tries images of one cut. Returns the state that one of them left, for the next life.
     fn cut(&mut self, case: &Case, cut: usize, thorough: bool) -> Result<Next, Bad> {
         let playback = Playback::until(&case.history, cut);
         let choices = playback.choices();
@@ -205,8 +205,8 @@ impl Explorer<'_> {
         }
     }
 
-    /// Cuts a recovery at `most` of its operations, and some of those that follow as well. What one
-    /// of them left.
+    /// Cuts a recovery at `most` of its operations, and also some of the recoveries that follow.
+    /// Returns the state that one of them left.
     fn cut_recovery(
         &mut self,
         (case, expected, start): (&Case, &Expected, Left),
@@ -253,7 +253,7 @@ impl Explorer<'_> {
         Ok(cut_off)
     }
 
-    /// Draws damage that no write did, in sectors that are durable: on one disk at most.
+    /// Draws damage not caused by a write, in sectors that are durable: on one disk at most.
     fn hurt(&mut self, playback: &Playback<'_>, choices: &Choices) -> Vec<Hurt> {
         let rng = &mut self.rng;
         if rng.below(6) > 0 {
@@ -270,15 +270,16 @@ impl Explorer<'_> {
         let mut hurt = Vec::new();
         for _ in 0..=rng.below(if mirrored { 12 } else { 2 }) {
             let page = pages[rng.below(pages.len() as u64) as usize] as u32;
-            // Without its header and the copy at the end a disk is not recognised, but replaced.
+            // A disk that has lost both its header and the copy at the end is not recognised, but
+            // replaced.
             if (page + 1) * 8 == (image.size_bytes() / SECTOR_BYTES as u64) as u32 {
                 continue;
             }
             let sector = page * 8 + rng.below(8) as u32;
             let found = self.atlas.find(usize::from(disk), u64::from(sector) * SECTOR_BYTES as u64);
             let file = found.map(|found| found.file);
-            // Without a mirror, redo that rots at its end cannot be told from redo that was never
-            // written, and the copies of double writes are the only ones there are.
+            // Without a mirror, redo that rots at its end cannot be distinguished from redo that
+            // was never written, and double writes have only one copy.
             let redo = file.is_some_and(|file| file.starts_with("redo"));
             let allowed = mirrored
                 || file == Some("data")
@@ -300,7 +301,7 @@ impl Explorer<'_> {
     }
 }
 
-/// Whether redo that is durable follows that in a sector of the only disk.
+/// Whether the redo in a sector of the only disk is followed by durable redo.
 fn is_followed(playback: &Playback<'_>, atlas: &Atlas, sector: u32) -> bool {
     let offset = u64::from(sector) * SECTOR_BYTES as u64;
     let redo = playback.past().filter(|write| {
@@ -310,7 +311,7 @@ fn is_followed(playback: &Playback<'_>, atlas: &Atlas, sector: u32) -> bool {
     let numbers: Vec<(bool, u64)> = redo
         .map(|write| {
             let end = write.offset + write.data.len() as u64;
-            // The position of the first record in its chunk.
+            // Position of the first record in its chunk.
             ((write.offset..end).contains(&offset), crate::block::get(&write.data, 16))
         })
         .collect();

@@ -1,8 +1,9 @@
-//! What happened on a machine, and what its disks may hold when the power goes at any point of it.
+//! Events on a machine, and what its disks may hold if power is lost at any point.
 //!
-//! A sync makes durable what had been written before it began, and nothing else. Of the rest each
-//! sector, on its own, holds what was durable, or any later content, in whatever order: a volatile
-//! cache is written back as the disk likes. A sector that was being written may be garbage.
+//! A sync makes durable everything written before it began, and nothing else. Each of the other
+//! sectors independently holds either the durable content or any later one, in whatever order: a
+//! volatile cache is written back as the disk likes. A sector that was being written may be
+//! garbage.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
@@ -15,9 +16,9 @@ use super::rows::Mark;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A write begins; its number is that among all writes.
+    /// A write begins; it is numbered among all writes.
     Write(Arc<Write>),
-    /// It ended. One that failed left some part of itself, which is what its data are.
+    /// The write ended. A failed one left some part of itself, which is what its data is.
     Written {
         write: u32,
         failed: bool,
@@ -25,14 +26,14 @@ pub enum Event {
     SyncBegins {
         disk: u8,
     },
-    /// A sync that started at event number `since` ended. One that failed dropped what it covered:
-    /// it may be there or not, and no later sync makes it durable.
+    /// A sync that started at event number `since` ended. A failed one dropped the data it covered:
+    /// it may or may not be there, and no later sync makes it durable.
     Synced {
         disk: u8,
         since: u32,
         failed: bool,
     },
-    /// What is to be known of the sessions.
+    /// Information about the sessions.
     Mark(Mark),
 }
 
@@ -42,31 +43,31 @@ pub struct Write {
     pub disk: u8,
     pub offset: u64,
     pub data: Vec<u8>,
-    /// Whether it is durable when it has ended.
+    /// Whether it is durable once it has ended.
     pub durable: bool,
-    /// The thread that wrote.
+    /// Name of the thread that wrote.
     pub by: String,
 }
 
-/// One life of a machine: what its disks held when the power came, and all that happened.
+/// One life of a machine: the content of its disks at power-on, and all events since.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
     pub base: Vec<Image>,
     pub events: Vec<Event>,
 }
 
-/// What a sector that is not the newest holds after a power loss.
+/// Content, after a power loss, of a sector that does not hold its newest content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// What was durable.
+    /// The durable content.
     Durable,
-    /// What this write put there.
+    /// The content written by this write.
     Write(u32),
     /// Bytes drawn from this seed.
     Garbage(u64),
 }
 
-/// A sector whose newest content did not arrive.
+/// A sector whose newest content was not written to the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
     pub disk: u8,
@@ -78,8 +79,9 @@ pub struct Lost {
 pub type Choices = BTreeMap<(u8, u32), Vec<u32>>;
 
 impl History {
-    /// Where a power loss can leave something else than before the event: everywhere but behind the
-    /// end of a write that is not durable by itself, and the beginning of a sync.
+    /// Returns the events before which a power loss can have a different outcome than before the
+    /// previous event: all except those after the end of a write that is not durable in itself, and
+    /// after the beginning of a sync.
     pub fn cuts(&self) -> Vec<usize> {
         let mut volatile = BTreeSet::new();
         let changes = |event: &Event| match event {
@@ -102,7 +104,7 @@ pub struct Playback<'a> {
     history: &'a History,
     at: usize,
     durable: Vec<Image>,
-    /// The write that is durable, by disk and sector; none is zero, they count from one.
+    /// Number of the durable write, by disk and sector; zero for none, as writes count from one.
     versions: Vec<Vec<u32>>,
     pending: Vec<Pending>,
 }
@@ -126,14 +128,14 @@ impl<'a> Playback<'a> {
         }
     }
 
-    /// Follows `history` until the power goes before event `cut`.
+    /// Follows `history` up to a power loss before event `cut`.
     pub fn until(history: &'a History, cut: usize) -> Self {
         let mut playback = Self::new(history);
         playback.advance(cut);
         playback
     }
 
-    /// Follows it further, until the power goes before event `cut`.
+    /// Continues up to a power loss before event `cut`.
     pub fn advance(&mut self, cut: usize) {
         while self.at < cut {
             let at = self.at;
@@ -194,7 +196,8 @@ impl<'a> Playback<'a> {
         }
     }
 
-    /// Every sector that is not sure, with the writes that it may hold instead of what is durable.
+    /// Returns every sector whose content is uncertain, with the writes that it may hold instead of
+    /// the durable content.
     pub fn choices(&self) -> Choices {
         let mut choices = Choices::new();
         for Pending { write, .. } in &self.pending {
@@ -207,12 +210,12 @@ impl<'a> Playback<'a> {
         choices
     }
 
-    /// The writes that are not durable, and whether each had ended.
+    /// Returns the writes that are not durable, and whether each had ended.
     pub fn pending(&self) -> impl Iterator<Item = (&Write, bool)> {
         self.pending.iter().map(|pending| (&*pending.write, pending.ended.is_some()))
     }
 
-    /// The writes that are durable.
+    /// Returns the writes that are durable.
     pub fn past(&self) -> impl Iterator<Item = &Write> {
         let started = self.history.events[..self.at].iter().filter_map(|event| match event {
             Event::Write(write) => Some(&**write),
@@ -221,12 +224,13 @@ impl<'a> Playback<'a> {
         started.filter(|write| !self.pending.iter().any(|p| p.write.number == write.number))
     }
 
-    /// What is durable whatever happens.
+    /// Returns the content that is durable in any case.
     pub fn durable(&self) -> &[Image] {
         &self.durable
     }
 
-    /// The disks after the power loss: the newest content everywhere but in the sectors `lost`.
+    /// Returns the disks after the power loss: the newest content everywhere except in the sectors
+    /// `lost`.
     pub(super) fn image(&self, choices: &Choices, lost: &[Lost]) -> Vec<Image> {
         let mut disks = self.durable.clone();
         let by_number: BTreeMap<u32, &Write> =
@@ -245,7 +249,7 @@ impl<'a> Playback<'a> {
             let image = &mut disks[usize::from(*disk)];
             match at.map_or(Kept::Write(*newest), |at| lost[at].kept) {
                 Kept::Durable => {}
-                // At an earlier cut than it was drawn for, the write may not have started.
+                // At an earlier cut than the one it was drawn for, the write may not have started.
                 Kept::Write(number) if !writes.contains(&number) => {}
                 Kept::Write(number) => image.write_sector(*sector, content(number, *sector)),
                 Kept::Garbage(seed) => {
@@ -263,18 +267,18 @@ fn parts(write: &Write) -> impl Iterator<Item = (u32, &[u8])> {
     sectors(write.offset, write.data.len()).zip(write.data.chunks_exact(SECTOR_BYTES))
 }
 
-/// How a power loss treats what is not durable.
+/// How a power loss treats writes that are not durable.
 #[derive(Clone, Copy, Debug)]
 enum Temper {
-    /// All of it arrives, or nothing.
+    /// All of them arrive, or none.
     All(bool),
-    /// Each write arrives or not.
+    /// Each write arrives or does not.
     Writes,
-    /// Each sector does.
+    /// Each sector arrives or does not.
     Sectors,
     /// The latest writes arrive, the earlier ones do not.
     Latest,
-    /// One disk loses everything, the others nothing.
+    /// One disk loses everything, the others lose nothing.
     Disk,
     /// One write is torn, all others arrive.
     Torn,

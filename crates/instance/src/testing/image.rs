@@ -1,14 +1,14 @@
-//! What a disk holds: pages that copies of an image share until one of them writes.
+//! The content of a disk: pages that copies of an image share until one of them writes.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
-/// What a power loss leaves whole or not at all.
+/// Size of a sector, which a power loss leaves either whole or unwritten.
 pub const SECTOR_BYTES: usize = 512;
 const PAGE_BYTES: usize = 4096;
 const PAGE_SECTORS: u32 = (PAGE_BYTES / SECTOR_BYTES) as u32;
 
-/// Pages of a chunk: what a copy of an image shares at a time.
+/// Pages per chunk, the unit in which copies of an image share content.
 const CHUNK_PAGES: usize = 64;
 
 type Page = [u8; PAGE_BYTES];
@@ -17,7 +17,7 @@ type Chunk = [Option<Arc<Page>>; CHUNK_PAGES];
 static ZEROS: LazyLock<Arc<Page>> = LazyLock::new(|| Arc::new([0; PAGE_BYTES]));
 static EMPTY: LazyLock<Arc<Chunk>> = LazyLock::new(|| Arc::new([const { None }; CHUNK_PAGES]));
 
-/// The content of a disk; what was never written reads as zeros.
+/// The content of a disk; parts never written read as zeros.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Image {
     chunks: Vec<Arc<Chunk>>,
@@ -44,7 +44,7 @@ impl Image {
         &mut chunk[number % CHUNK_PAGES]
     }
 
-    /// Reads whole sectors. The error is the first byte that cannot be read.
+    /// Reads whole sectors. The error is the offset of the first byte that cannot be read.
     pub fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), u64> {
         let sectors = sectors(offset, out.len());
         if let Some(bad) = self.unreadable.range(sectors).next() {
@@ -97,7 +97,7 @@ impl Image {
         self.write(u64::from(sector) * SECTOR_BYTES as u64, data);
     }
 
-    /// Flips one bit of a sector, as it rots in silence.
+    /// Flips one bit of a sector, like silent bit rot.
     pub fn rot(&mut self, sector: u32, bit: u32) {
         let page = self.page_mut((sector / PAGE_SECTORS) as usize);
         let page = page.get_or_insert_with(|| Arc::clone(&ZEROS));
@@ -114,13 +114,13 @@ impl Image {
         self.unreadable.iter().copied()
     }
 
-    /// The pages that hold anything, with their numbers.
+    /// Returns the pages that hold data, with their numbers.
     pub fn pages(&self) -> impl Iterator<Item = (usize, &[u8])> {
         let pages = self.chunks.iter().flat_map(|chunk| chunk.iter()).enumerate();
         pages.filter_map(|(number, page)| page.as_ref().map(|page| (number, &page[..])))
     }
 
-    /// Where the pages lie that hold `wanted`.
+    /// Returns the offsets of the pages that hold `wanted`.
     pub fn find(&self, wanted: &[u8]) -> Vec<u64> {
         let found = self.pages().filter(|(_, page)| *page == wanted);
         found.map(|(number, _)| (number * PAGE_BYTES) as u64).collect()
@@ -132,7 +132,7 @@ impl Image {
     }
 }
 
-/// The sectors of a request.
+/// Returns the sectors of a request.
 pub(super) fn sectors(offset: u64, len: usize) -> std::ops::Range<u32> {
     assert!(
         len.is_multiple_of(SECTOR_BYTES) && offset.is_multiple_of(SECTOR_BYTES as u64),

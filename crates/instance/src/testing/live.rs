@@ -17,22 +17,22 @@ use crate::group::{DiskGroup, DiskState};
 use crate::instance::Instance;
 use crate::session::{RedoStress, Session};
 
-/// What came of a life.
+/// Result of a life.
 #[derive(Debug)]
 pub struct Lived {
     pub history: History,
-    /// Disks that left the group, for a while or for good.
+    /// Disks that left the group, temporarily or for good.
     pub left: BTreeSet<u8>,
 }
 
-/// Lives on `disks` from an opening to a crash or a shutdown, perhaps twice.
+/// Runs the instance on `disks` from an opening to a crash or a shutdown, possibly twice.
 pub fn live(setting: Setting, disks: Vec<Image>, seed: u64) -> Lived {
     let mut rng = Rng::new(seed, 21);
     let machine = Machine::with(disks, seed, true);
     let mut left = BTreeSet::new();
     for _ in 0..=rng.below(2) {
         let away = plan(&machine, setting, &mut rng, &mut left);
-        // Whom an error reached is in the history; the next opening recovers.
+        // Any error is reflected in the history; the next opening recovers.
         let _ = life(setting, &machine, &mut rng, away);
     }
     let history = machine.take_history();
@@ -51,8 +51,8 @@ fn disk_of(history: &History, number: u32) -> Option<u8> {
     })
 }
 
-/// Draws the faults of a life. The disk that leaves for a while, if any; it and one that dies are
-/// added to those that have `left`.
+/// Draws the faults of a life. Returns the disk that leaves temporarily, if any; it and one that
+/// dies are added to `left`.
 fn plan(
     machine: &Machine,
     setting: Setting,
@@ -91,7 +91,7 @@ fn life(
         Row::Damaged(_) | Row::Wrong(_) => None,
     });
     let found: Option<Vec<RowState>> = found.collect();
-    // A row that is lost was lost before, and is found by those who look at what was before.
+    // A lost row was already lost before, which is detected by the checks of that earlier state.
     let Some(rows) = found else { return Ok(()) };
     machine.mark(Mark::Opened { rows });
     let (rounds, seed) = (4 + rng.below(28), rng.next_u64());
@@ -122,7 +122,7 @@ fn life(
         ends.fold(Ok(()), Result::and)
     });
     if result.is_ok() && returns && rng.below(3) == 0 {
-        // A disk may fail when the last blocks are made durable, and be back before any more are
+        // A disk may fail when the last blocks are made durable, and return before any more are
         // written.
         machine.set_faults(Faults { sync_fails_at: Some(1 + rng.below(4)), ..Faults::default() });
         instance.checkpoint()?;
@@ -137,11 +137,11 @@ fn life(
     result
 }
 
-/// Brings back every disk that has left, while the sessions go on.
+/// Brings back every disk that has left, while the sessions continue.
 fn bring_back(group: &DiskGroup, machine: &Machine) {
     for (number, (disk, seen)) in machine.disks().iter().zip(group.counters()).enumerate() {
         if seen.state == DiskState::Offline {
-            // One that fails again stays away.
+            // A disk that fails again stays offline.
             let _ = group.online_and_resync_on(number, disk);
         }
     }

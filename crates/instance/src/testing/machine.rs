@@ -1,6 +1,6 @@
-//! Disks of one machine: they lose their power together, and all that happens is one history.
+//! Disks of one machine: they lose power together, and all events form one history.
 //!
-//! Requests of different threads are served side by side. The lock is held for bookkeeping alone; a
+//! Requests of different threads are served concurrently. The lock is held only for bookkeeping; a
 //! request takes its time between its beginning and its end, and others begin and end meanwhile.
 
 use std::sync::Arc;
@@ -16,37 +16,38 @@ use crate::disk::{Disk, DiskError};
 
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
-/// What a disk without reserves is given at a time, as thin pools do it.
+/// Allocation size of a disk without reserved space, as in thin pools.
 const EXTENT_BYTES: u64 = 1 << 20;
 
-/// Faults while the power is on. Operations count from 1, over all disks of the machine.
+/// Faults while the power is on. Operations are counted from 1, over all disks of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// This operation, of any kind, fails.
+    /// The operation with this number, of any kind, fails.
     pub fails_at: Option<u64>,
-    /// This write or sync fails: a write leaves any part of itself, a sync drops what it covered.
+    /// The write or sync with this number fails: a write leaves any part of itself, a sync drops
+    /// the data it covered.
     pub change_fails_at: Option<u64>,
-    /// This sync fails.
+    /// The sync with this number fails.
     pub sync_fails_at: Option<u64>,
-    /// The power goes during this operation: a write may have reached its disk.
+    /// Power is lost during the operation with this number: a write may have reached its disk.
     pub power_goes_at: Option<u64>,
-    /// The power goes during this write or sync.
+    /// Power is lost during the write or sync with this number.
     pub power_goes_at_change: Option<u64>,
-    /// Disks, each with the write or sync of the machine from which on it fails whatever it is
-    /// asked.
+    /// Disks that die, each with the number of the machine's write or sync from which on it fails
+    /// every operation.
     pub dies: Vec<(usize, u64)>,
-    /// No space is left: writes where nothing was ever written fail.
+    /// No space is left: writes to unallocated extents fail.
     pub full: bool,
 }
 
-/// Several disks with one power supply. Clones are the same machine.
+/// Several disks with a common power supply. Clones are the same machine.
 #[derive(Clone, Debug)]
 pub struct Machine(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// Whether requests take time; without, a run of one thread is the same every time.
+    /// Whether requests take time; if not, a run of one thread is the same every time.
     paced: bool,
 }
 
@@ -75,7 +76,7 @@ pub struct HostileDisk {
 enum Step {
     Done,
     Fails,
-    /// It was under way when the power went.
+    /// It was in progress when power was lost.
     Cut,
 }
 
@@ -87,12 +88,12 @@ enum Kind {
 }
 
 impl Machine {
-    /// A machine with empty disks, whose requests take no time.
+    /// Creates a machine with empty disks, whose requests take no time.
     pub fn new(disks: usize, bytes: u64, seed: u64) -> Self {
         Self::with(vec![Image::new(bytes); disks], seed, false)
     }
 
-    /// A machine with these disks. When it is `paced`, requests take a short time.
+    /// Creates a machine with these disks. If it is `paced`, requests take a short time.
     pub fn with(disks: Vec<Image>, seed: u64, paced: bool) -> Self {
         let state = State {
             history: History { base: disks.clone(), events: Vec::new() },
@@ -118,7 +119,7 @@ impl Machine {
         sizes.into_iter().enumerate().map(disk).collect()
     }
 
-    /// What goes wrong from now on. Operations count from 1 again.
+    /// Sets the faults from now on. Operations are counted from 1 again.
     pub fn set_faults(&self, faults: Faults) {
         let mut state = self.lock();
         state.faults = faults;
@@ -129,7 +130,7 @@ impl Machine {
         self.lock().operations
     }
 
-    /// Adds what is known of a session to the history.
+    /// Adds information about a session to the history.
     pub fn mark(&self, mark: Mark) {
         let mut state = self.lock();
         if !state.off {
@@ -137,12 +138,12 @@ impl Machine {
         }
     }
 
-    /// Turns the power off: requests under way and all later ones fail.
+    /// Turns the power off: requests in progress and all later ones fail.
     pub fn cut(&self) {
         self.lock().off = true;
     }
 
-    /// The power goes, if it has not yet, and returns: what was not durable may be lost.
+    /// Turns the power off, if it is still on, and on again: data that was not durable may be lost.
     pub fn lose_power(&self) {
         let mut state = self.lock();
         let playback = Playback::until(&state.history, state.history.events.len());
@@ -154,25 +155,25 @@ impl Machine {
         state.restart(disks);
     }
 
-    /// What has happened since the power came; it is empty from now on, with the disks as they are.
+    /// Returns the history since power-on, and starts a new one with the disks as they are.
     pub fn take_history(&self) -> History {
         let mut state = self.lock();
         let base = state.disks.clone();
         std::mem::replace(&mut state.history, History { base, events: Vec::new() })
     }
 
-    /// What a power loss leaves in any case: what is durable.
+    /// Returns the content that survives any power loss: the durable one.
     pub fn durable(&self) -> Vec<Image> {
         let state = self.lock();
         Playback::until(&state.history, state.history.events.len()).durable().to_vec()
     }
 
-    /// What reads see now.
+    /// Returns the content that reads currently see.
     pub fn images(&self) -> Vec<Image> {
         self.lock().disks.clone()
     }
 
-    /// Changes what a disk holds, at once and durably.
+    /// Changes the content of a disk, immediately and durably.
     pub fn alter(&self, disk: usize, change: impl FnOnce(&mut Image)) {
         let mut state = self.lock();
         change(&mut state.disks[disk]);
@@ -184,7 +185,7 @@ impl Machine {
         self.0.state.lock()
     }
 
-    /// Lets time pass, while other requests go on.
+    /// Lets time pass, while other requests continue.
     fn pass(&self, draw: u64) {
         if !self.0.paced {
             return;
@@ -233,8 +234,8 @@ impl State {
         self.faults.dies.iter().any(|(dead, at)| *dead == disk && *at <= changes)
     }
 
-    /// What a failed write leaves: each sector as it was, as it was to be, or neither; or, of a
-    /// quarter of them, all that was to be written, in a cache.
+    /// Changes the data of a failed write to what it leaves on the disk: each sector old, new, or
+    /// neither; or, in a quarter of the cases, all of the new data, in a cache.
     fn part_of(&mut self, disk: usize, offset: u64, data: &mut [u8]) {
         if self.rng.below(4) == 0 {
             return;
@@ -300,7 +301,7 @@ impl HostileDisk {
             let write = Arc::new(Write { number, disk, offset, data, durable, by });
             state.history.events.push(Event::Write(Arc::clone(&write)));
             let draw = state.rng.next_u64();
-            // Readers may see any part of a write that is under way.
+            // Readers may see any part of a write in progress.
             let sectors = write.data.len() / SECTOR_BYTES + 1;
             let early = (draw >> 32) as usize % sectors * SECTOR_BYTES;
             state.disks[self.number].write(offset, &write.data[..early]);

@@ -1,9 +1,9 @@
-//! What may be there after a recovery, and nothing else.
+//! Decides which states are allowed after a recovery.
 //!
-//! A session appends its changes to the redo one after the other, and there is no undo. So what
-//! recovery finds of a session is what it did up to some point, which is not before its last
-//! acknowledged commit and not behind what it had started; and that point says of every row exactly
-//! which update it has seen, in each of its columns.
+//! A session appends its changes to the redo one after the other, and there is no undo. So recovery
+//! finds the work of a session up to some point, which is not before its last acknowledged commit
+//! and not after the last step it had started. That point determines for every row exactly which
+//! update it has seen, in each of its columns.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,28 +14,28 @@ use super::setting::block_of;
 use crate::recovery::Recovery;
 use crate::redo::Lsn;
 
-/// What a recovery may find of one session.
+/// Work of one session that a recovery may find.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Promise {
-    /// Everything that it began since `Expected::rows` were found.
+    /// Every step that it began since `Expected::rows` were found.
     pub steps: Vec<Step>,
-    /// So many of them are acknowledged.
+    /// Number of these steps that are acknowledged.
     pub sure: usize,
     /// Number and end of the last acknowledged commit.
     pub last: Option<(u64, u64)>,
 }
 
-/// What a recovery may find.
+/// State that a recovery may find.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
     /// Rows when the instance was last opened.
     pub rows: Vec<RowState>,
     pub sessions: Vec<Promise>,
-    /// Whether it was shut down since.
+    /// Whether the instance has been shut down since.
     pub closed: bool,
 }
 
-/// What must not be: which oracle says so, and what it saw.
+/// A violated condition: the oracle that reports it, and its finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     pub oracle: &'static str,
@@ -59,7 +59,7 @@ impl Expected {
         Self { rows, sessions: vec![Promise::default(); SESSIONS as usize], closed: false }
     }
 
-    /// What holds after `events`, which began with `self`.
+    /// Updates the expectation with `events`, which began with `self`.
     pub(super) fn follow(&mut self, events: &[Event]) {
         for event in events {
             let Event::Mark(mark) = event else { continue };
@@ -80,8 +80,8 @@ impl Expected {
         }
     }
 
-    /// Checks what a recovery found. Rows in `may_be_damaged` may be refused. The error is the
-    /// first oracle that is not content.
+    /// Checks the result of a recovery. Rows in `may_be_damaged` may be refused. The error is the
+    /// first oracle that is violated.
     pub fn check(
         &self,
         rows: &[Row],
@@ -202,8 +202,8 @@ fn show_row(row: &Row) -> String {
     }
 }
 
-/// Whether two recoveries found the same rows; those that may be damaged may be so in one. The
-/// error is the first row that differs.
+/// Checks that two recoveries found the same rows; those that may be damaged may differ in that.
+/// The error is the first row that differs.
 pub fn same(
     oracle: &'static str,
     first: &[Row],

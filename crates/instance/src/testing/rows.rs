@@ -1,4 +1,4 @@
-//! The rows of the small instance, which update each has seen, and what its sessions do to them.
+//! The rows of the small instance, the updates each has seen, and the steps of its sessions.
 
 use crate::block::COLUMNS;
 use crate::redo::Lsn;
@@ -6,7 +6,7 @@ use crate::redo::Lsn;
 pub const ROWS: u64 = 81;
 pub const SESSIONS: u32 = 3;
 
-/// Which update each column of a row is from.
+/// The update that each column of a row comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowState {
     pub version: u64,
@@ -20,9 +20,9 @@ pub enum Row {
         state: RowState,
         scn: Lsn,
     },
-    /// It cannot be read, and the reader was told.
+    /// It cannot be read, and the reader was informed.
     Damaged(String),
-    /// It was served, and is not what it should be.
+    /// It was served, but is not what it should be.
     Wrong(String),
 }
 
@@ -33,7 +33,7 @@ pub enum Step {
     Commit { number: u64 },
 }
 
-/// What is known of the sessions at a moment of a history.
+/// Information about the sessions at one point of a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// A session begins a transaction.
@@ -42,7 +42,7 @@ pub enum Mark {
     Acknowledged { session: u32, number: u64, end: u64 },
     /// The instance opened with these rows.
     Opened { rows: Vec<RowState> },
-    /// It was shut down in order.
+    /// The instance was shut down in order.
     Closed,
 }
 
@@ -57,7 +57,7 @@ impl RowState {
     }
 }
 
-/// The rows that only this session changes.
+/// Returns the rows that only this session changes.
 pub fn rows_of(session: u32) -> std::ops::Range<usize> {
     let share = ROWS as usize / SESSIONS as usize;
     let first = session as usize * share;

@@ -1,4 +1,4 @@
-//! The small instance that is tortured, and how its rows are found on its disks.
+//! The small instance under test, and how its rows are found on its disks.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -33,21 +33,21 @@ pub struct Setting {
     pub protection: TornProtection,
 }
 
-/// What an instance without redo lies on, and where.
+/// Disks of an instance without redo, and the location of its files.
 #[derive(Clone, Debug)]
 pub struct Ground {
     pub disks: Vec<Image>,
     pub(super) atlas: Arc<Atlas>,
 }
 
-/// What one recovery did.
+/// Result of one recovery.
 #[derive(Debug)]
 pub struct Recovered {
-    /// All its writes.
+    /// Its writes.
     pub history: History,
     pub recovery: Recovery,
     pub rows: Vec<Row>,
-    /// What the disks held when it had ended.
+    /// Content of the disks when it had ended.
     pub disks: Vec<Image>,
     pub offline: Vec<bool>,
 }
@@ -92,7 +92,7 @@ impl Setting {
         format!("{}/{}", self.protection.name(), self.copies)
     }
 
-    /// The disks after creation and load; made once for each number of copies.
+    /// Returns the disks after creation and load; prepared once for each number of copies.
     pub fn ground(self) -> Ground {
         static MADE: OnceLock<Mutex<HashMap<usize, Ground>>> = OnceLock::new();
         let mut made = MADE.get_or_init(Mutex::default).lock();
@@ -117,8 +117,8 @@ impl Setting {
         Ground { disks: machine.images(), atlas: Arc::new(atlas) }
     }
 
-    /// Recovers what is on `disks`, in one thread and always in the same way. The error is why it
-    /// refused.
+    /// Recovers the instance on `disks`, in one thread and always in the same way. The error is the
+    /// reason why it refused.
     pub fn recover(self, disks: Vec<Image>) -> Result<Recovered, String> {
         let machine = Machine::with(disks, 0, false);
         let work = || -> Result<Recovered, String> {
@@ -137,8 +137,8 @@ impl Setting {
 }
 
 impl Setting {
-    /// Brings every disk that is away back into its group. What the disks hold then. The error is
-    /// why one cannot be brought back.
+    /// Brings every absent disk back into its group. Returns the content of the disks afterwards.
+    /// The error is the reason why one cannot be brought back.
     pub fn resync(self, disks: Vec<Image>) -> Result<Vec<Image>, String> {
         let machine = Machine::with(disks, 0, false);
         let group = DiskGroup::open_on(machine.disks()).map_err(|error| error.to_string())?;
@@ -164,7 +164,7 @@ fn text_of(panic: &dyn std::any::Any) -> String {
     text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
 }
 
-/// All rows as the group serves them, by key.
+/// Returns all rows as the group serves them, by key.
 pub(super) fn rows(files: &Files, instance: u64) -> Vec<Row> {
     let order = Setting::spec().order(0);
     let mut memory = vec![0; BLOCK_BYTES as usize];
@@ -179,12 +179,11 @@ pub(super) fn rows(files: &Files, instance: u64) -> Vec<Row> {
     (0..ROWS).map(row).collect()
 }
 
-/// The block of a row.
 pub(super) fn block_of(key: u64) -> u64 {
     Setting::spec().order(0).at(key)
 }
 
-/// The row in a block that is whole.
+/// Parses the row in a whole block.
 pub(super) fn parse(key: u64, bytes: &[u8]) -> Row {
     let spec = Setting::spec();
     let fill = Fill::new(spec.seed, spec.random_percent);
@@ -205,7 +204,7 @@ pub(super) fn parse(key: u64, bytes: &[u8]) -> Row {
 }
 
 impl Recovered {
-    /// An instance that was not opened, and said why.
+    /// Returns the result for an instance that refused to open and reported why.
     pub(super) fn refused() -> Self {
         Self {
             history: History::default(),

@@ -1,8 +1,8 @@
-//! Makes a case that ends badly smaller, as long as it ends badly.
+//! Shrinks a case with a bad outcome, as long as the outcome stays bad.
 //!
-//! Delta debugging (Zeller and Hildebrandt 2002) on what was lost, on the damage and on the cuts of
-//! recoveries; then the earliest cut; and at last everything that arrived becomes part of what the
-//! disks held before, so that only the writes remain of which something was lost.
+//! Delta debugging (Zeller and Hildebrandt 2002) on the lost sectors, on the damage and on the cuts
+//! of recoveries; then the earliest cut; and finally everything that arrived becomes part of the
+//! initial content of the disks, so that only writes remain that lost something.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use super::history::{Choices, Event, History, Lost, Playback};
 use super::oracle::Violation;
 use super::rows::Step;
 
-/// Judgements that a case is worth.
+/// Maximum number of judgements spent on a case.
 const PATIENCE: u32 = 600;
 
 struct Shrinker {
-    /// Whether the instance does not open, which is another thing than what is found in it.
+    /// Whether the instance does not open, which is a different violation from one in its content.
     refuses: bool,
     left: u32,
     best: Case,
     violation: Violation,
 }
 
-/// The smallest case that was found, and what is wrong with its end.
+/// Returns the smallest case found, and what is wrong with its outcome.
 pub fn shrink(case: &Case, violation: &Violation) -> (Case, Violation) {
     let mut shrinker = Shrinker {
         refuses: violation.oracle == "opens",
@@ -42,14 +42,14 @@ pub fn shrink(case: &Case, violation: &Violation) -> (Case, Violation) {
 }
 
 impl Shrinker {
-    /// Takes a smaller case if it ends as badly.
+    /// Accepts a smaller case if its outcome is as bad.
     fn take(&mut self, case: Case) -> bool {
         if self.left == 0 {
             return false;
         }
         self.left -= 1;
         match case.run() {
-            // One cause shows to several oracles, whichever looks first.
+            // One cause may violate several oracles, depending on which one runs first.
             Err(violation) if (violation.oracle == "opens") == self.refuses => {
                 (self.best, self.violation) = (case, violation);
                 true
@@ -58,7 +58,7 @@ impl Shrinker {
         }
     }
 
-    /// Leaves out as much of a list as possible, in ever smaller pieces.
+    /// Omits as much of a list as possible, in ever smaller pieces.
     fn reduce<T: Clone>(&mut self, items: Vec<T>, make: &dyn Fn(&Case, Vec<T>) -> Case) -> Vec<T> {
         let mut items = items;
         let mut piece = items.len();
@@ -132,7 +132,7 @@ impl Shrinker {
         }
     }
 
-    /// Makes what arrived a part of what was there, and forgets what came after the cut.
+    /// Makes the data that arrived part of the initial content, and drops what came after the cut.
     fn fold(&mut self) {
         let best = &self.best;
         let playback = Playback::until(&best.history, best.cut.cut);
@@ -149,7 +149,7 @@ impl Shrinker {
             .filter(|(write, _)| in_doubt(write))
             .map(|(write, _)| Event::Write(Arc::new(write.clone())))
             .collect();
-        // The sectors that were lost are decided when the case is run; the others are there.
+        // The fate of the lost sectors is decided when the case is run; the others are certain.
         let sure: Choices = choices
             .iter()
             .filter(|(at, _)| !best.cut.lost.iter().any(|l| (l.disk, l.sector) == **at))

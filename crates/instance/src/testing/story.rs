@@ -1,4 +1,4 @@
-//! A case as people read it: which operations were under way, and what survived of them.
+//! A case in readable form: which operations were in progress, and which parts of them survived.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use super::rows::Mark;
 use crate::block::{self, get};
 
 impl Case {
-    /// What happens in it, one operation a line, and how it ends.
+    /// Returns the operations of the case, one per line, and its outcome.
     pub fn story(&self, violation: &Violation) -> String {
         let mut out = String::new();
         let _ =
@@ -32,7 +32,7 @@ impl Case {
         out
     }
 
-    /// Every event up to the cut, one a line.
+    /// Returns every event up to the cut, one per line.
     pub fn listing(&self) -> String {
         let mut out = String::new();
         for (index, event) in self.history.events[..self.cut.cut].iter().enumerate() {
@@ -84,7 +84,7 @@ impl Case {
         }
     }
 
-    /// The writes of which something was lost.
+    /// Describes the writes that lost something.
     fn tell(&self, playback: &Playback<'_>, lost: &[Lost], out: &mut String) {
         let choices = playback.choices();
         let mut arrived = 0;
@@ -129,7 +129,7 @@ impl Case {
     }
 }
 
-/// What redo and control blocks say of themselves.
+/// Describes redo and control blocks by their content.
 fn content(place: &str, data: &[u8]) -> String {
     if place.contains("file redo") {
         let (address, first, index) = (get(data, 8), get(data, 16), get(data, 24));

@@ -1,4 +1,4 @@
-//! What a group refuses to be made of.
+//! Parameters and disks from which a group cannot be created.
 
 use blockstone_base::Bytes;
 use blockstone_instance::group::{DiskGroup, GroupError, Member, Redundancy};

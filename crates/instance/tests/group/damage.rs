@@ -7,10 +7,10 @@ use blockstone_instance::testing::Machine;
 
 use crate::{BLOCK, UNIT, block, create, file, machine, members, version, whole};
 
-/// The last 4 KiB of a disk of 32 MiB: where the copy of its header is.
+/// Offset of the last 4 KiB of a disk of 32 MiB, which hold the copy of its header.
 const LAST: u32 = (32 << 20) - 4096;
 
-/// Puts garbage over every place of a disk that holds this block.
+/// Overwrites every place of a disk that holds this block with garbage.
 fn spoil(machine: &Machine, disk: usize, wanted: &[u8]) -> usize {
     let places = machine.images()[disk].find(wanted);
     for at in &places {
@@ -30,7 +30,7 @@ fn a_bad_copy_is_repaired_from_the_mirror() {
     let data = group.file("data").unwrap();
     let all: Vec<u8> = (0..256).flat_map(|number| block(number * BLOCK, 1)).collect();
     data.write(0, &all, true).unwrap();
-    // Of one run of blocks, two bad on the primary's disk and one on the mirror's: unit 0 lies on
+    // In one run of blocks, two are bad on the primary's disk and one on the mirror's: unit 0 is on
     // disk 0 and on one other.
     let bad_on_primary = [3, 200];
     for number in bad_on_primary {

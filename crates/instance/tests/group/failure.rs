@@ -16,7 +16,7 @@ use proptest::prelude::*;
 
 use crate::{BLOCK, block, create, machine, version, whole};
 
-/// These disks fail, the others do not.
+/// Makes these disks fail, and no others.
 fn dead<const N: usize>(disks: [usize; N]) -> Faults {
     Faults { dies: disks.map(|disk| (disk, 0)).to_vec(), ..Faults::default() }
 }
@@ -111,8 +111,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     /// With two copies, any disk may die at any operation: nothing that was acknowledged is lost,
-    /// also when the group is opened again without that disk, and also when the disk then returns
-    /// and another one dies.
+    /// even if the group is opened again without that disk, and even if the disk then returns and
+    /// another one dies.
     #[test]
     fn one_disk_may_die_at_any_write(
         steps in steps(),
@@ -195,7 +195,7 @@ fn what_a_disk_took_and_did_not_sync_is_missed_as_well() {
     write_all(&data, 1);
     group.sync().unwrap();
     write_all(&data, 2);
-    // The disk loses its power and its cache, alone.
+    // The disk loses its power and its cache; the others do not.
     let durable = machine.durable().swap_remove(0);
     machine.alter(0, |disk| *disk = durable);
     machine.set_faults(dead([0]));
@@ -234,14 +234,14 @@ fn the_last_copy_is_never_given_up() {
     assert!(error.to_string().contains("hostile-1"), "{error}");
     assert!(matches!(group.offline(1), Err(GroupError::CopiesMissing { .. })));
     machine.set_faults(dead([0]));
-    // The write that failed may have left a part of itself, and nothing else.
+    // The failed write may have left a part of itself, but nothing else.
     data.write(0, &block(0, 2), true).unwrap();
     expect_all(&data, 2);
     let error = group.offline(1).unwrap_err().to_string();
     assert!(error.contains("hostile-0, hostile-1") && error.contains("hint: "), "{error}");
 }
 
-/// What such a write leaves may be torn; an older copy on a disk that returns would take its place.
+/// A failed write may leave a torn block; an older copy on a disk that returns would replace it.
 #[test]
 fn no_disk_returns_after_a_write_that_failed_everywhere() {
     let machine = machine(2, 32);
@@ -320,8 +320,8 @@ fn reads_and_writes_go_on_while_a_disk_returns() {
     expect_all(&data, 11);
 }
 
-/// Disks die and return one after the other under four writers and two readers, who see no error;
-/// what was acknowledged last is on every copy.
+/// Disks die and return one after the other under four writers and two readers, which see no error;
+/// the last acknowledged content is on every copy.
 #[test]
 fn disks_come_and_go_under_load_and_nobody_notices() {
     let machine = machine(4, 32);
@@ -385,7 +385,7 @@ fn disks_come_and_go_under_load_and_nobody_notices() {
     }
 }
 
-/// A disk whose next read, once it is armed, takes long between its data and its return.
+/// A disk whose next read, once it is armed, delays between reading its data and returning.
 #[derive(Debug)]
 struct Slow {
     inner: Arc<dyn Disk>,
@@ -425,7 +425,7 @@ impl Disk for Slow {
 }
 
 /// Copying from one disk to another, to give a disk what it missed or to repair a block, must not
-/// put what it read over what was written since.
+/// overwrite newer writes with the data it read.
 #[test]
 fn a_copy_under_way_never_lands_on_a_newer_write() {
     for repair in [true, false] {

@@ -1,5 +1,5 @@
-//! Flushes: a sync that returned well made everything durable that was written before it was
-//! called, whoever flushed.
+//! Flushes: a successful sync has made durable everything that was written before it was called,
+//! whichever thread flushed.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -14,7 +14,7 @@ use blockstone_instance::group::{
 use crate::ram::{Ram, disks, rams};
 use crate::{BLOCK, block, create, version, whole};
 
-/// Long enough for a call that does not wait to return; one that waits never returns in it.
+/// Long enough for a call that does not wait to return; one that waits never returns within it.
 const WHILE: Duration = Duration::from_millis(200);
 
 fn group(rams: &[Arc<Ram>], redundancy: Redundancy) -> (DiskGroup, GroupFile, GroupFile) {
@@ -33,7 +33,7 @@ fn expect(file: &GroupFile, offset: u64, expected: u64) {
     assert_eq!(version(offset, &found), Some(expected), "byte {offset}");
 }
 
-/// Calls `work` in a thread, and says when it has returned.
+/// Calls `work` in a thread, and reports when it has returned.
 fn start<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() -> T + Send + 'scope,
@@ -164,7 +164,7 @@ fn a_sync_flushes_once_what_was_written_and_nothing_when_nothing_was() {
     assert_eq!(rams[0].syncs(), 3, "a durable write needs no flush");
 }
 
-/// Two writers with a double-write area each: the flush of one covers the other's blocks.
+/// Two writers with separate double-write areas: the flush of one covers the other's blocks.
 #[test]
 fn double_write_with_two_writers_cleans_no_block_that_is_volatile() {
     let rams = rams(1);
@@ -177,7 +177,7 @@ fn double_write_with_two_writers_cleans_no_block_that_is_volatile() {
         gate.wait();
         let (first, returned) = start(scope, || {
             data.sync().unwrap();
-            // The writer marks its frames clean now, and the checkpoint passes them.
+            // The writer now marks its frames clean, and the checkpoint moves past them.
             rams[0].has_durably(&block(0, 1))
         });
         let _ = returned.recv_timeout(WHILE);
@@ -209,7 +209,7 @@ fn double_write_overwrites_no_block_whose_copy_is_volatile() {
     });
 }
 
-/// A disk returns while a checkpoint flushes what was copied to it.
+/// A disk returns while a checkpoint flushes the units copied to it.
 #[test]
 fn a_returning_disk_is_not_online_before_the_flush_of_what_it_got_has_ended_well() {
     for ends_well in [true, false] {
@@ -306,7 +306,7 @@ fn a_disk_that_leaves_during_a_flush_missed_what_the_flush_covers() {
         let sync = scope.spawn(|| group.sync());
         gate.wait();
         group.offline(0).unwrap();
-        // The flush is of a disk that has left: it does not matter how it ends.
+        // The flush is on a disk that has left, so its result does not matter.
         gate.decide(false);
         sync.join().unwrap().unwrap();
     });
@@ -317,7 +317,7 @@ fn a_disk_that_leaves_during_a_flush_missed_what_the_flush_covers() {
     expect(&data, 0, 1);
 }
 
-/// A disk leaves at any moment of a write, and loses its cache: what it took is missed.
+/// A disk leaves at any moment of a write, and loses its cache: what it took counts as missed.
 #[test]
 fn a_write_is_missed_or_unsynced_whenever_the_disk_leaves() {
     let rams = rams(2);

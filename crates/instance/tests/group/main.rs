@@ -1,5 +1,5 @@
-//! Disk groups on files and on a hostile machine: what is promised when disks fail, vanish, return,
-//! or lose their power.
+//! Disk groups on files and on a hostile machine: what is guaranteed when disks fail, vanish,
+//! return, or lose power.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
 
@@ -20,32 +20,32 @@ use blockstone_instance::disk::Disk;
 use blockstone_instance::group::{DiskGroup, FileSpec, GroupError, Member, Redundancy};
 use blockstone_instance::testing::Machine;
 
-/// What is verified as one.
+/// Size of a block, the unit of verification.
 const BLOCK: u64 = 4096;
 const UNIT: Bytes = Bytes::mib(1);
 
-/// A file `name` of `mib` MiB.
+/// Describes a file `name` of `mib` MiB.
 fn file(name: &str, mib: u64, fine: bool) -> FileSpec {
     FileSpec { name: name.into(), size: Bytes::mib(mib), block: Bytes(BLOCK), fine }
 }
 
-/// A machine with empty disks of `mib` MiB.
+/// Creates a machine with empty disks of `mib` MiB.
 fn machine(disks: usize, mib: u64) -> Machine {
     Machine::new(disks, mib << 20, 1)
 }
 
-/// Each disk in a failure group of its own.
+/// Puts each disk in a failure group of its own.
 fn members(disks: Vec<Arc<dyn Disk>>) -> Vec<Member> {
     disks.into_iter().map(Member::from).collect()
 }
 
-/// A group with files `data` (8 MiB, coarse) and `redo` (8 MiB, fine).
+/// Creates a group with files `data` (8 MiB, coarse) and `redo` (8 MiB, fine).
 fn create(disks: Vec<Arc<dyn Disk>>, redundancy: Redundancy) -> Result<DiskGroup, GroupError> {
     let files = [file("data", 8, false), file("redo", 8, true)];
     DiskGroup::create_on(members(disks), redundancy, UNIT, &files)
 }
 
-/// A block that says where it belongs and which version it is, all through.
+/// Returns a block filled with its offset and its version throughout.
 fn block(offset: u64, version: u64) -> Vec<u8> {
     let mut block = Vec::with_capacity(BLOCK as usize);
     while block.len() < BLOCK as usize {
@@ -55,7 +55,7 @@ fn block(offset: u64, version: u64) -> Vec<u8> {
     block
 }
 
-/// The version of a whole block at `offset`.
+/// Returns the version of a whole block at `offset`.
 fn version(offset: u64, found: &[u8]) -> Option<u64> {
     let version = u64::from_le_bytes(found[8..16].try_into().unwrap());
     (found == block(offset, version)).then_some(version)

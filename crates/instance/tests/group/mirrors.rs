@@ -1,4 +1,5 @@
-//! Copies that differ: what a returning disk gets when one of them has rotted, and which map holds.
+//! Copies that differ: what a returning disk gets when one of them has rotted, and which map is
+//! valid.
 
 use std::sync::Arc;
 
@@ -12,14 +13,14 @@ use blockstone_testkit::ScratchDir;
 use crate::ram::{Ram, disks, rams};
 use crate::{BLOCK, UNIT, block, create, file, version, whole};
 
-/// Blocks of a unit.
+/// Blocks per unit.
 const BLOCKS: u64 = (1 << 20) / BLOCK;
 
 fn rot() -> Vec<u8> {
     vec![0xAA; BLOCK as usize]
 }
 
-/// The data file, whose blocks are verified from now on.
+/// Returns the data file, whose blocks are verified from now on.
 fn verified(group: &DiskGroup) -> GroupFile {
     let data = group.file("data").unwrap();
     data.verify_with(Arc::new(whole));
@@ -46,8 +47,8 @@ fn bad(number: u64, disk: &str, is_kept: bool) -> BadBlock {
     BadBlock { file: "data".into(), offset: number * BLOCK, disk: disk.into(), is_kept }
 }
 
-/// A group of two mirrors with the first unit written, of which the second left before a crash: it
-/// is not known what it missed.
+/// Creates a group of two mirrors with the first unit written, of which the second left before a
+/// crash: it is not known what it missed.
 fn after_a_crash(rams: &[Arc<Ram>]) -> DiskGroup {
     let group = create(disks(rams), Redundancy::Normal).unwrap();
     write(&group.file("data").unwrap(), 1..BLOCKS, 1);
@@ -102,7 +103,7 @@ fn a_block_that_is_bad_everywhere_is_named_and_left_as_it_is() {
     assert_eq!(read(&data, 4).unwrap(), 1);
 }
 
-/// Of one unit a disk missed a write of one block, and not of another.
+/// A disk missed a write to one block of a unit, but not to another.
 #[test]
 fn an_old_copy_is_never_taken_for_a_good_one() {
     let rams = rams(2);
@@ -165,7 +166,7 @@ fn blocks_that_were_laid_out_and_never_written_are_not_bad() {
     let group = DiskGroup::create(&spec, &files, &unwatched).unwrap();
     let data = verified(&group);
     write(&data, [1, BLOCKS], 1);
-    // What it gets is the noise of the other disk, which gets it back.
+    // It gets the noise of the other disk, which then gets it back.
     for number in [0, 1] {
         group.offline(number).unwrap();
         std::fs::remove_file(&paths[number]).unwrap();
@@ -175,8 +176,8 @@ fn blocks_that_were_laid_out_and_never_written_are_not_bad() {
     assert_eq!(read(&data, 1).unwrap(), 1);
 }
 
-/// Power is lost while the map is being written that calls a disk offline: one disk has the new
-/// map, another the one before.
+/// Power is lost during the write of a map that records a disk as offline: one disk has the new
+/// map, another the previous one.
 #[test]
 fn a_map_that_only_some_disks_have_is_given_to_all_when_the_group_opens() {
     let rams = rams(3);
@@ -204,8 +205,8 @@ fn a_map_that_only_some_disks_have_is_given_to_all_when_the_group_opens() {
     }
 }
 
-/// A disk misses a write, and so does its mirror the map that says so: the disk may not leave, and
-/// the other disks must not believe that it did.
+/// A disk misses a write, and its mirror misses the map that records this: the disk must not leave,
+/// and the other disks must not treat it as gone.
 #[test]
 fn a_disk_that_could_not_leave_is_online_in_all_maps() {
     let rams = rams(4);
@@ -234,7 +235,7 @@ fn a_disk_that_could_not_leave_is_online_in_all_maps() {
     read(&group.file("data").unwrap(), 1).unwrap();
 }
 
-/// The newest map of a disk is damaged at rest, and the next is torn: there must be one left.
+/// The newest map of a disk is damaged at rest, and the next one is torn: one must be left.
 #[test]
 fn a_damaged_map_is_repaired_before_the_other_one_is_overwritten() {
     let rams = rams(2);
@@ -251,12 +252,12 @@ fn a_damaged_map_is_repaired_before_the_other_one_is_overwritten() {
     assert!(rams[0].medium()[slot..].starts_with(&good), "the newest map is still damaged");
 }
 
-/// The offset of the map with the highest sequence.
+/// Returns the offset of the map with the highest sequence.
 fn newest_map(ram: &Ram) -> usize {
     let medium = ram.medium();
     let blocks = (0..medium.len()).step_by(BLOCK as usize);
     let maps = blocks.filter(|at| medium[*at..].starts_with(b"BLKSTMAP"));
-    // Behind the frame and the number of the group.
+    // After the frame and the id of the group.
     let sequence = |at: &usize| u64::from_le_bytes(medium[at + 32..at + 40].try_into().unwrap());
     maps.max_by_key(sequence).unwrap()
 }

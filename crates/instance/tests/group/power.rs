@@ -1,4 +1,4 @@
-//! Power loss, also in the middle of a map.
+//! Power loss, including during the write of a map.
 
 use blockstone_instance::group::{DiskGroup, DiskState, GroupError, Member, Redundancy};
 use blockstone_instance::testing::{Faults, Machine};
@@ -10,12 +10,12 @@ fn power_goes_at_change(at: u64) -> Faults {
     Faults { power_goes_at_change: Some(at), ..Faults::default() }
 }
 
-/// The only disk that knows who is offline dies while it writes the next map.
+/// The only disk that records which disk is offline dies while it writes the next map.
 #[test]
 fn a_torn_map_leaves_the_one_before() {
     for (life, seed) in (1..5).flat_map(|life| (0..200).map(move |seed| (life, seed))) {
         let machine = Machine::new(2, 32 << 20, seed);
-        // Long names, so that what changes from map to map is not in one sector.
+        // Long names, so that the bytes that change from map to map are not in one sector.
         let member = |(number, disk)| Member { disk, failure_group: [number; 600].concat() };
         let members = ["a", "b"].into_iter().zip(machine.disks()).map(member).collect();
         let files = [file("data", 8, false)];
@@ -60,8 +60,8 @@ fn a_sync_covers_what_an_earlier_process_left_in_the_disks_caches() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
-    /// The machine stops at any operation while disks leave and return, and what was not durable is
-    /// lost or torn: the group opens, and every durable write that was acknowledged is there.
+    /// The machine stops at any operation while disks leave and return, and data that was not
+    /// durable is lost or torn: the group opens, and every acknowledged durable write is there.
     #[test]
     fn a_power_loss_at_any_moment_leaves_a_group_that_opens(
         life in 1_u64..80,
@@ -107,7 +107,7 @@ proptest! {
             let Some(least) = acknowledged[unit] else { continue };
             match data.read(offset, &mut found, &whole) {
                 Ok(_) => {}
-                // A later write of it was under way, and may have torn both copies.
+                // A later write of it was in progress, and may have torn both copies.
                 Err(GroupError::Corrupt { .. }) if tried[unit] > least => continue,
                 Err(error) => panic!("{error}"),
             }

@@ -1,4 +1,5 @@
-//! A disk in memory with a volatile cache, whose operations a test can hold and decide upon.
+//! A disk in memory with a volatile cache, whose operations a test can hold and whose results it
+//! can decide.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -10,8 +11,8 @@ use crate::BLOCK;
 
 const EIO: i32 = 5;
 
-/// What is written is in the cache at once and on the medium after a sync that ends well. A sync
-/// that fails drops what it should have made durable, as the kernel does after a failed write-back.
+/// A write is in the cache immediately and on the medium after a successful sync. A failed sync
+/// drops the data it should have made durable, as the kernel does after a failed write-back.
 #[derive(Debug)]
 pub struct Ram {
     name: String,
@@ -47,12 +48,12 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Waits until an operation has arrived; its offset.
+    /// Waits until an operation has arrived; returns its offset.
     pub fn wait(&self) -> u64 {
         self.arrived.recv().unwrap()
     }
 
-    /// Lets the operation that arrived end, well or not.
+    /// Lets the operation that arrived succeed or fail.
     pub fn decide(&self, ends_well: bool) {
         self.verdict.send(ends_well).unwrap();
     }
@@ -73,7 +74,7 @@ fn gate(held: &Mutex<Option<Held>>) -> Gate {
     Gate { arrived: arrivals, verdict }
 }
 
-/// The verdict upon an operation; it ends well where none is asked for, or the gate is gone.
+/// Returns whether an operation succeeds; true if it is not held, or the gate is gone.
 fn pass(held: &Mutex<Option<Held>>, offset: u64) -> bool {
     let Some(held) = held.lock().unwrap().take() else { return true };
     let arrived = held.arrived.send(offset);
@@ -112,12 +113,12 @@ impl Ram {
         state.dirty.clear();
     }
 
-    /// What would be left after a power loss now.
+    /// Returns the content that would be left after a power loss now.
     pub fn medium(&self) -> Vec<u8> {
         self.state.lock().unwrap().medium.clone()
     }
 
-    /// Makes the disk what it was when its medium was `image`.
+    /// Resets the disk to the state in which its medium was `image`.
     pub fn restore(&self, image: Vec<u8>) {
         let mut state = self.state.lock().unwrap();
         state.cache.clone_from(&image);
@@ -133,7 +134,7 @@ impl Ram {
         self.state.lock().unwrap().syncs
     }
 
-    /// Puts `block` in the place of every block that is `wanted`; their number.
+    /// Replaces every block equal to `wanted` with `block`; returns their number.
     pub fn swap(&self, wanted: &[u8], block: &[u8]) -> usize {
         let places = self.find(wanted);
         let mut state = self.state.lock().unwrap();
@@ -145,14 +146,14 @@ impl Ram {
         places.len()
     }
 
-    /// Makes every block that is `wanted` unreadable; their number.
+    /// Makes every block equal to `wanted` unreadable; returns their number.
     pub fn lose(&self, wanted: &[u8]) -> usize {
         let places = self.find(wanted);
         self.state.lock().unwrap().unreadable.extend(&places);
         places.len()
     }
 
-    /// The offsets of the blocks that are `wanted`.
+    /// Returns the offsets of the blocks equal to `wanted`.
     pub fn find(&self, wanted: &[u8]) -> Vec<u64> {
         let state = self.state.lock().unwrap();
         let blocks = state.cache.chunks(BLOCK as usize);

@@ -18,7 +18,7 @@ use blockstone_testkit::{Caps, DeviceSpec, FileSystem, LoopDevice, ScratchDir, r
 
 use crate::{BLOCK, UNIT, block, file, version, whole};
 
-/// Longer than a disk that vanished goes unnoticed.
+/// Longer than it takes to notice that a disk has vanished.
 const NOTICED: Duration = Duration::from_millis(250);
 
 fn directories(scratch: &ScratchDir, count: usize) -> Vec<PathBuf> {
@@ -166,7 +166,7 @@ fn a_creation_that_fails_leaves_nothing_behind() {
     assert!(error.to_string().contains("No space left on device"), "{error}");
     assert!(paths.iter().all(|path| is_empty(path)), "{error}");
 
-    // The second disk cannot be made: the first goes as well.
+    // The second disk cannot be created, so the first is removed as well.
     let missing = vec![paths[0].clone(), scratch.path().join("none/disk")];
     let files = [file("data", 1, false)];
     DiskGroup::create(&spec(&missing, Redundancy::External), &files, &unwatched).unwrap_err();
@@ -321,7 +321,6 @@ fn a_mounted_device_is_refused_and_stays_as_it_is() {
     assert_eq!(fs::read(device.mount_point().unwrap().join("precious")).unwrap(), b"data");
 }
 
-/// Two devices with nothing on them.
 fn empty_devices() -> [LoopDevice; 2] {
     [0, 1].map(|_| {
         let size = Bytes::mib(64);
@@ -371,7 +370,8 @@ fn blocks_of_a_device_that_go_bad_are_written_again_from_the_mirror() {
     let data = group.file("data").unwrap();
     let all: Vec<u64> = (0..4096).collect();
     write(&data, &all, 1);
-    // Reads beyond fail; writes extend the file under the loop device, as a disk reallocates.
+    // Reads beyond this fail; writes extend the file under the loop device, as a disk reallocates
+    // sectors.
     devices[1].fail_beyond(Bytes::mib(4)).unwrap();
     expect(&data, &all, 1);
     let counters = group.counters();

@@ -1,4 +1,4 @@
-//! Where data go, and how many I/Os that takes.
+//! Placement of data, and the number of I/Os it takes.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What cannot be is refused with a reason and a hint, and the group still opens.
+//! Invalid input is refused with a reason and a hint, and the group still opens.
 
 use blockstone_base::Bytes;
 use blockstone_instance::group::{DiskGroup, Redundancy};
@@ -85,7 +85,7 @@ fn no_space_for_the_next_redo_log_is_said_and_the_group_opens_once_there_is_some
     let mut memory = Memory::new();
     let instance = Instance::open(&group, &open_spec(TornProtection::FullPage)).unwrap();
     instance.load(2, &mut |_, _| {}).unwrap();
-    // Until something is in the last of the four stripes in which a log lies.
+    // Until the last of the four stripes that hold a log contains data.
     let mut session = instance.session(0).unwrap();
     let log = spec().redo.get();
     let written = || instance.snapshot().statistic(Statistic::RedoWrittenBytes);

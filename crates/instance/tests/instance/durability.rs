@@ -1,5 +1,5 @@
-//! Lives on hostile disks, cut at many points: no acknowledged commit is lost, and no row is there
-//! that was not asked for. `cargo xtask lab durability` does this with thousands of seeds.
+//! Lives on hostile disks, cut at many points: no acknowledged commit is lost, and no row contains
+//! a change that was not requested. `cargo xtask lab durability` does this with thousands of seeds.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,8 @@ use blockstone_instance::testing::{
 };
 use blockstone_instance::{Instance, InstanceError, RedoStress, TornProtection};
 
-/// Seeds for each setting; other ones with `BLOCKSTONE_FIRST_SEED`, more with `BLOCKSTONE_SEEDS`.
+/// Seeds for each setting; a different start with `BLOCKSTONE_FIRST_SEED`, more with
+/// `BLOCKSTONE_SEEDS`.
 fn seeds() -> std::ops::Range<u64> {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let first = number("BLOCKSTONE_FIRST_SEED").unwrap_or(0);
@@ -27,7 +28,7 @@ fn nothing_is_lost(copies: usize, protection: TornProtection) {
     assert!(!torn || tally.damaged > 0, "no write was ever torn, so this tells nothing");
 }
 
-/// Makes a bad end smaller and keeps it in a file.
+/// Shrinks a failure and saves it in a file.
 fn told(failure: &Failure) -> String {
     let (case, violation) = shrink(&failure.case, &failure.violation);
     let name = format!("blockstone-{}-{}.case", std::process::id(), failure.seed);
@@ -72,7 +73,7 @@ fn without_protection_on_three_mirrors_only_torn_blocks_are_lost_and_named() {
     nothing_is_lost(3, TornProtection::None);
 }
 
-/// Judges the case in the file that `BLOCKSTONE_CASE` names.
+/// Judges the case in the file named by `BLOCKSTONE_CASE`.
 #[test]
 fn replay() {
     let Some(path) = std::env::var_os("BLOCKSTONE_CASE") else {
@@ -115,8 +116,8 @@ fn a_write_that_fails_leaves_a_part_of_itself_and_a_sync_that_fails_drops_what_i
     assert!(parts > 20 && gone > 10, "{parts} in parts, {gone} gone");
 }
 
-/// A flush that failed left blocks whole in the cache of a machine that did not lose its power, and
-/// torn on its disk; the recovery that came next used the double-write area for itself.
+/// A failed flush left blocks whole in the cache of a machine that did not lose power, and torn on
+/// its disk; the next recovery then used the double-write area for its own blocks.
 #[test]
 fn a_recovery_after_a_failed_flush_keeps_the_copies_until_the_blocks_are_durable() {
     let setting = Setting { copies: 1, protection: TornProtection::DoubleWrite };
@@ -150,8 +151,8 @@ fn a_recovery_after_a_failed_flush_keeps_the_copies_until_the_blocks_are_durable
     assert!(failed > 20, "{failed} checkpoints failed");
 }
 
-/// The last chunk of redo had reached one mirror alone when the power went. A recovery that is cut
-/// must not leave blocks made with it on disks that do not have it.
+/// The last chunk of redo had reached only one mirror when power was lost. A recovery that is cut
+/// must not leave blocks that depend on it on disks that do not have it.
 #[test]
 fn a_recovery_puts_the_last_redo_on_every_mirror_before_it_writes_blocks() {
     let setting = Setting { copies: 3, protection: TornProtection::FullPage };

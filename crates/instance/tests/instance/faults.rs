@@ -1,5 +1,5 @@
-//! Every single operation fails once, in every phase of an instance: the answer is success or a
-//! clean error, and whatever was acknowledged is there afterwards.
+//! Every single operation fails once, in every phase of an instance: the result is success or a
+//! clean error, and everything acknowledged is there afterwards.
 
 use blockstone_instance::group::Redundancy;
 use blockstone_instance::testing::{Faults, Machine};
@@ -8,7 +8,7 @@ use blockstone_instance::{Instance, InstanceError, TornProtection};
 use crate::load::Memory;
 use crate::world::{create, group_on, machine, open_on, open_spec, spec};
 
-/// The most operations of a phase that are tried, spread evenly; all with `BLOCKSTONE_EVERY`.
+/// Maximum number of operations tried per phase, spread evenly; all with `BLOCKSTONE_EVERY`.
 const TRIES: u64 = 40;
 
 fn operations_to_try(total: u64) -> impl Iterator<Item = u64> {
@@ -21,7 +21,7 @@ fn fails_at(operation: u64) -> Faults {
     Faults { fails_at: Some(operation), ..Faults::default() }
 }
 
-/// One life from creation to shutdown with updates in between; every error ends it.
+/// One life from creation to shutdown with updates in between; any error ends it.
 fn live(machine: &Machine, memory: &Memory) -> Result<(), InstanceError> {
     let group = group_on(machine, Redundancy::External)?;
     Instance::create(&spec(), &group)?;
@@ -56,7 +56,7 @@ fn whichever_operation_fails_the_error_is_clean_and_nothing_acknowledged_is_lost
                 assert_eq!(memory.check(&instance, false).damaged, 0, "operation {at}");
             }
             Ok(_) => assert_eq!(memory.acknowledged(), 0, "operation {at}"),
-            // A creation that failed leaves nothing to open, and nothing was acknowledged.
+            // A failed creation leaves nothing to open, and nothing was acknowledged.
             Err(_) => {
                 lost_groups += 1;
                 assert_eq!(memory.acknowledged(), 0, "operation {at}");
@@ -77,7 +77,7 @@ fn whichever_operation_of_recovery_fails_the_next_one_succeeds() {
         instance.crash();
         (machine, memory)
     };
-    // Writers that were faster than the crash leave nothing to recover.
+    // If the writers were faster than the crash, there is nothing to recover.
     let recovered = |seed| {
         let (machine, _) = die(seed);
         let instance = reopen(&machine, Faults::default()).unwrap();

@@ -1,6 +1,6 @@
-//! Processes that are killed, and devices that lose their power, at random moments. The process is
-//! this test binary itself, which an environment variable makes run a load; it reports every commit
-//! that was acknowledged through a pipe.
+//! Processes that are killed, and devices that lose power, at random moments. The process is this
+//! test binary itself, which runs a load if an environment variable is set; it reports every
+//! acknowledged commit through a pipe.
 
 use std::env;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
@@ -19,12 +19,12 @@ use blockstone_testkit::{DeviceSpec, LoopDevice, VolatileDevice, WriteCache};
 
 use crate::world::{ROWS, open_spec, spec};
 
-/// The disks of the victim, separated as in PATH.
+/// Disks of the victim, separated as in PATH.
 const VICTIM: &str = "BLOCKSTONE_VICTIM";
 const SESSIONS: u32 = 64;
 const PROTECTIONS: [TornProtection; 2] = [TornProtection::FullPage, TornProtection::DoubleWrite];
 
-/// How often it is done, which an experiment raises by a variable.
+/// Number of repetitions, which an experiment can raise through a variable.
 fn times(variable: &str, usual: u32) -> u32 {
     env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
@@ -33,14 +33,14 @@ fn opening(protection: TornProtection) -> OpenSpec {
     OpenSpec { cache: Bytes::kib(4 * 8 * u64::from(SESSIONS)), ..open_spec(protection) }
 }
 
-/// How the blocks of the victim's instance are protected: as its process number says, so that every
-/// way is tried.
+/// Returns how the blocks of the victim's instance are protected: chosen by its round, so that
+/// every kind is tried.
 fn protection(round: u32) -> TornProtection {
     PROTECTIONS[round as usize % PROTECTIONS.len()]
 }
 
-/// What the victim does: updates one row after the other in each session, and tells which version
-/// of which row was committed.
+/// Runs the victim: updates one row after the other in each session, and reports which version of
+/// which row was committed.
 fn be_killed(disks: &[PathBuf], round: u32) {
     let group = open_group(disks).unwrap();
     let instance = Instance::open(&group, &opening(protection(round))).unwrap();
@@ -57,7 +57,7 @@ fn be_killed(disks: &[PathBuf], round: u32) {
                     session.update(0, key, 1, stress).unwrap();
                     session.commit().unwrap();
                     let version = session.row(0, key).unwrap().version();
-                    // One write, so that lines of sessions do not mix.
+                    // One write, so that lines of different sessions do not mix.
                     let line = format!("{key} {version}\n");
                     std::io::stdout().lock().write_all(line.as_bytes()).unwrap();
                 }
@@ -66,7 +66,7 @@ fn be_killed(disks: &[PathBuf], round: u32) {
     });
 }
 
-/// Runs a victim, ends it by `end` after `life`, and returns the highest version it reported of
+/// Runs a victim, ends it with `end` after `life`, and returns the highest version it reported for
 /// each row.
 fn end_one(
     disks: &[PathBuf],
@@ -95,7 +95,7 @@ fn end_one(
         }
         versions
     });
-    // Some lives end before the first commit, as they may.
+    // Some lives may end before the first commit.
     let _ = first_commit.recv_timeout(life * 4);
     std::thread::sleep(life);
     end(&mut victim);
@@ -105,8 +105,8 @@ fn end_one(
     listener.join().unwrap()
 }
 
-/// The kernel ends the io_uring of a killed process a moment after the process, and its locks last
-/// until then.
+/// Opens the group. The kernel ends the io_uring of a killed process a moment after the process,
+/// and its locks last until then.
 fn open_group(disks: &[PathBuf]) -> Result<DiskGroup, GroupError> {
     let is_busy = |error: &GroupError| match error {
         GroupError::File(FileError::Locked { .. }) => true,
@@ -141,14 +141,14 @@ fn create(disks: &[PathBuf], redundancy: Redundancy) {
     instance.shutdown().unwrap();
 }
 
-/// What became of the commits that were reported.
+/// Fate of the reported commits.
 #[derive(Debug, Default)]
 struct Outcome {
     reported: u64,
     lost: u64,
 }
 
-/// Opens what a victim left, and compares it with what it reported.
+/// Opens the group that a victim left, and compares it with what the victim reported.
 fn examine(disks: &[PathBuf], round: u32, reported: &[u64]) -> Result<Outcome, InstanceError> {
     let group = open_group(disks)?;
     let instance = Instance::open(&group, &opening(protection(round)))?;
@@ -165,14 +165,14 @@ fn examine(disks: &[PathBuf], round: u32, reported: &[u64]) -> Result<Outcome, I
     Ok(outcome)
 }
 
-/// Kills one victim after the other; all commits that were reported.
+/// Kills one victim after the other; returns the number of reported commits.
 fn kill_many(disks: &[PathBuf], kills: u32) -> u64 {
     let mut rng = Rng::new(20, 0);
     let mut reported = vec![0; ROWS as usize];
     for round in 0..kills {
         let life = Duration::from_millis(rng.below(400));
         let more = end_one(disks, round, life, &mut |victim| victim.kill().unwrap());
-        // What was reported of a row in an earlier life still counts.
+        // Versions reported in an earlier life still count.
         reported.iter_mut().zip(more).for_each(|(reported, more)| *reported = more.max(*reported));
         let outcome = examine(disks, round, &reported).unwrap();
         assert_eq!(outcome.lost, 0, "kill {round} lost commits of {outcome:?}");
@@ -249,7 +249,7 @@ fn a_device_that_loses_its_cache_keeps_every_commit() {
     assert!(acknowledged > 0, "no victim lived long enough to commit");
 }
 
-/// The control of the test above: were the cuts too gentle to lose anything, this would fail.
+/// The control for the test above: if the cuts were too gentle to lose anything, this would fail.
 #[test]
 fn a_device_that_does_not_flush_is_found_out() {
     blockstone_testkit::require!(Root, Loop, Nbdkit);

@@ -1,4 +1,4 @@
-//! A load of updates by several sessions, and the memory of what was acknowledged.
+//! A load of updates by several sessions, and a record of what was acknowledged.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -9,19 +9,19 @@ use blockstone_instance::{Instance, InstanceError, Lsn, RedoStress, Session};
 
 use crate::world::{ROWS, spec};
 
-/// Sessions of the load; each has its own rows of both schemas.
+/// Number of sessions of the load; each has its own rows of both schemas.
 pub const SESSIONS: u32 = 4;
 
-/// For every row of every schema, how often it was updated.
+/// Number of updates of every row of every schema.
 pub struct Memory {
     issued: Vec<AtomicU64>,
     acknowledged: Vec<AtomicU64>,
 }
 
-/// What a check of all rows found.
+/// Result of a check of all rows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Rows whose block is damaged, which was said and not served.
+    /// Rows whose block is damaged, which was reported and not served.
     pub damaged: u64,
 }
 
@@ -90,7 +90,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Forgets what was issued and lost: what is there now is what was acknowledged.
+    /// Forgets updates that were issued and lost: the current state becomes the acknowledged one.
     pub fn adopt(&mut self, instance: &Instance) {
         let mut session = instance.session(0).unwrap();
         for (schema, key) in (0..2).flat_map(|schema| (0..ROWS).map(move |key| (schema, key))) {
@@ -100,18 +100,19 @@ impl Memory {
         }
     }
 
-    /// Visits every row of an instance that has continued since its recovery; damaged rows.
+    /// Visits every row of an instance that has continued since its recovery; returns the number of
+    /// damaged rows.
     pub fn check_now(&self, instance: &Instance) -> u64 {
         self.visit_all(instance, true, Lsn(u64::MAX)).damaged
     }
 
-    /// As [`Memory::check_now`], right after recovery: no block may be ahead of the redo.
+    /// Like [`Memory::check_now`], right after recovery: no block may be ahead of the redo.
     pub fn check(&self, instance: &Instance, may_be_damaged: bool) -> Found {
         self.visit_all(instance, may_be_damaged, instance.recovery().to)
     }
 
-    /// Visits every row: whole, with every acknowledged update and none that was not asked for. A
-    /// damaged block may be refused when `may_be_damaged`.
+    /// Visits every row: each must be whole, with every acknowledged update and none that was not
+    /// requested. A damaged block may be refused if `may_be_damaged`.
     fn visit_all(&self, instance: &Instance, may_be_damaged: bool, end: Lsn) -> Found {
         let made = spec();
         let fill = Fill::new(made.seed, made.random_percent);

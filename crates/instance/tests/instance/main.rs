@@ -1,5 +1,4 @@
-//! The instance as a whole: sessions and background processes on disks that fail and lose their
-//! power.
+//! The instance as a whole: sessions and background processes on disks that fail and lose power.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
 

@@ -10,7 +10,7 @@ use crate::world::{ROWS, create, open_spec};
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Disks return at once.
+/// Options with which disks return almost immediately.
 fn quick() -> OpenSpec {
     OpenSpec { return_after: Duration::from_millis(20), ..open_spec(TornProtection::None) }
 }

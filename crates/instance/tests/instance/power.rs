@@ -1,5 +1,5 @@
 //! Power loss at a random operation during a load of updates, with torn and lost writes; then
-//! recovery, which may lose its power too.
+//! recovery, which may lose power too.
 
 use blockstone_base::rng::Rng;
 use blockstone_instance::group::Redundancy;
@@ -9,12 +9,12 @@ use blockstone_instance::{Instance, TornProtection};
 use crate::load::Memory;
 use crate::world::{create, open_on, open_spec};
 
-/// Seeds tried; more with `BLOCKSTONE_SEEDS`.
+/// Number of seeds tried; more with `BLOCKSTONE_SEEDS`.
 fn seeds() -> u64 {
     std::env::var("BLOCKSTONE_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(24)
 }
 
-/// What was found after the power losses of a machine.
+/// Result of checks after the power losses of a machine.
 #[derive(Default)]
 struct Aftermath {
     acknowledged: u64,
@@ -33,7 +33,7 @@ fn live_and_die(seed: u64, redundancy: Redundancy, protection: TornProtection) -
     drop(group);
     let mut memory = Memory::new();
     let mut after = Aftermath::default();
-    // Lives that end by a power loss; the recovery after it may lose its power as well.
+    // Each life ends with a power loss; the recovery after it may lose power as well.
     for life in 0..3 {
         let instance = open_on(&machine, &spec).expect("with the power on, recovery succeeds");
         let power_goes_at = |at| Faults { power_goes_at: Some(at), ..Faults::default() };

@@ -1,5 +1,5 @@
-//! Recovery of disks that were damaged: what it must restore, what it must not accept, and what it
-//! must refuse by name.
+//! Recovery of damaged disks: what it must restore, what it must not accept, and what it must
+//! refuse by name.
 
 use blockstone_instance::block::{self, COLUMNS, Fill};
 use blockstone_instance::group::{DiskGroup, GroupFile, Redundancy};
@@ -9,10 +9,10 @@ use blockstone_instance::{Instance, InstanceError, OpenSpec, RedoStress, TornPro
 use crate::world::{create, open_on, open_spec, spec};
 
 const BLOCK: usize = 4096;
-/// Rows that a test updates.
+/// Number of rows that a test updates.
 const UPDATED: u64 = 24;
 
-/// Where the block of a row lies in the data file, and its SCN after the update.
+/// Location of a row's block in the data file, and its SCN after the update.
 #[derive(Clone, Copy)]
 struct Updated {
     offset: u64,
@@ -23,7 +23,7 @@ fn accepting(protection: TornProtection) -> OpenSpec {
     OpenSpec { accept_loss: true, ..open_spec(protection) }
 }
 
-/// A loaded instance that was shut down.
+/// Creates and loads an instance, and shuts it down.
 fn loaded(redundancy: Redundancy, protection: TornProtection) -> Machine {
     let (machine, group) = create(redundancy, redundancy.copies(), 5);
     let instance = Instance::open(&group, &open_spec(protection)).unwrap();
@@ -32,8 +32,8 @@ fn loaded(redundancy: Redundancy, protection: TornProtection) -> Machine {
     machine
 }
 
-/// Updates the first rows once, each in a transaction of its own, and crashes. Nothing but the redo
-/// knows of it: the cache is large enough for all.
+/// Updates the first rows once, each in a transaction of its own, and crashes. Only the redo
+/// contains the updates: the cache is large enough for all of them.
 fn update_and_crash(machine: &Machine, protection: TornProtection) -> Vec<Updated> {
     let instance = open_on(machine, &open_spec(protection)).unwrap();
     let mut session = instance.session(0).unwrap();
@@ -62,7 +62,7 @@ fn read(file: &GroupFile, offset: u64) -> Vec<u8> {
     found
 }
 
-/// The block as it is after its row was updated to `version`.
+/// Returns the block as it is after its row was updated to `version`.
 fn advanced(block: &[u8], version: u64, scn: u64) -> Vec<u8> {
     let mut block = block.to_vec();
     let fill = Fill::new(spec().seed, spec().random_percent);
@@ -80,8 +80,8 @@ fn torn(old: &[u8], new: &[u8]) -> Vec<u8> {
     [&new[..BLOCK / 2], &old[BLOCK / 2..]].concat()
 }
 
-/// Leaves the disks as a power loss does in the middle of the writes to the places of `updated`:
-/// the double-write area holds good copies, the places are torn.
+/// Leaves the disks in the state of a power loss in the middle of the writes to the places of
+/// `updated`: the double-write area holds good copies, the places are torn.
 fn tear_in_place(machine: &Machine, updated: &[Updated]) {
     let olds: Vec<_> = with_file(machine, "data", |data| {
         updated.iter().map(|row| read(data, row.offset)).collect()
@@ -124,7 +124,7 @@ fn a_recovery_that_is_cut_off_anywhere_has_not_overwritten_the_copies_it_needs()
     assert_versions(&whole, 1, "without a cut");
     whole.crash();
     let mut cut = 0;
-    // Reading the area takes most operations; nothing is written before.
+    // Reading the area takes most of the operations; nothing is written before.
     for at in (1..=total).filter(|at| *at % 32 == 0 || *at > total - 120) {
         let machine = Machine::with(torn.clone(), at, false);
         machine.set_faults(Faults { power_goes_at: Some(at), ..Faults::default() });
@@ -172,14 +172,14 @@ fn with_open<T>(instance: &Instance, name: &str, work: impl FnOnce(&GroupFile) -
     work(&instance.group().file(name).unwrap())
 }
 
-/// Offsets of the redo blocks in log file 1, which is the first to be written, that hold redo.
+/// Returns the offsets of the redo blocks in a log file that hold redo.
 fn redo_blocks(file: &GroupFile) -> Vec<u64> {
     let offsets = (0..file.size()).step_by(BLOCK);
     let magic = |offset: &u64| read(file, *offset)[..8] != [0; 8];
     offsets.filter(magic).collect()
 }
 
-/// The redo log that an instance writes after `openings`.
+/// Returns the name of the log that holds the most redo.
 fn current_log(machine: &Machine) -> String {
     let count =
         |log: &u32| with_file(machine, &format!("redo-{log}"), |file| redo_blocks(file).len());
@@ -202,7 +202,7 @@ fn damage_in_the_middle_of_the_redo_is_not_its_end() {
     let error = refused.expect_err("it lost commits");
     assert!(matches!(error, InstanceError::RedoDamaged { commits: 1.., .. }), "{error}");
     assert!(error.to_string().contains("--accept-loss"), "{error}");
-    // It can be asked again, and nothing has changed.
+    // The attempt can be repeated, and nothing has changed.
     let again = open_on(&machine, &open_spec(TornProtection::FullPage)).unwrap_err();
     assert_eq!(again.to_string(), error.to_string());
 
@@ -214,7 +214,7 @@ fn damage_in_the_middle_of_the_redo_is_not_its_end() {
     let kept = kept.count() as u64;
     assert!((1..UPDATED).contains(&kept), "{kept} rows have their update");
     assert_eq!(recovery.last_commits[&0], kept, "transactions are lost from the end");
-    // It goes on, and what was lost does not come back.
+    // The instance continues, and lost updates do not come back.
     let mut session = instance.session(0).unwrap();
     session.update(0, UPDATED - 1, 1, RedoStress::Heavy).unwrap();
     session.commit().unwrap();
@@ -224,8 +224,7 @@ fn damage_in_the_middle_of_the_redo_is_not_its_end() {
     assert_eq!(*versions(&instance).last().unwrap().as_ref().unwrap(), 1);
 }
 
-/// Puts the block of the first row back to what it was before the update, as a lost write leaves
-/// it.
+/// Resets the block of the first row to its state before the update, as after a lost write.
 fn lose_a_write(machine: &Machine, protection: TornProtection) -> (Updated, Vec<u8>) {
     let instance = open_on(machine, &open_spec(protection)).unwrap();
     let mut session = instance.session(0).unwrap();
@@ -273,7 +272,7 @@ fn a_write_that_one_mirror_lost_is_found_on_the_other() {
         let recovered = instance.session(0).unwrap().row(0, 0).unwrap();
         let column_version =
             |index| u64::from_le_bytes(*recovered.column(index).first_chunk().unwrap());
-        // The first update wrote all columns, the second the first and the last.
+        // The first update wrote all columns, the second one the first and the last.
         assert_eq!((recovered.version(), column_version(0), column_version(5)), (2, 2, 1));
         instance.shutdown().unwrap();
         let recovered = with_file(&machine, "data", |data| read(data, row.offset));

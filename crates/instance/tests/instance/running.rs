@@ -1,4 +1,4 @@
-//! What sessions see while the instance runs, and that what they count adds up.
+//! What sessions see while the instance runs, and that their counters add up.
 
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -87,7 +87,8 @@ fn a_copy_of_all_rows_writes_each_block_once_and_survives_a_power_loss_once_it_i
     assert_eq!(session.select(1, 0, ROWS).unwrap(), ROWS);
 }
 
-/// One that ended first told the writers that there was nothing left to write for the others.
+/// The checkpoint that ended first used to tell the writers that nothing was left to write for the
+/// others.
 #[test]
 fn checkpoints_that_sessions_ask_for_at_the_same_time_all_end() {
     let (_, group) = create(Redundancy::External, 1, 2);
@@ -157,7 +158,7 @@ fn a_disk_that_left_is_brought_back_by_itself_with_all_that_it_missed() {
     let counters = &group.counters()[1];
     assert_eq!(counters.state, DiskState::Online);
     assert!(counters.offline_ns > 0 && counters.stale_units == 0, "{counters:?}");
-    // From now on it serves alone.
+    // From now on it is the only one to serve.
     group.offline(0).unwrap();
     assert_eq!(memory.check_now(&instance), 0);
     instance.crash();
@@ -185,7 +186,7 @@ fn a_disk_that_was_missing_when_all_was_shut_down_is_resynced_at_the_next_openin
     instance.crash();
 }
 
-/// What happened, once `count` things have.
+/// Returns the news, once there are `count` items.
 fn wait_for_news(instance: &Instance, count: usize) -> Vec<String> {
     let patience = Instant::now() + Duration::from_secs(30);
     let mut news = Vec::new();
@@ -213,12 +214,12 @@ fn protection_against_torn_writes_costs_what_is_counted() {
         let block = spec().block.get();
         let (bytes, redo) =
             (seen.statistic(Statistic::ProtectionBytes), seen.statistic(Statistic::RedoBytes));
-        // Two columns, new and old, with headers, forty times, and a commit.
+        // Forty times two columns, new and old, with headers, and a commit.
         let changes = 40 * (32 + 4 * 128) + 24;
         match protection {
             TornProtection::None => assert_eq!((bytes, redo), (0, changes)),
             TornProtection::FullPage => {
-                // Only the first change of each block since it was last written.
+                // Only for the first change of each block since it was last written.
                 assert_eq!((bytes, redo), (20 * (block + 16), changes + 20 * (block + 16)));
             }
             TornProtection::DoubleWrite => assert_eq!((bytes, redo), (20 * block, changes)),

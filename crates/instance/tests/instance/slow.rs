@@ -1,4 +1,4 @@
-//! Disks that take their time, so that others have to wait for them.
+//! Slow disks, which make other threads wait for them.
 
 use std::sync::Arc;
 use std::thread;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use blockstone_instance::disk::{Disk, DiskError};
 
-/// How long operations take, beyond what the disk below needs.
+/// Duration of operations in addition to that of the underlying disk.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Delays {
     pub read: Duration,

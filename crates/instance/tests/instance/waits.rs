@@ -1,5 +1,4 @@
-//! Who waits for what, when disks are slow: each wait appears under its name, and no session waits
-//! for ever.
+//! Waits on slow disks: each wait appears under its name, and no session waits forever.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -17,7 +16,7 @@ use crate::world::{ROWS, create, open_spec};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A loaded instance on one disk with `delays`, opened as `open`.
+/// Creates a loaded instance on one disk with `delays`, opened with `open`.
 fn slow_instance(delays: Delays, open: &OpenSpec) -> Instance {
     let (machine, group) = create(Redundancy::External, 1, 5);
     let instance = Instance::open(&group, &open_spec(TornProtection::None)).unwrap();

@@ -7,7 +7,7 @@ use blockstone_instance::{Instance, InstanceError, InstanceSpec, OpenSpec, TornP
 
 pub const ROWS: u64 = 300;
 
-/// Two schemas of [`ROWS`] rows in 4 KiB blocks, and the smallest redo logs there can be.
+/// Two schemas of [`ROWS`] rows in 4 KiB blocks, and the smallest possible redo logs.
 pub fn spec() -> InstanceSpec {
     InstanceSpec {
         block: Bytes::kib(4),
@@ -31,7 +31,6 @@ pub fn open_spec(protection: TornProtection) -> OpenSpec {
     }
 }
 
-/// A machine with empty disks.
 pub fn machine(disks: usize, seed: u64) -> Machine {
     Machine::new(disks, 64 << 20, seed)
 }
@@ -41,7 +40,7 @@ pub fn group_on(machine: &Machine, redundancy: Redundancy) -> Result<DiskGroup, 
     DiskGroup::create_on(members, redundancy, Bytes::mib(1), &spec().files().unwrap())
 }
 
-/// A new instance, not yet open.
+/// Creates a new instance, not yet open.
 pub fn create(redundancy: Redundancy, disks: usize, seed: u64) -> (Machine, DiskGroup) {
     let machine = machine(disks, seed);
     let group = group_on(&machine, redundancy).unwrap();
@@ -49,7 +48,7 @@ pub fn create(redundancy: Redundancy, disks: usize, seed: u64) -> (Machine, Disk
     (machine, group)
 }
 
-/// Opens the instance that lies on the disks of `machine`.
+/// Opens the instance on the disks of `machine`.
 pub fn open_on(machine: &Machine, spec: &OpenSpec) -> Result<Instance, InstanceError> {
     Instance::open(&DiskGroup::open_on(machine.disks())?, spec)
 }

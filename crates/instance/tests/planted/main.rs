@@ -1,5 +1,5 @@
-//! Bugs that are planted in the instance are found. They are planted in the whole process, so these
-//! tests are a program of their own.
+//! Bugs planted in the instance are found. They are planted in the whole process, so these tests
+//! are a separate program.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
 
@@ -9,10 +9,10 @@ use blockstone_instance::testing::{
     Case, Effort, Failure, Planted, Setting, campaign, hunt, plant, shrink,
 };
 
-/// One bug at a time.
+/// Held by each test: only one bug may be planted at a time.
 static PLANTED: Mutex<()> = Mutex::new(());
 
-/// Those that show at once; `cargo xtask lab durability --mutations` looks for all.
+/// Bugs that show up quickly; `cargo xtask lab durability --mutations` looks for all.
 const QUICK: [Planted; 6] = [
     Planted::CheckpointWithoutSync,
     Planted::ControlBeforeSync,

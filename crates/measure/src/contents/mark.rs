@@ -11,10 +11,10 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 use super::{BLOCK_BYTES, EDGE, places};
 
 const MAGIC: [u8; 16] = *b"blockstone-left1";
-/// Magic, size, seed, checksum of the draw, checksum of all of these.
+/// Magic, size, seed, checksum of the draw, and checksum of all of these.
 const USED_BYTES: usize = 56;
 const CHUNK_BYTES: u64 = 1 << 20;
-/// Smaller devices are cleared and looked at as a whole.
+/// Smaller devices are cleared and examined completely.
 const LEAST_BYTES: u64 = 16 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,19 +24,19 @@ pub struct Mark {
     drawn: u128,
 }
 
-/// Where the mark of a device of this size lies: the block before its last MiB.
+/// Returns the offset of the mark on a device of this size: the block before its last MiB.
 pub fn offset(size_bytes: u64) -> Option<u64> {
     let last = size_bytes.saturating_sub(EDGE.get()) / BLOCK_BYTES * BLOCK_BYTES;
     (size_bytes >= LEAST_BYTES).then(|| last - BLOCK_BYTES)
 }
 
 impl Mark {
-    /// Draws blocks of a device as it is now.
+    /// Draws blocks of a device in its current state.
     pub fn take(file: &File, size_bytes: u64, seed: u64) -> io::Result<Self> {
         Ok(Self { size_bytes, seed, drawn: drawn(file, size_bytes, seed)? })
     }
 
-    /// The mark of a device; none where there is no whole one.
+    /// Reads the mark of a device; `None` if there is no intact one.
     pub fn read(file: &File, size_bytes: u64) -> io::Result<Option<Self>> {
         let Some(offset_bytes) = offset(size_bytes) else { return Ok(None) };
         let mut block = [0; USED_BYTES];
@@ -52,7 +52,7 @@ impl Mark {
         write_all(file, offset_bytes, block)
     }
 
-    /// Whether the drawn blocks are still what they were.
+    /// Returns whether the drawn blocks are unchanged.
     pub fn holds(&self, file: &File, size_bytes: u64) -> bool {
         drawn(file, size_bytes, self.seed).is_ok_and(|drawn| drawn == self.drawn)
     }
@@ -77,7 +77,7 @@ impl Mark {
     }
 }
 
-/// The checksum of the blocks of a draw, without the one that holds the mark.
+/// Returns the checksum of the blocks of a draw, without the one that holds the mark.
 fn drawn(file: &File, size_bytes: u64, seed: u64) -> io::Result<u128> {
     let mut sum = Xxh3Default::new();
     let mut block = vec![0; BLOCK_BYTES as usize];
@@ -90,7 +90,7 @@ fn drawn(file: &File, size_bytes: u64, seed: u64) -> io::Result<u128> {
     Ok(sum.digest128())
 }
 
-/// Past the page cache, and on the device when it returns.
+/// Writes zeros past the page cache; they are on the device when it returns.
 pub fn write_zeros(file: &BlockFile, mut offset_bytes: u64, bytes: u64) -> io::Result<()> {
     let end = offset_bytes + bytes;
     if bytes > 0 {

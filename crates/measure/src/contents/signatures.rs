@@ -1,22 +1,22 @@
-//! How file systems, volumes and partition tables are recognised: a few bytes at a place of their
-//! own, as libblkid and the kernel's headers have them.
+//! Recognition of file systems, volumes and partition tables: a few bytes at a known place, as
+//! defined by libblkid and the kernel's headers.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Bytes at a place from which something is known.
+/// Bytes at a place that identify something.
 struct Signature {
     name: &'static str,
     at: At,
     magic: &'static [u8],
 }
 
-/// Bytes from the beginning, or a place near the end.
+/// Number of bytes from the beginning, or a place near the end.
 #[derive(Clone, Copy)]
 enum At {
     Start(u64),
-    /// So many bytes before the end, rounded down to a multiple of the second number.
+    /// This many bytes before the end, rounded down to a multiple of the second number.
     End(u64, u64),
 }
 
@@ -38,7 +38,7 @@ const BCACHEFS: [u8; 16] = [
     0xc6, 0x85, 0x73, 0xf6, 0x66, 0xce, 0x90, 0xa9, 0xd9, 0x6a, 0x60, 0xcf, 0x80, 0x3d, 0xf7, 0xef,
 ];
 
-/// Those of volumes first: what they hold may show through.
+/// Volumes come first: the signatures of their contents may show through.
 const SIGNATURES: &[Signature] = &[
     signature("a disk group of Blockstone", Start(0), b"BLKSTDSK"),
     signature("data of an earlier calibration", Start(0), b"blkstone"),
@@ -102,7 +102,7 @@ const ZFS: &str = "a member of a ZFS pool";
 const ZFS_LABEL_BYTES: u64 = 256 << 10;
 const ZFS_MAGIC: u64 = 0x00ba_b10c;
 
-/// What a device is known to be; none when none of the signatures is there.
+/// Returns what a device is known to be; `None` if none of the signatures is present.
 pub fn find(file: &File, size_bytes: u64) -> io::Result<Option<&'static str>> {
     for Signature { name, at, magic } in SIGNATURES {
         let offset_bytes = match *at {
@@ -136,20 +136,20 @@ fn is_zfs(file: &File, size_bytes: u64) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Places of superblocks, or of copies of them, beyond the first MiB of a device of this size: the
-/// beginning of a first partition, the copies of btrfs, those of ext4 in block groups 1, 3, 5, 7, 9
-/// and 25, and the allocation groups of XFS, of which mkfs makes four.
+/// Returns the places of superblocks, or of copies of them, beyond the first MiB of a device of
+/// this size: the beginning of a first partition, the copies of btrfs, those of ext4 in block
+/// groups 1, 3, 5, 7, 9 and 25, and the allocation groups of XFS, of which mkfs creates four.
 pub fn superblocks(size_bytes: u64) -> impl Iterator<Item = u64> {
     const MIB: u64 = 1 << 20;
     let partition = (0..32).map(|block| MIB + block * 4096);
     let btrfs = [64 * MIB, 256 << 30];
     let groups = [1, 3, 5, 7, 9, 25];
-    // Groups of 8 bits for each byte of a block; with blocks of 1 KiB they begin at block 1.
+    // A group has 8 bits for each byte of a block; with blocks of 1 KiB groups begin at block 1.
     let ext4 = [(1024_u64, 1024), (2048, 0), (4096, 0)].into_iter();
     let ext4 = ext4.flat_map(move |(block, first)| {
         groups.into_iter().map(move |group| group * block * 8 * block + first)
     });
-    // A last group may be smaller: the others round up to whole blocks of 4 KiB.
+    // The last group may be smaller: the others round up to whole blocks of 4 KiB.
     let group = size_bytes.div_ceil(4 * 4096) * 4096;
     let xfs = (1..4).flat_map(move |number| [number * (size_bytes / 4), number * group]);
     partition.chain(btrfs).chain(ext4).chain(xfs)

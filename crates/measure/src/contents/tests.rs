@@ -50,7 +50,8 @@ fn one_byte_at_either_end_or_a_block_at_a_superblock_is_data() {
         let found = Disk::new(SIZE).write(at, &[1]).contents();
         assert_eq!(found, Contents::Unknown { offset_bytes: at });
     }
-    // A first partition whose table was wiped, the copy of btrfs, ext4's at 4 KiB, XFS's.
+    // A first partition whose table was wiped, the copies of btrfs, of ext4 at 4 KiB blocks, of
+    // XFS.
     for at in [(1 << 20) + 1024, (64 << 20) + 64, 128 << 20, SIZE / 4, SIZE / 4 * 3] {
         let found = Disk::new(SIZE).write(at, &[1; 8]).contents();
         let offset_bytes = at / BLOCK_BYTES * BLOCK_BYTES;
@@ -60,11 +61,11 @@ fn one_byte_at_either_end_or_a_block_at_a_superblock_is_data() {
 
 #[test]
 fn data_in_the_middle_of_a_device_are_found() {
-    // A 25th of the device, so of 1,024 draws about 41 fall into it.
+    // A 25th of the device, so about 41 of 1,024 draws fall into it.
     let disk = Disk::new(SIZE);
     disk.fill(101 << 20, (SIZE / 25) as usize);
     assert!(matches!(disk.contents(), Contents::Unknown { .. }));
-    // Of a device of 4 MiB every block is looked at.
+    // Every block of a 4 MiB device is examined.
     let small = Disk::new(4 << 20);
     assert_eq!(small.contents(), Contents::Empty);
     let unknown = Contents::Unknown { offset_bytes: (2 << 20) + 8192 };

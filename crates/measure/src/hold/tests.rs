@@ -1,4 +1,4 @@
-//! Made-up loads, held on a clock that moves only while it is waited on.
+//! Synthetic loads, held on a clock that advances only during waits.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ use super::*;
 use crate::{Opening, SessionSpec};
 
 const TICK: Nanos = Nanos::millis(20);
-/// What reading the load takes.
+/// Nanoseconds that reading the load takes.
 const LOOK_NS: u64 = 1000;
 const NEVER: u64 = u64::MAX;
 
@@ -30,7 +30,8 @@ const SERIES: Schema = Schema {
     }],
 };
 
-/// A load that completes one more operation a tick than in the tick before, until its rate stays.
+/// A load that completes one more operation in each tick than in the previous one, until its rate
+/// stays constant.
 #[derive(Clone)]
 struct MadeUp {
     clock: ManualClock,
@@ -40,11 +41,11 @@ struct MadeUp {
     grows_for: u64,
     fails_at: u64,
     finishes_at: u64,
-    /// The tick that takes three times as long as it may.
+    /// Number of the tick that takes three times as long as it may.
     slow: u64,
     ticks: u64,
     done: u64,
-    /// What happened, in order.
+    /// Events in order.
     life: Vec<&'static str>,
 }
 
@@ -124,7 +125,7 @@ impl Loaded for MadeUp {
     }
 }
 
-/// An observer that interrupts at this instant.
+/// An observer that interrupts at this time.
 struct InterruptsAt(ManualClock, u64);
 
 impl Observer for InterruptsAt {
@@ -282,7 +283,8 @@ fn every_edge_has_a_row_and_a_late_tick_delays_no_other() {
     assert_eq!(at(window.start_ns), Some(22));
     assert_eq!(at(window.end_ns), Some(load.done as i64));
     let instants: Vec<u64> = series.rows().map(|row| row.t_ns / TICK.get()).collect();
-    // The last of the warm-up is followed by the window's first edge, read where the warm-up ended.
+    // The last tick of the warm-up is followed by the window's first edge, read where the warm-up
+    // ended.
     assert_eq!(instants[19..25], [20, 21, 21, 22, 23, 26]);
     let longer_ns = window.end_ns - window.start_ns - load.window.get();
     assert!(longer_ns < TICK.get(), "the window ends at the first tick after its length");

@@ -20,7 +20,7 @@ fn age(path: &Path) {
     fs::File::open(path).unwrap().set_modified(old).unwrap();
 }
 
-/// A directory of the name of a killed run's, with a file in it.
+/// Creates a directory named like that of a killed run, with a file in it.
 fn leftover(dir: &Path, id: u64) -> PathBuf {
     let path = dir.join(name(id, "disk0"));
     fs::create_dir(&path).unwrap();
@@ -62,7 +62,7 @@ fn a_link_that_takes_the_place_of_a_directory_leads_nowhere() {
             let bait = dir.path().join("bait");
             let _ = fs::create_dir(&bait);
             age(&bait);
-            // Whichever of the two names is free.
+            // One of the two names is free.
             let flags = RenameFlags::NOREPLACE;
             let _ = renameat_with(CWD, &bait, CWD, &path, flags);
             let _ = renameat_with(CWD, &bait, CWD, &link, flags);

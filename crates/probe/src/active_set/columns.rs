@@ -5,8 +5,7 @@ use blockstone_sys::bpf::active::BUCKETS;
 
 use crate::counted;
 
-/// What the probe records, one row for each device and file with I/O, and one on the counting
-/// itself.
+/// The schema: one row for each device and file with I/O, and one on the counting itself.
 pub const SCHEMA: Schema = Schema {
     probe: "active_set",
     doc: "Which parts of devices and files are read and written, in units of 4 KiB: how much in a \
@@ -62,7 +61,7 @@ const LEADING_COLUMNS: [Column; 17] = [
 const PROBE: Origin = Origin("the probe");
 const UNITS: Origin = Origin("tracepoints block_rq_issue, block_rq_requeue");
 
-/// The histogram's columns, from the lower end of each.
+/// Columns of the histogram, from the lower bound of each.
 macro_rules! bucket_columns {
     ($($start:literal),+ $(,)?) => {
         const BUCKET_STARTS: [u64; BUCKETS] = [$($start),+];
@@ -87,7 +86,7 @@ counted::buckets! {
 
 const COLUMNS: [Column; LEADING + BUCKETS] = counted::joined(&LEADING_COLUMNS, &BUCKET_COLUMNS);
 
-/// The least number of accesses that a bucket column stands for; none for other columns.
+/// Returns the lowest number of accesses that a bucket column stands for; `None` for other columns.
 pub fn bucket_start(column: &str) -> Option<u64> {
     counted::start_of(column, &BUCKET_COLUMNS, &BUCKET_STARTS)
 }

@@ -1,16 +1,16 @@
-//! What happened to units from one look to the next.
+//! Changes of units from one look to the next.
 
 use std::collections::HashMap;
 
 use blockstone_sys::bpf::Device;
 use blockstone_sys::bpf::active::{Owner, Unit, UnitKey};
 
-/// How units stood at the last look.
+/// State of all units at the last look.
 #[derive(Debug, Default)]
 pub struct Seen {
     units: HashMap<UnitKey, Before>,
     looks: u64,
-    /// Of how many units one was sampled in the last window, as a power of two.
+    /// Sampling level of the last window: one in 2^level units was sampled.
     level: u32,
 }
 
@@ -18,20 +18,20 @@ pub struct Seen {
 struct Before {
     reads: u32,
     writes: u32,
-    /// The look that saw the last access.
+    /// Number of the look that saw the last access.
     accessed: u64,
 }
 
-/// What one window had.
+/// Accesses during one window.
 #[derive(Debug, Default)]
 pub struct Window {
-    /// One of 2^level units is sampled.
+    /// One in 2^level units is sampled.
     pub level: u32,
-    /// The same for those units that were sampled in the window before too.
+    /// The same for units that were sampled in the previous window as well.
     pub compared_level: u32,
     pub owners: HashMap<Owner, Part>,
     pub devices: HashMap<Device, Part>,
-    /// Units that are kept but not sampled any more.
+    /// Units that are still kept but no longer sampled.
     pub unsampled: Vec<UnitKey>,
 }
 
@@ -39,11 +39,11 @@ pub struct Window {
 #[derive(Clone, Debug, Default)]
 pub struct Part {
     pub written: u64,
-    /// Units that were sampled in the window before too.
+    /// Units that were also sampled in the previous window.
     pub compared: u64,
-    /// Those of them that were accessed then.
+    /// Compared units that were accessed in the previous window as well.
     pub again: u64,
-    /// The accesses of each unit.
+    /// Number of accesses of each unit.
     counts: Vec<u64>,
 }
 
@@ -53,7 +53,7 @@ impl Seen {
     }
 
     /// Compares units with the last look. Those whose hash ends in fewer than `level` zeros were
-    /// not sampled all the time.
+    /// not sampled throughout.
     pub fn end_window(&mut self, units: &[(UnitKey, Unit)], level: u32) -> Window {
         self.looks += 1;
         let compared_level = level.max(self.level);
@@ -88,7 +88,7 @@ impl Seen {
         window
     }
 
-    /// Forgets units not accessed in the last `windows` windows, and returns them.
+    /// Forgets units that were not accessed in the last `windows` windows, and returns them.
     pub fn forget_idle(&mut self, windows: u64) -> Vec<UnitKey> {
         let oldest = self.looks.saturating_sub(windows);
         let idle = self.units.extract_if(|_, before| before.accessed <= oldest);
@@ -112,7 +112,8 @@ impl Part {
         self.counts.extend(other.counts);
     }
 
-    /// The fewest units that took these percentages of the accesses.
+    /// Returns the smallest number of units that received each of these percentages of the
+    /// accesses.
     pub fn hottest<const N: usize>(&self, percentages: [u64; N]) -> [u64; N] {
         let mut counts = self.counts.clone();
         counts.sort_unstable_by(|a, b| b.cmp(a));

@@ -5,8 +5,8 @@ use blockstone_sys::bpf::io::BUCKETS;
 
 use crate::counted;
 
-/// What the probe records, one row for each layer, role, file, operation and mode that occurred,
-/// and one on the tracing itself.
+/// The schema: one row for each layer, role, file, operation and mode that occurred, and one on the
+/// tracing itself.
 pub const SCHEMA: Schema = Schema {
     probe: "kernel_io",
     doc: "Storage I/O by layer, role, file, operation and mode, counted inside the kernel.",
@@ -66,7 +66,7 @@ const BLOCK: Origin = Origin("tracepoints block_io_start, block_rq_issue, block_
 const CALLS: Origin = Origin("tracepoints sys_enter, sys_exit");
 const TABLES: Origin = Origin("the programs themselves");
 
-/// The histogram's columns, from the lower end of each.
+/// Columns of the histogram, from the lower bound of each.
 macro_rules! bucket_columns {
     ($($start_ns:literal),+ $(,)?) => {
         const BUCKET_STARTS_NS: [u64; BUCKETS] = [$($start_ns),+];
@@ -85,7 +85,8 @@ counted::buckets! {
 
 const COLUMNS: [Column; LEADING + BUCKETS] = counted::joined(&LEADING_COLUMNS, &BUCKET_COLUMNS);
 
-/// The least latency that a bucket column counts, in nanoseconds; none for other columns.
+/// Returns the lowest latency that a bucket column counts, in nanoseconds; `None` for other
+/// columns.
 pub fn bucket_start_ns(column: &str) -> Option<u64> {
     counted::start_of(column, &BUCKET_COLUMNS, &BUCKET_STARTS_NS)
 }

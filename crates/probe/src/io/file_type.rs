@@ -1,26 +1,27 @@
-//! What a file holds, derived from its path as databases lay out theirs.
+//! The type of a file, derived from its path, following the file layouts of databases.
 
 use blockstone_base::named;
 
 named! {
     #[derive(PartialOrd, Ord)]
     FileType {
-        /// Tables, indexes, undo: what a checkpoint writes.
+        /// Tables, indexes, undo: the files that a checkpoint writes.
         Data = "data",
-        /// What a commit waits for and recovery reads: redo, write-ahead and binary logs.
+        /// Files that a commit waits for and recovery reads: redo, write-ahead and binary logs.
         Redo = "redo",
         Temp = "temp",
         /// Small files without which a database does not open.
         Control = "control",
-        /// What a file system keeps beside its files: its journal, inodes, directories.
+        /// Data that a file system keeps in addition to its files: its journal, inodes,
+        /// directories.
         Metadata = "file system metadata",
         Swap = "swap",
         Other = "other",
     }
 }
 
-/// What the file at `path` holds, as PostgreSQL, MariaDB and MySQL, SQLite, Oracle and Blockstone's
-/// disk groups name theirs. A block device that is opened as a file holds data.
+/// Returns the type of the file at `path`, by the naming of PostgreSQL, MariaDB and MySQL, SQLite,
+/// Oracle and Blockstone's disk groups. A block device that is opened as a file holds data.
 pub fn file_type(path: &str) -> FileType {
     let mut folders: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let name = folders.pop().unwrap_or_default();
@@ -35,8 +36,8 @@ pub fn file_type(path: &str) -> FileType {
     }
 }
 
-/// The path under which a file is counted: redo and temporary files of PostgreSQL come and go, so
-/// all in one folder count as one.
+/// Returns the path under which a file is counted: redo and temporary files of PostgreSQL come and
+/// go, so all of them in one folder count as one.
 pub fn family(path: &str) -> String {
     match path.rsplit_once('/') {
         Some((folder, _)) if is_transient(folder) => format!("{folder}/*"),
@@ -105,7 +106,7 @@ fn mariadb(folders: &[&str], name: &str) -> Option<FileType> {
     }
 }
 
-/// mysql-bin.000001, binlog.000002, host-relay-bin.000003, and the lists of them.
+/// mysql-bin.000001, binlog.000002, host-relay-bin.000003, and their index files.
 fn is_binary_log(stem: &str, extension: &str) -> bool {
     let numbered = extension.len() >= 6 && is_number(extension);
     (stem.ends_with("-bin") || stem == "binlog") && (numbered || extension == "index")

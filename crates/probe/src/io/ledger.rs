@@ -1,4 +1,4 @@
-//! What the kernel counts by thread, summed by role: threads come and go, their sums stay.
+//! The kernel's counts by thread, summed by role: threads come and go, their sums stay.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::Hash;
@@ -9,12 +9,12 @@ use blockstone_sys::bpf::io::{BUCKETS, IoTotals};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sums {
     pub ios: u64,
-    /// I/Os started and not completed; the only level among these.
+    /// I/Os started and not completed; the only gauge among these.
     pub in_flight: u64,
     pub bytes: u64,
     pub asked_bytes: u64,
     pub submitted: u64,
-    /// Nanoseconds before the device.
+    /// Time before the device, in nanoseconds.
     pub queue_ns: u64,
     pub device_ns: u64,
     pub elapsed_ns: u64,
@@ -69,16 +69,16 @@ impl From<&IoTotals> for Sums {
 /// A thread, by process and thread id.
 pub type Thread = (u32, u32);
 
-/// Sums by object `O` of what comes by key `K`, each key being of one thread.
+/// Sums by object `O` of counts that arrive by key `K`; each key belongs to one thread.
 #[derive(Debug)]
 pub struct Ledger<K, O> {
     entries: HashMap<K, usize>,
-    /// What is settled, and what this reading has come to.
+    /// Settled sums, and the sums of the current reading.
     objects: Vec<(Sums, Sums)>,
-    /// In the order of the objects, which is that of the rows.
+    /// Sorted by object, which is the order of the rows.
     index: BTreeMap<O, usize>,
     threads: HashMap<Thread, Vec<K>>,
-    /// All threads, those asked about longest ago first.
+    /// All threads, least recently checked first.
     order: VecDeque<Thread>,
 }
 
@@ -93,21 +93,21 @@ impl<K: Copy + Eq + Hash, O: Ord> Ledger<K, O> {
         }
     }
 
-    /// Begins a reading: until keys are added, only what is settled counts.
+    /// Begins a reading: until keys are added, only settled sums count.
     pub fn begin(&mut self) {
         for (settled, now) in &mut self.objects {
             *now = *settled;
         }
     }
 
-    /// Adds the sums that a key has now; false when the key must be introduced first.
+    /// Adds the current sums of a key; returns false if the key must be introduced first.
     pub fn add(&mut self, key: &K, sums: &Sums) -> bool {
         let Some(&object) = self.entries.get(key) else { return false };
         self.objects[object].1.add(sums);
         true
     }
 
-    /// Says to which object a new key counts, and whose it is.
+    /// Assigns a new key to its object and its thread.
     pub fn introduce(&mut self, key: K, thread: Thread, object: O) {
         let next = self.objects.len();
         let object = *self.index.entry(object).or_insert(next);
@@ -123,8 +123,8 @@ impl<K: Copy + Eq + Hash, O: Ord> Ledger<K, O> {
         keys.push(key);
     }
 
-    /// Removes a key with its last sums, which stay with its object. The reading that is under way
-    /// has counted the key already.
+    /// Removes a key with its last sums, which stay with its object. The current reading has
+    /// already counted the key.
     pub fn settle(&mut self, key: &K, thread: Thread, last: &Sums) {
         let Some(object) = self.entries.remove(key) else { return };
         self.objects[object].0.add(last);
@@ -133,7 +133,7 @@ impl<K: Copy + Eq + Hash, O: Ord> Ledger<K, O> {
         }
     }
 
-    /// The thread that was asked about longest ago, with its keys.
+    /// Returns the least recently checked thread, with its keys.
     pub fn next_thread(&mut self) -> Option<(Thread, Vec<K>)> {
         let thread = self.order.pop_front()?;
         let keys = self.threads.get(&thread).cloned().unwrap_or_default();
@@ -145,7 +145,7 @@ impl<K: Copy + Eq + Hash, O: Ord> Ledger<K, O> {
         Some((thread, keys))
     }
 
-    /// Threads with sums that are not settled.
+    /// Returns the number of threads with sums that are not settled.
     pub fn threads(&self) -> usize {
         self.threads.len()
     }
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(read(&mut ledger, &[(1, 5), (2, 7), (3, 1)]), [("reader", 1), ("writer", 12)]);
         ledger.settle(&1, (10, 10), &sums(6));
         assert_eq!(read(&mut ledger, &[(2, 7), (3, 2)]), [("reader", 2), ("writer", 13)]);
-        // Its number goes to another thread, which counts from zero.
+        // Its key is reused by another thread, which counts from zero.
         ledger.introduce(1, (10, 10), "reader");
         assert_eq!(read(&mut ledger, &[(1, 1), (2, 7)]), [("reader", 1), ("writer", 13)]);
     }

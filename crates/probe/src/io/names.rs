@@ -1,5 +1,5 @@
-//! What a file is called: the path within its file system, which the kernel tells, below the place
-//! where that file system is mounted.
+//! Names of files: the path within a file system, as reported by the kernel, below the place where
+//! that file system is mounted.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ use super::file_type::{FileType, family, file_type};
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Label {
-    /// Its path, a device, or a word.
+    /// A path, a device, or a word.
     pub file: String,
     pub file_type: FileType,
 }
 
-/// The most names that are kept.
+/// The set of names in use, limited in number.
 #[derive(Debug)]
 pub struct Shelf {
     most: usize,
@@ -29,7 +29,7 @@ impl Shelf {
         Self { most, labels: BTreeSet::new() }
     }
 
-    /// The name, or that of all others of its type when there is no room for it.
+    /// Returns the name, or that of all others of its type if there is no room for it.
     pub fn place(&mut self, label: Label) -> Label {
         if self.labels.len() >= self.most && !self.labels.contains(&label) {
             return Label { file: "other files".into(), file_type: label.file_type };
@@ -46,12 +46,13 @@ pub struct Names {
 }
 
 impl Names {
-    /// With the mounts of this moment; they are read again when a file system is not among them.
+    /// Reads the current mounts; they are read again when a file system is not among them.
     pub fn new(root: &Path) -> Self {
         Self { root: root.to_owned(), mounts: Mounts::read(root) }
     }
 
-    /// The name of what I/O is for. `path` is that within its file system, where it has one.
+    /// Returns the name of the subject of an I/O. `path` is its path within its file system, if it
+    /// has one.
     pub fn label(&mut self, subject: Subject, device: Device, path: Option<&str>) -> Label {
         let label = |file, file_type| Label { file, file_type };
         match subject {
@@ -69,7 +70,7 @@ impl Names {
         }
     }
 
-    /// Where a path within a file system is found on this machine.
+    /// Returns the path on this machine of a path within a file system.
     pub fn full_path(&mut self, device: Device, path: &str) -> String {
         if let Some(found) = below_mount(&self.mounts, device, path) {
             return found;
@@ -90,10 +91,10 @@ impl Names {
     }
 }
 
-/// The path below the mount that shows most of the file system.
+/// Returns the path below the mount that shows the largest part of the file system.
 fn below_mount(mounts: &Mounts, device: Device, path: &str) -> Option<String> {
     let number = format!("{}:{}", device.major, device.minor);
-    // The upper end of a deep path is not known: then it only shows on which mount it is.
+    // The upper end of a deep path is not known: the result then only shows on which mount it is.
     let is_cut = !path.starts_with('/');
     let shown = |mount: &Mount| {
         let rest = if is_cut {

@@ -1,18 +1,17 @@
-//! Log pages of `NVMe` controllers as numbers: bytes in, figures out.
+//! Decodes log pages of `NVMe` controllers into numbers.
 
-/// What SMART / Health Information says (log page 02h, NVM Express Base Specification 2.0,
-/// figure 207).
+/// SMART / Health Information (log page 02h, NVM Express Base Specification 2.0, figure 207).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Health {
-    /// Bits of [`WARNINGS`].
+    /// Bits, as in [`WARNINGS`].
     pub critical_warning: u8,
-    /// None where the controller has no temperature.
+    /// `None` if the controller has no temperature.
     pub temperature_kelvin: Option<u16>,
     pub available_spare_percent: u8,
     pub spare_threshold_percent: u8,
     /// Up to 255: the vendor's estimate of the life used may pass 100 %.
     pub used_percent: u8,
-    /// None where the controller does not report it.
+    /// `None` if the controller does not report it.
     pub read_bytes: Option<u64>,
     pub written_bytes: Option<u64>,
     pub read_commands: u64,
@@ -25,15 +24,15 @@ pub struct Health {
     pub error_log_entries: u64,
 }
 
-/// What SMART / Health Information Extended says of the media (log page C0h, OCP Datacenter `NVMe`
-/// SSD Specification 2.0, section 4.8.6).
+/// SMART / Health Information Extended, on the media (log page C0h, OCP Datacenter `NVMe` SSD
+/// Specification 2.0, section 4.8.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OcpHealth {
     pub media_written_bytes: u64,
     pub media_read_bytes: u64,
 }
 
-/// What the bits of a critical warning mean, from the lowest.
+/// Meanings of the bits of a critical warning, from the lowest.
 pub const WARNINGS: [&str; 6] = [
     "spare below threshold",
     "temperature",
@@ -43,20 +42,20 @@ pub const WARNINGS: [&str; 6] = [
     "persistent memory read-only",
 ];
 
-/// A data unit is a thousand blocks of 512 bytes, whatever the size of blocks.
+/// A data unit is a thousand blocks of 512 bytes, whatever the block size.
 const DATA_UNIT_BYTES: u128 = 512_000;
-/// Bytes that the specifications define; the rest of a page is reserved.
+/// Bytes defined by the specifications; the rest of a page is reserved.
 const HEALTH_BYTES: usize = 192;
 const OCP_BYTES: usize = 512;
-/// What tells the log of OCP from others at its number, in the last 16 bytes.
+/// Identifies the OCP log among other logs with its number, in the last 16 bytes.
 const OCP_GUID: u128 = 0xAFD5_14C9_7C6F_4F9C_A4F2_BFEA_2810_AFC5;
 
-/// None of a page that is too short.
+/// Decodes a page; `None` if it is too short.
 pub fn health(page: &[u8]) -> Option<Health> {
     let page = page.get(..HEALTH_BYTES)?;
     let kelvin = u16::from_le_bytes([page[1], page[2]]);
     let count = |at| bounded(counter(page, at));
-    // A zero means that they are not reported, unless there was no command. Units are rounded up.
+    // Zero means that they are not reported, unless there was no command. Units are rounded up.
     let units = |at, commands_at| {
         let units = counter(page, at);
         let is_reported = units > 0 || counter(page, commands_at) == 0;
@@ -81,7 +80,7 @@ pub fn health(page: &[u8]) -> Option<Health> {
     })
 }
 
-/// None of a page that is too short or another vendor's.
+/// Decodes a page; `None` if it is too short or another vendor's.
 pub fn ocp_health(page: &[u8]) -> Option<OcpHealth> {
     let page = page.get(..OCP_BYTES)?;
     (counter(page, OCP_BYTES - 16) == OCP_GUID).then(|| OcpHealth {
@@ -90,7 +89,7 @@ pub fn ocp_health(page: &[u8]) -> Option<OcpHealth> {
     })
 }
 
-/// The warnings of a byte, with commas between them; `none` without any.
+/// Returns the warnings of a byte, separated by commas; `none` if there are none.
 pub fn warnings(byte: u8) -> String {
     if byte == 0 {
         return "none".to_owned();
@@ -100,13 +99,13 @@ pub fn warnings(byte: u8) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// 16 bytes, the lowest first; zero beyond the end.
+/// Reads 16 bytes, little-endian; zero beyond the end.
 fn counter(page: &[u8], at: usize) -> u128 {
     let bytes = page.get(at..at + 16).and_then(|bytes| bytes.try_into().ok());
     bytes.map_or(0, u128::from_le_bytes)
 }
 
-/// As large as can be recorded.
+/// Limits a value to the largest that can be recorded.
 fn bounded(value: u128) -> u64 {
     u64::try_from(value).unwrap_or(u64::MAX)
 }
@@ -115,7 +114,7 @@ fn bounded(value: u128) -> u64 {
 mod tests {
     use super::*;
 
-    /// A page with these counters of 16 bytes.
+    /// Creates a page with these 16-byte counters.
     fn page(counters: &[(usize, u128)]) -> Vec<u8> {
         let mut page = vec![0; 512];
         for (at, value) in counters {
@@ -178,7 +177,7 @@ mod tests {
     fn a_page_of_ocp_is_known_by_its_identifier() {
         let guid = (496, OCP_GUID);
         let page = page(&[(0, 104_729), (16, 7919), guid]);
-        // As the specification and other tools have the bytes.
+        // Bytes as given by the specification and other tools.
         assert_eq!(page[496..500], [0xC5, 0xAF, 0x10, 0x28]);
         let expected = OcpHealth { media_written_bytes: 104_729, media_read_bytes: 7919 };
         assert_eq!(ocp_health(&page), Some(expected));

@@ -1,4 +1,4 @@
-//! Which code lies at an address: a function of the kernel, or a program or library of a process.
+//! Resolves addresses to code: a kernel function, or a program or library of a process.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -13,9 +13,9 @@ use crate::Unmeasured;
 #[derive(Debug)]
 pub struct Place {
     pub module: Arc<str>,
-    /// Empty for code that is not the kernel's.
+    /// Empty for code outside the kernel.
     pub symbol: Arc<str>,
-    /// Whether a processor without a task waits for work there.
+    /// Whether a processor without a task waits for work in this code.
     pub is_idle: bool,
 }
 
@@ -26,27 +26,27 @@ pub struct Code {
     /// When the kernel's names were read.
     kernel_read_ns: u64,
     programs: HashMap<u32, Program>,
-    /// Each text once.
+    /// Interned strings.
     texts: HashSet<Arc<str>>,
 }
 
 #[derive(Debug)]
 struct Program {
-    /// From, to and whose.
+    /// Start address, end address and name.
     parts: Vec<(u64, u64, Arc<str>)>,
     read_ns: u64,
     ended_ns: Option<u64>,
 }
 
-/// What lies at an unknown address, or at one that went with its process.
+/// Name for an unknown address, or for one whose process has gone.
 const UNKNOWN: &str = "unknown";
-/// A library may be loaded, or code made, after a process was looked at.
+/// A library may be loaded, or code generated, after a process was first read.
 const PROGRAM_AGAIN_NS: u64 = 1_000_000_000;
-/// So may a module of the kernel; reading all its names takes a while.
+/// A kernel module may be loaded too; reading all kernel names takes a while.
 const KERNEL_AGAIN_NS: u64 = 300_000_000_000;
-/// Samples of a thread that ended may still come.
+/// Samples of an ended thread may still arrive during this time.
 pub const REMEMBER_NS: u64 = 2_000_000_000;
-/// What is kept at most; a note that something ended may be lost.
+/// Maximum number of entries; the notice that something ended may be lost.
 pub const REMEMBER_MAX: usize = 50_000;
 
 impl Code {
@@ -60,7 +60,7 @@ impl Code {
         }
     }
 
-    /// Why functions of the kernel have no names.
+    /// Returns why kernel functions have no names.
     pub fn hidden(&self) -> Option<&Unmeasured> {
         self.kernel.as_ref().err()
     }
@@ -73,7 +73,7 @@ impl Code {
         Place { module, symbol: self.text(""), is_idle: false }
     }
 
-    /// The process executes another program now.
+    /// Forgets a process, which now executes another program.
     pub fn forget(&mut self, process: u32) {
         self.programs.remove(&process);
     }
@@ -102,7 +102,7 @@ impl Code {
             Some((found.module.to_owned(), found.name.to_owned(), found.is_idle))
         };
         let (module, symbol, is_idle) = match &self.kernel {
-            // Without names an interrupt cannot be told from waiting.
+            // Without names, an interrupt cannot be distinguished from waiting.
             Err(_) => ("kernel".to_owned(), String::new(), true),
             Ok(kernel) => {
                 let mut found = known(kernel);

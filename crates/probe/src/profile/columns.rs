@@ -5,8 +5,8 @@ use blockstone_base::column::{Origin, Schema};
 use super::tally::{Count, Key, Tally};
 use crate::{Cell, Row};
 
-/// What the probe records, one row for each role, mode, module and function that was found at
-/// work, and one on the sampling itself.
+/// The schema: one row for each role, mode, module and function that was found at work, and one on
+/// the sampling itself.
 pub const SCHEMA: Schema = Schema {
     probe: "profile",
     doc: "Processor time by role, mode, module and function, from samples. An object has a row at \
@@ -37,10 +37,10 @@ pub const SCHEMA: Schema = Schema {
 };
 
 const PERF: Origin = Origin("perf_event_open(2) cpu-clock");
-/// The row on the sampling itself.
+/// Role of the row on the sampling itself.
 const SAMPLING: &str = "sampling";
 
-/// The row of something that was found at work. Its symbol is omitted where the kernel hides the
+/// Returns the row of a key that was found at work. Its symbol is omitted if the kernel hides the
 /// names of its functions.
 pub fn row(key: &Key, count: &Count, period_ns: u64, hides: bool) -> Row {
     let mode = if key.is_kernel { "kernel" } else { "user" };
@@ -55,7 +55,7 @@ pub fn row(key: &Key, count: &Count, period_ns: u64, hides: bool) -> Row {
     Row { object, cells }
 }
 
-/// The row on the sampling itself; without anything to tell where it does not run.
+/// Returns the row on the sampling itself; without values if the sampler does not run.
 pub fn sampling_row(found: Option<(&Tally, u64)>) -> Row {
     let mut cells = vec![Cell::Unmeasured; SCHEMA.columns.len()];
     if let Some((tally, period_ns)) = found {

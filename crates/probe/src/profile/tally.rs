@@ -8,51 +8,51 @@ pub struct Key {
     pub role: Arc<str>,
     pub is_kernel: bool,
     pub module: Arc<str>,
-    /// Empty for code that is not the kernel's.
+    /// Empty for code outside the kernel.
     pub symbol: Arc<str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// So often since it has this row.
+    /// Number of samples since it has had this row.
     pub samples: u64,
-    /// The look that was to come when it was first found: what is found again after it was let go
-    /// is counted again, as something else.
+    /// The look that was due when it was first found: a key that is found again after it was
+    /// dropped counts afresh, as a different object.
     pub since_look: u64,
-    /// Looks since it was last found.
+    /// Number of looks since it was last found.
     silent: u32,
 }
 
 #[derive(Debug, Default)]
 pub struct Tally {
     found: HashMap<Key, Count>,
-    /// Roles that have rows of their own.
+    /// Roles that have their own rows.
     roles: HashSet<Arc<str>>,
     looks: u64,
-    /// Samples that found work.
+    /// Samples that found the processor working.
     pub busy: u64,
-    /// Samples that found a processor waiting for work.
+    /// Samples that found the processor waiting for work.
     pub idle: u64,
-    /// Records that found no room.
+    /// Records lost for lack of room.
     pub lost: u64,
-    /// Time during which processors were sampled, summed over all.
+    /// Time during which processors were sampled, summed over all of them, in nanoseconds.
     pub watched_ns: u64,
-    /// Processor time that summing took.
+    /// Processor time spent on summing, in nanoseconds.
     pub summing_ns: u64,
 }
 
-/// What has no row of its own.
+/// Name for everything that has no row of its own.
 pub const OTHER: &str = "other";
 
-/// Rows up to which each function has its own, and up to which each module has.
+/// Number of rows up to which each function has its own, and up to which each module has.
 const ROWS_MAX: [usize; 2] = [1000, 1300];
 const ROLES_MAX: usize = 200;
-/// Looks that find it no more, after which something loses its row.
+/// Number of looks without a sample after which a key loses its row.
 const SILENT_MAX: u32 = 5;
 
 impl Tally {
-    /// Counts a sample: in a row of its own as long as there is room, else with others of its
-    /// module, of its role, or of all roles.
+    /// Counts a sample: in its own row as long as there is room, otherwise together with others of
+    /// its module, of its role, or of all roles.
     pub fn add(&mut self, mut key: Key) {
         self.busy += 1;
         if !self.found.contains_key(&key) {
@@ -64,8 +64,8 @@ impl Tally {
         count.silent = 0;
     }
 
-    /// Gives every sum, and lets go what has not been found for a while: each was given at least
-    /// once since then.
+    /// Visits every sum, and drops those that have not been found for a while: each of them has
+    /// been visited at least once since then.
     pub fn look(&mut self, mut visit: impl FnMut(&Key, &Count)) {
         self.looks += 1;
         self.found.retain(|key, count| {

@@ -1,4 +1,5 @@
-//! Whose a sampled thread is: its role, also when it has ended by the time of the question.
+//! Owners of sampled threads: the role of a thread, even if it has ended by the time it is looked
+//! up.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -32,10 +33,11 @@ struct Role {
     looked_ns: u64,
 }
 
-/// A role is asked for again: a process takes its title after it began, and a database tells of a
-/// session after it was seen. The longer it is known, the more seldom.
+/// Intervals at which a role is looked up again: a process sets its title after it has started, and
+/// a database reports a session after it was seen. The longer a role is known, the longer the
+/// interval.
 const AGAIN_NS: [u64; 2] = [100_000_000, 10_000_000_000];
-/// Work on a processor that had no task: of the interrupts that woke it.
+/// Work on a processor that had no task: that of the interrupts that woke it.
 const INTERRUPTS: &str = "interrupts";
 
 impl Threads {
@@ -43,7 +45,7 @@ impl Threads {
         Self { root: root.to_owned(), resolve, known: HashMap::new() }
     }
 
-    /// A thread began, and has its parent's name until it says otherwise.
+    /// Records that a thread started; it has its parent's name until it sets its own.
     pub fn began(&mut self, thread: u32, parent: u32) {
         let of_parent = self.known.entry(parent).or_default();
         if of_parent.name.is_none() {
@@ -53,14 +55,14 @@ impl Threads {
         self.known.insert(thread, Thread { name, ..Thread::default() });
     }
 
-    /// A thread has another name, and most likely another role.
+    /// Records that a thread has another name, and most likely another role.
     pub fn named(&mut self, thread: u32, name: &str) {
         let known = self.known.entry(thread).or_default();
         known.name = Some(name.into());
         known.role = None;
     }
 
-    /// A thread is ending: what is known of it now is the last that will be.
+    /// Records that a thread is ending: nothing more will be learned about it.
     pub fn ended(&mut self, thread: u32, now_ns: u64) {
         self.known.entry(thread).or_default().ended_ns = Some(now_ns);
     }

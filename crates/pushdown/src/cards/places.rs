@@ -1,4 +1,4 @@
-//! Where merchants are: city, state, and a number from which their postal codes begin.
+//! Locations of merchants: city, state, and the number at which their postal codes begin.
 
 pub const PLACES: [(&str, &str, u32); 40] = [
     ("NEW YORK", "NY", 10_001),

@@ -1,5 +1,5 @@
-//! The queries: all rows taken in, the own ones taken in, the own ones counted; each with and
-//! without what the cells can do for it.
+//! The queries: ingest all rows, ingest the own ones, count the own ones; each with and without
+//! pushdown to the cells.
 
 use std::fmt::Write as _;
 
@@ -7,16 +7,16 @@ use crate::cards::{COLUMNS, OWN, SPAN_S, TABLE, sql_columns};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Query {
-    /// The average or maximum of each column, of all rows.
+    /// The average or maximum of each column over all rows.
     Full,
-    /// The same of rows with an own card.
+    /// The same over rows with an own card.
     Filtered,
-    /// How many rows have an own card.
+    /// The number of rows with an own card.
     Count,
 }
 
-/// What is asked, and whether the cells may filter. Without a filter there is nothing to leave to
-/// them but the columns.
+/// Each query, and whether the cells may filter. Without a filter, only the choice of columns can
+/// be pushed down.
 pub const ALL: [(Query, bool); 5] = [
     (Query::Full, true),
     (Query::Filtered, true),
@@ -34,8 +34,8 @@ impl Query {
         }
     }
 
-    /// The statement that a host with this number of PostgreSQL cells executes. Its first column
-    /// counts rows.
+    /// Returns the statement for a host with this number of PostgreSQL cells. Its first column is
+    /// the number of rows.
     pub fn sql(self, pushdown: bool, cells: u32) -> String {
         let filter = filter(pushdown);
         match (self, pushdown) {
@@ -44,7 +44,8 @@ impl Query {
                 format!("SELECT count(*), {} FROM {TABLE} WHERE {filter}", ingest())
             }
             (Self::Count, false) => format!("SELECT count(*) FROM {TABLE} WHERE {filter}"),
-            // The count of a table in parts is not left to them: the host must ask each part.
+            // PostgreSQL does not push down a count over partitions, so the host must query each
+            // part.
             (Self::Count, true) => {
                 let part = |cell| format!("SELECT count(*) AS n FROM cell_{cell} WHERE {filter}");
                 let parts: Vec<String> = (1..=cells).map(part).collect();
@@ -54,15 +55,15 @@ impl Query {
     }
 }
 
-/// A comparison under a collation that is not the column's own may differ on another server, so
-/// that it is never left to one; it costs the host what it costs a cell.
+/// PostgreSQL never pushes down a comparison under a collation other than the column's own, which
+/// may differ on another server. It costs the host as much as it would cost a cell.
 fn filter(pushdown: bool) -> String {
     let collation = if pushdown { "" } else { " COLLATE \"C\"" };
     let like = OWN.map(|own| format!("card_no{collation} LIKE '{own}%'"));
     format!("({})", like.join(" OR "))
 }
 
-/// The average of each number and the maximum of each other column.
+/// Returns the average of each number and the maximum of each other column.
 fn ingest() -> String {
     let of = |column: &crate::cards::Column| {
         let function = if column.sql == "integer" { "avg" } else { "max" };
@@ -71,7 +72,7 @@ fn ingest() -> String {
     COLUMNS.iter().map(of).collect::<Vec<_>>().join(", ")
 }
 
-/// The table on the host, a part on each cell.
+/// Returns the statements that create the table on the host, with one partition per cell.
 pub fn host_tables(cells: u32) -> String {
     let columns = sql_columns();
     let mut text = format!(
@@ -97,7 +98,7 @@ pub fn host_tables(cells: u32) -> String {
     text
 }
 
-/// What a plan sends to the first cell; empty if it sends nothing.
+/// Returns the statement that a plan sends to the first cell; empty if it sends none.
 pub fn remote(plan: &[String]) -> String {
     let sent = plan.iter().find_map(|line| line.trim().strip_prefix("Remote SQL: "));
     sent.unwrap_or_default().to_owned()

@@ -1,4 +1,4 @@
-//! What recordings of tests are made of. A test changes what it is about.
+//! Building blocks of test recordings. A test changes the parts that it is about.
 
 use blockstone_base::capability::Capability;
 use blockstone_base::column::{Column, Kind, Schema, Unit};
@@ -13,15 +13,15 @@ use crate::manifest::{
     NamedCapability, Phase, ProbeInfo, Stop,
 };
 
-/// Bytes of the test file.
+/// Size of the test file in bytes.
 pub const FILE_BYTES: u64 = 4 << 30;
 
-/// A probe with these columns, as [`counters`] makes them.
+/// Creates a probe with these columns, as returned by [`counters`].
 pub const fn schema(probe: &'static str, columns: &'static [Column]) -> Schema {
     Schema { probe, doc: "A probe of tests.", columns }
 }
 
-/// Columns of these names that count something.
+/// Creates counter columns with these names.
 pub const fn counters<const N: usize>(names: [&'static str; N]) -> [Column; N] {
     let column =
         Column { name: "", unit: Unit::Count, kind: Kind::Counter, source: "test", doc: "" };
@@ -34,7 +34,8 @@ pub const fn counters<const N: usize>(names: [&'static str; N]) -> [Column; N] {
     columns
 }
 
-/// A probe without ticks; its columns are named by their kinds, with spaces between them.
+/// Creates a probe without ticks; its columns are given by kind, with their names separated by
+/// spaces.
 pub fn probe(name: &str, columns: &[(Kind, &str)]) -> ProbeInfo {
     let column = |kind, name: &str| ColumnInfo {
         name: name.to_owned(),
@@ -56,7 +57,7 @@ pub fn probe(name: &str, columns: &[(Kind, &str)]) -> ProbeInfo {
     ProbeInfo { probe: name.to_owned(), doc: String::new(), columns, ticks: 0, missed_ticks: 0 }
 }
 
-/// A calibration of a directory on one virtual disk, complete, of which nothing was measured yet.
+/// A complete calibration of a directory on one virtual disk, without any measurements.
 pub fn manifest() -> Manifest {
     Manifest {
         format: FORMAT.to_owned(),
@@ -144,7 +145,7 @@ pub fn device(name: &str, kind: DeviceKind) -> BlockDevice {
     }
 }
 
-/// A file that was written as a whole, with random data.
+/// A file that was written completely, with random data.
 pub fn file(path: &str, size_bytes: u64) -> FileEvidence {
     FileEvidence {
         path: path.to_owned(),
@@ -170,7 +171,7 @@ pub fn file(path: &str, size_bytes: u64) -> FileEvidence {
     }
 }
 
-/// Clocks that keep their distance.
+/// Clocks with constant offsets.
 pub fn clocks(t_ns: u64) -> ClockReading {
     ClockReading { t_ns, realtime_offset_ns: 1_795_000_000_000_000_000, boottime_offset_ns: 0 }
 }
@@ -185,7 +186,7 @@ pub fn figure(title: &str, unit: &str, estimate: Estimate, phase: &str) -> Figur
     Figure { title, unit, estimate, phase, condemned_by: Vec::new() }
 }
 
-/// One worker that sends one random operation of 8K after the other past the page cache.
+/// A single worker that sends one random 8K operation after the other, bypassing the page cache.
 pub fn load(op: Op) -> LoadSpec {
     LoadSpec {
         engine: "psync".to_owned(),
@@ -204,7 +205,7 @@ pub fn load(op: Op) -> LoadSpec {
     }
 }
 
-/// A phase without a load, at no time.
+/// A phase without a load, with all times zero.
 pub fn phase(label: &str, group: Group) -> Phase {
     Phase {
         label: label.to_owned(),
@@ -224,8 +225,8 @@ pub fn phase(label: &str, group: Group) -> Phase {
     }
 }
 
-/// A phase of a calibration with the load that its label names, as `commit/dsync/append/8K/x4`;
-/// of `confirm/…`, which names none, that of a single reader.
+/// A phase of a calibration with the load named in its label, such as `commit/dsync/append/8K/x4`;
+/// for `confirm/…`, which names none, the load of a single reader.
 pub fn point(label: &str) -> Phase {
     let parts: Vec<&str> = label.split('/').collect();
     let read = load(Op::Read);
@@ -282,14 +283,14 @@ fn large(streams: u32) -> LoadSpec {
     LoadSpec { access, block_bytes: 1 << 20, workers: streams, ..load(Op::Read) }
 }
 
-/// The load with four workers (`x4`), or with four operations in flight by one (`d4`).
+/// The load with four workers (`x4`), or with four operations in flight from one worker (`d4`).
 fn at(load: &LoadSpec, engine: &str, n: &str) -> LoadSpec {
     let count = number(&n[1..]);
     let (workers, depth_per_worker) = if n.starts_with('x') { (count, 1) } else { (1, count) };
     LoadSpec { engine: engine.to_owned(), workers, depth_per_worker, ..load.clone() }
 }
 
-/// The load of `70:30`.
+/// The load of a mix such as `70:30`.
 fn mixed(read: &LoadSpec, share: &str) -> LoadSpec {
     let read_pct = number(share.split(':').next().unwrap());
     match read_pct {
@@ -315,7 +316,7 @@ fn sync_method(name: &str) -> SyncMethod {
     }
 }
 
-/// `512`, `8K`, `4M`, `1G`; `full` is the whole file.
+/// Parses `512`, `8K`, `4M`, `1G`; `full` is the whole file.
 fn size(text: &str) -> u64 {
     let shift = match text.as_bytes().last() {
         Some(b'K') => 10,

@@ -1,5 +1,5 @@
-//! A run ends at every possible file operation, by kill or by power loss, and what had been put on
-//! disk by then is read back.
+//! Ends a run at every possible file operation, by kill or by power loss, and reads back what was
+//! on disk by then.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::recorder::declared;
 use crate::tests::faulty::FaultyDisk;
 use crate::{RecordError, Recorder, Recording};
 
-/// How far a run came.
+/// How far a run got.
 #[derive(Default)]
 struct Progress {
     /// Ticks of segments that [`Recorder::end_segment`] reported as written.
@@ -19,7 +19,7 @@ struct Progress {
     closed: bool,
 }
 
-/// Six ticks in two segments, the manifest saved after each, then closed.
+/// Records six ticks in two segments, with the manifest saved after each, then closes.
 fn run(disk: &FaultyDisk, dir: &Path, progress: &mut Progress) -> Result<(), RecordError> {
     let disk = Box::new(disk.clone());
     let mut recorder = Recorder::create_on(disk, dir, declared(manifest("crash"), &[&DISK, &CPU]))?;
@@ -37,11 +37,11 @@ fn run(disk: &FaultyDisk, dir: &Path, progress: &mut Progress) -> Result<(), Rec
     Ok(())
 }
 
-/// Checks that what can be read is what was recorded: at least the durable ticks, no tick twice.
+/// Checks that the readable data is what was recorded: at least the durable ticks, no tick twice.
 fn check(dir: &Path, progress: &Progress) {
     let recording = match Recording::open(dir) {
         Ok(recording) => recording,
-        // Killed before the first manifest: there is nothing to read, and it says so.
+        // Killed before the first manifest: there is nothing to read, and the error says so.
         Err(RecordError::NotARecording { .. } | RecordError::Io { verb: "open recording", .. }) => {
             assert_eq!(progress.recorded_ticks, 0, "rows without a manifest");
             return;
@@ -90,7 +90,7 @@ fn every_prefix_of_file_operations_leaves_what_was_durable() {
 
 #[test]
 fn a_disk_that_does_not_keep_renames_in_order_is_told_from_one_that_does() {
-    // The canary of the test above: without the sync between rename and removal, rows are lost.
+    // Validates the test above: without the sync between rename and removal, rows are lost.
     let parent = tempfile::tempdir().unwrap();
     let dir = parent.path();
     let disk = FaultyDisk::default();

@@ -1,4 +1,4 @@
-//! Files that are truncated, altered, missing, mixed up or from another version.
+//! Files that are truncated, altered, missing, swapped or from another version.
 
 use std::fs::{self, File};
 use std::ops::Range;
@@ -22,7 +22,7 @@ fn read(dir: &Path) -> Result<Vec<String>, RecordError> {
     Ok(recording.warnings())
 }
 
-/// Asserts that reading fails with a message that names `file`, says `why` and has a hint.
+/// Asserts that reading fails with a message that contains `file`, `why` and a hint.
 fn assert_refused(dir: &Path, file: &str, why: &str) {
     let message = read(dir).expect_err("the damage must be seen").to_string();
     let (what, hint) = message.split_once("\nhint: ").expect("a hint");
@@ -30,7 +30,7 @@ fn assert_refused(dir: &Path, file: &str, why: &str) {
     assert!(!hint.is_empty() && !hint.contains('\n'), "{message}");
 }
 
-/// A run that was killed after three segments.
+/// Records a run that is killed after three segments.
 fn record_killed(dir: &Path) {
     let mut recorder = Recorder::create(dir, manifest("r1"), &[&DISK, &CPU]).unwrap();
     for tick in 0..9 {
@@ -188,8 +188,8 @@ fn manifests_are_refused_or_tolerated_by_their_format() {
     assert_refused(&parent.path().join("nowhere"), "nowhere", "No such file");
 }
 
-/// Each bit of a file of several groups, altered, when only its footer is verified on opening: what
-/// is read is what was written, or an error.
+/// Alters each bit of a file with several groups of which only the footer is verified on opening:
+/// reading returns what was written, or an error.
 #[test]
 fn a_large_file_is_verified_group_by_group() {
     let dir = tempfile::tempdir().unwrap();

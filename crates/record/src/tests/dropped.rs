@@ -24,7 +24,7 @@ static TEXTS: Schema = Schema {
 
 const TICK_NS: u64 = 100_000_000;
 
-/// Three segments of two ticks; before the third, what was recorded before tick 2 is dropped.
+/// Records three segments of two ticks; before the third, drops everything before tick 2.
 fn run(disk: &FaultyDisk, dir: &Path, durable: &mut u64) -> Result<(), RecordError> {
     let disk = Box::new(disk.clone());
     let manifest = declared(manifest("kept"), &[&DISK, &CPU, &TEXTS]);
@@ -58,7 +58,7 @@ fn what_is_dropped_is_gone_but_for_states() {
     assert_eq!(recording.manifest.dropped_before_ns, Some(2 * TICK_NS));
     assert_eq!(ticks(&recording), [2, 3, 4, 5]);
     assert_eq!(recording.series("texts").unwrap().objects(0), ["q1"]);
-    // At tick 0.
+    // They were recorded at tick 0.
     assert!(recording.histograms().unwrap().is_empty());
     assert!(recording.events().unwrap().is_empty());
 }

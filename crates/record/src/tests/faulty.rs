@@ -10,7 +10,7 @@ use blockstone_sys::held::HeldDir;
 
 use crate::disk::{Disk, Output, System, parent};
 
-/// Clones share one fate.
+/// Clones share their state.
 #[derive(Clone, Default)]
 pub(crate) struct FaultyDisk(Arc<(Mutex<State>, System)>);
 
@@ -19,11 +19,11 @@ struct State {
     done: usize,
     dies_after: Option<usize>,
     bytes_left: Option<usize>,
-    /// Files with bytes that a power loss takes.
+    /// Files with bytes that a power loss discards.
     unsynced: BTreeSet<PathBuf>,
-    /// Renames that a power loss undoes: the new name and what it named before.
+    /// Renames that a power loss undoes: the new name and the previous content under it.
     renamed: Vec<(PathBuf, Option<Vec<u8>>)>,
-    /// Directories whose names a power loss takes, with all that is in them.
+    /// Directories whose names a power loss discards, with everything in them.
     new_dirs: BTreeSet<PathBuf>,
 }
 
@@ -34,14 +34,15 @@ struct FaultyOutput {
 }
 
 impl FaultyDisk {
-    /// A process that is killed after this many file operations; a write in progress is torn.
+    /// Creates a disk whose process is killed after this many file operations; a write in progress
+    /// is torn.
     pub fn dying_after(operations: usize) -> Self {
         let disk = Self::default();
         disk.state().dies_after = Some(operations);
         disk
     }
 
-    /// Bytes that still fit; `None` without a limit.
+    /// Sets the number of bytes that still fit; `None` for no limit.
     pub fn set_free(&self, bytes: Option<usize>) {
         self.state().bytes_left = bytes;
     }
@@ -50,8 +51,8 @@ impl FaultyDisk {
         self.state().done
     }
 
-    /// The power fails: unsynced bytes are gone, and so are unsynced renames, while removals after
-    /// them may well have reached the disk.
+    /// Simulates a power failure: unsynced bytes are lost, and so are unsynced renames, while later
+    /// removals may well have reached the disk.
     pub fn lose_power(&self) {
         let mut state = self.state();
         for path in &state.unsynced {
@@ -65,7 +66,7 @@ impl FaultyDisk {
                 None => fs::remove_file(path).unwrap(),
             }
         }
-        // The upper ones come first.
+        // Parent directories come first.
         for dir in std::mem::take(&mut state.new_dirs) {
             if dir.exists() {
                 fs::remove_dir_all(dir).unwrap();
@@ -120,7 +121,7 @@ impl Disk for FaultyDisk {
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        // What is durable is kept in `State`: waiting for the real disk would only take time.
+        // `State` tracks what is durable: waiting for the real disk would only take time.
         let mut state = self.step()?;
         state.renamed.retain(|(to, _)| parent(to) != path);
         state.new_dirs.retain(|dir| parent(dir) != path);

@@ -1,4 +1,4 @@
-//! Recordings of every format ever written are read.
+//! Recordings of every format ever written can be read.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ fn check(dir: &Path) {
     for row in &histograms {
         all.merge(&row.histogram);
     }
-    // The figures that the Python in docs/recording-format.md prints for the same file.
+    // The figures printed by the Python in docs/recording-format.md for the same file.
     assert_eq!([0.5, 0.9, 0.99].map(|q| all.quantile_ns(q)), [129_023, 155_647, 167_935]);
     assert_eq!(recording.events().unwrap()[2].detail, "tick 20");
     assert_eq!(recording.warnings(), Vec::<String>::new());
@@ -63,8 +63,7 @@ fn fixtures_are_listed_as_runs() {
     assert_eq!((runs[0].id.as_str(), &runs[0].state), ("r1", &RunState::Ended(End::Complete)));
 }
 
-/// Also the way to make the fixture of a new format: name its directory in
-/// `BLOCKSTONE_WRITE_FIXTURE`.
+/// Also creates the fixture of a new format: set `BLOCKSTONE_WRITE_FIXTURE` to its directory.
 #[test]
 fn what_is_written_today_reads_like_the_newest_fixture() {
     let parent = tempfile::tempdir().unwrap();
@@ -74,7 +73,7 @@ fn what_is_written_today_reads_like_the_newest_fixture() {
     check(&dir);
 }
 
-/// A manifest in which every field and every kind of value has its example.
+/// A manifest with an example of every field and every kind of value.
 fn full_manifest() -> Manifest {
     let mut full = manifest("r1");
     "2026-01-02T03:04:05Z".clone_into(&mut full.started_at);
@@ -126,7 +125,7 @@ fn full_manifest() -> Manifest {
     full
 }
 
-/// A phase of four workers, and the same load in sequence, at given instants, beside them.
+/// A phase of four workers, with the same load, sequential and open-loop, in the background.
 fn phase(label: &str) -> Phase {
     let point = testing::point(label);
     let load = LoadSpec { span_bytes: 1 << 30, workers: 4, ..point.load.unwrap() };

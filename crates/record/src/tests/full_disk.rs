@@ -88,7 +88,7 @@ fn a_real_file_system_that_is_full_is_named_and_what_was_there_is_read() {
     assert_eq!(seen, (0..seen.len() as u64).collect::<Vec<_>>());
 }
 
-/// Records until the disk is full; the ticks that were durable, and the error.
+/// Records until the disk is full; returns the number of durable ticks, and the error.
 fn fill(dir: &Path) -> (usize, RecordError) {
     let mut recorder = Recorder::create(dir, manifest("full"), &[&DISK, &CPU]).unwrap();
     let mut durable = 0;

@@ -1,5 +1,5 @@
-//! Files made to take more memory than the machine has, or to stop the program. A child reads them
-//! under a limit, for an allocation that fails ends a process.
+//! Files made to take more memory than the machine has, or to stop the program. A child process
+//! reads them under a limit, because a failed allocation ends a process.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,15 +26,15 @@ use crate::segments::TableFiles;
 use crate::table::{Data, Field, Table, Type};
 use crate::{HistogramRow, RecordError, Recording};
 
-/// Names the case for the child, which is this test again.
+/// Environment variable with the case for the child, which runs this test again.
 const CHILD: &str = "BLOCKSTONE_TEST_HOSTILE";
 const LIMIT_BYTES: u64 = 1 << 30;
-/// Of the header: cookie, length, offset, digits, lowest, highest, ratio.
+/// Offsets in the header: cookie, length, offset, digits, lowest, highest, ratio.
 const DIGITS_AT: usize = 12;
 const HIGHEST_AT: usize = 24;
 const COUNTS_AT: usize = 40;
 
-/// Runs `read` in a child that has a gigabyte of addresses, under the name of its test.
+/// Runs `read` in a child process with a gigabyte of address space, under the name of its test.
 fn within_limit(test: &str, read: impl FnOnce()) {
     if std::env::var(CHILD).is_ok_and(|name| name == test) {
         let maximum = getrlimit(Resource::As).maximum;
@@ -49,7 +49,7 @@ fn within_limit(test: &str, read: impl FnOnce()) {
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }
 
-/// A recording in `dir` with a `row` for each of `encodings`.
+/// Records a `row` in `dir` for each of `encodings`.
 fn with_histograms(
     dir: &Path,
     row: HistogramRow,
@@ -148,7 +148,7 @@ fn data(num_values: u32, encoding: Encoding, bytes: &[u8]) -> Page {
     Page::DataPage { buf, num_values, encoding, def_level_encoding, rep_level_encoding, statistics }
 }
 
-/// `count` times the first word of the dictionary, in a few bytes.
+/// A page with `count` times the first word of the dictionary, in a few bytes.
 fn repeated(count: u32) -> Page {
     let mut bytes = vec![1];
     let mut header = u64::from(count) << 1;
@@ -160,7 +160,7 @@ fn repeated(count: u32) -> Page {
     data(count, Encoding::RLE_DICTIONARY, &bytes)
 }
 
-/// A file of one column whose chunk has these pages and claims `rows` rows.
+/// Creates a file with one column whose chunk has these pages and claims `rows` rows.
 fn craft(path: &Path, kind: Type, rows: u64, pages: Vec<Page>) {
     let schema = schema(&[Field::new("detail", kind)]).unwrap();
     let pair = KeyValue::new(KEY_CHECKSUM.to_owned(), PLACEHOLDER.to_owned());
@@ -220,7 +220,7 @@ fn pages_that_claim_more_than_they_hold_are_refused_before_memory_is_taken() {
         const MANY: u32 = 2_000_000_000;
         let long = vec![b'x'; 1 << 20];
         let delta = |bytes: &[u8]| data(129, Encoding::DELTA_BINARY_PACKED, bytes);
-        // A block of 2^63 values, in one part of 64 bits a value.
+        // A block of 2^63 values, in one part with 64 bits per value.
         let block = [&[0x80; 9][..], &[1, 1, 0x81, 1, 0, 0, 64]].concat();
         let cases = [
             ("words", Type::Text, 1, vec![dictionary(MANY, &[b"x"]), repeated(1)]),
@@ -246,7 +246,7 @@ fn pages_that_claim_more_than_they_hold_are_refused_before_memory_is_taken() {
     });
 }
 
-/// Puts the right checksum into a Parquet file that was altered.
+/// Corrects the checksum of a Parquet file that was altered.
 fn reseal(file: &mut [u8]) {
     let mark = b"xxh3-64:";
     let Some(at) = file.windows(mark.len()).rposition(|window| window == mark) else { return };

@@ -1,4 +1,4 @@
-//! What is recorded is read back, however it was cut into segments.
+//! Recorded data is read back, however it was split into segments.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::{CPU, DISK, latencies, manifest, record_run};
 use crate::manifest::{End, Figure, Manifest, Unmeasured};
 use crate::{Event, LatencyClock, RecordError, Recorder, Recording, keep_judgement, testing};
 
-/// A row of the probe `disk`: phase, object, cells; its time is its place.
+/// A row of the probe `disk`: phase, object, cells; its index is its time.
 type Row = (i32, String, Option<i64>, Option<i64>, Option<String>);
 
 fn rows() -> impl Strategy<Value = Vec<Row>> {

@@ -8,7 +8,7 @@ use crate::{Part, Recorder, Recording};
 const TICK_NS: u64 = 100_000_000;
 const TICKS: u64 = 300;
 
-/// Segments of two ticks.
+/// Records segments of two ticks.
 fn record(dir: &Path) -> Recorder {
     let mut recorder = Recorder::create(dir, manifest("running"), &[&DISK, &CPU]).unwrap();
     for tick in 0..TICKS {

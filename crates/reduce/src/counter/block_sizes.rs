@@ -1,11 +1,11 @@
-//! How large blocks are behind compressors: a fixed number of blocks, drawn from all that are not
-//! of zeros, each as likely as any other.
+//! Sizes of blocks under compressors: a fixed number of blocks, drawn from all that are not zeros
+//! with equal probability.
 //!
 //! An array that does not deduplicate stores a content as often as it occurs. A share of contents
 //! then says little: the one content that fills a twentieth of all blocks is most likely not in the
-//! share, and if it is, it counts for many. Of blocks each content is drawn in proportion to how
-//! often it occurs, so that frequent ones are certain to be there (W. G. Cochran, Sampling
-//! Techniques, 1977, chapter 9A: with probability proportional to size).
+//! share, and if it is, it counts for many. When blocks are drawn, each content is drawn in
+//! proportion to how often it occurs, so that frequent ones are certain to be included (W. G.
+//! Cochran, Sampling Techniques, 1977, chapter 9A: with probability proportional to size).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,8 +16,8 @@ use crate::compress::Sizes;
 use crate::digest::Fingerprint;
 use crate::table::{Entry, Place};
 
-/// A block, by a number that is as good as random: those with the least numbers are drawn. The same
-/// block of the same files has it in every scan, so that scans can be merged.
+/// A block with a pseudo-random number: the blocks with the smallest numbers are drawn. The number
+/// of a block of the same files is the same in every scan, so that scans can be merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Ticket {
     number: u64,
@@ -27,15 +27,15 @@ struct Ticket {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct BlockSizes {
-    /// Zero in scans of earlier versions, which drew none.
+    /// Zero in scans of earlier versions, which drew no blocks.
     blocks_max: usize,
-    /// How often each was drawn: several times when scans of the same files were merged.
+    /// Number of times each was drawn: more than once if scans of the same files were merged.
     #[serde(skip)]
     drawn: BTreeMap<Ticket, u32>,
-    /// Of the contents of what is drawn: blocks of it, and its sizes once they are known.
+    /// Drawn contents: the number of their blocks, and their sizes once known.
     #[serde(skip)]
     contents: HashMap<Fingerprint, (u32, Option<Sizes>)>,
-    /// The greatest number of those drawn.
+    /// Largest number among those drawn.
     #[serde(skip)]
     number_max: u64,
 }
@@ -49,7 +49,7 @@ impl Ticket {
 }
 
 impl BlockSizes {
-    /// At most this many blocks.
+    /// Draws at most this many blocks.
     pub fn new(blocks_max: usize) -> Self {
         Self { blocks_max, ..Self::default() }
     }
@@ -58,8 +58,8 @@ impl BlockSizes {
         self.drawn.is_empty()
     }
 
-    /// Whether the content of this block is to be compressed: it is drawn, and no other of the same
-    /// content is.
+    /// Returns whether the content of this block is to be compressed: the block is drawn, and no
+    /// other block with the same content is.
     #[inline]
     pub(super) fn wants(&mut self, print: Fingerprint, place: Place) -> bool {
         let ticket = Ticket::new(print, place);
@@ -69,7 +69,7 @@ impl BlockSizes {
         self.draw(ticket, 1)
     }
 
-    /// True if its content is new among those drawn.
+    /// Returns true if its content is new among those drawn.
     fn draw(&mut self, ticket: Ticket, times: u32) -> bool {
         if let Some(drawn) = self.drawn.get_mut(&ticket) {
             *drawn = drawn.saturating_add(times);
@@ -102,7 +102,7 @@ impl BlockSizes {
         }
     }
 
-    /// One of [`Self::rows`].
+    /// Adds one of [`Self::rows`].
     pub(super) fn put_row(&mut self, entry: &Entry, sizes: Option<Sizes>) {
         if self.blocks_max > 0 {
             self.draw(Ticket::new(entry.print, entry.first), entry.count);
@@ -112,7 +112,7 @@ impl BlockSizes {
         }
     }
 
-    /// What is drawn, each block where its scan found it, with its sizes.
+    /// Returns the drawn blocks, each with the place where its scan found it, and its sizes.
     pub(super) fn rows(&self) -> impl Iterator<Item = (Entry, Option<Sizes>)> + '_ {
         self.drawn.iter().map(|(ticket, &times)| {
             let sizes = self.contents.get(&ticket.print).and_then(|content| content.1);
@@ -120,8 +120,8 @@ impl BlockSizes {
         })
     }
 
-    /// Adds those of another scan. Of both as many are known as of the one that drew fewer: what it
-    /// did not keep may have lesser numbers than what the other did.
+    /// Adds the blocks of another scan. The result has as many as the scan that drew fewer: blocks
+    /// that it discarded may have smaller numbers than blocks that the other kept.
     pub(super) fn merge(&mut self, other: &Self) {
         self.blocks_max = self.blocks_max.min(other.blocks_max);
         while self.drawn.len() > self.blocks_max {
@@ -130,7 +130,7 @@ impl BlockSizes {
         other.rows().for_each(|(entry, sizes)| self.put_row(&entry, sizes));
     }
 
-    /// Contents that were drawn and compressed, how often, and their sizes.
+    /// Contents that were drawn and compressed, with their number of draws and their sizes.
     pub fn sizes(&self) -> impl Iterator<Item = (Fingerprint, u32, Sizes)> + '_ {
         self.rows().filter_map(|(entry, sizes)| Some((entry.print, entry.count, sizes?)))
     }
@@ -145,7 +145,7 @@ mod tests {
         digest::of(&content.to_le_bytes())
     }
 
-    /// The blocks of a file with these contents.
+    /// Draws from the blocks of a file with these contents.
     fn drawn(blocks_max: usize, contents: &[u64]) -> BlockSizes {
         let mut sizes = BlockSizes::new(blocks_max);
         for (&content, at) in contents.iter().zip(0..) {
@@ -166,7 +166,7 @@ mod tests {
         let sizes = drawn(1000, &contents);
         assert_eq!(sizes.drawn.len(), 1000);
         let frequent = sizes.sizes().filter(|it| it.0 == print(7)).count();
-        // 50 are expected, with a deviation of 7.
+        // 50 are expected, with a standard deviation of 7.
         assert!((20..80).contains(&frequent), "{frequent}");
         assert!(sizes.sizes().all(|(_, count, _)| count == 1));
         assert_eq!(sizes.sizes().count(), 1000, "all are compressed");

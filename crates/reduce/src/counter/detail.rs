@@ -1,5 +1,5 @@
-//! What is kept of the primary grid beside counts: where copies lie, the longest runs of them, what
-//! was never used, and what a sample of blocks would have said.
+//! Details of the primary grid in addition to counts: where copies are, their longest runs, blocks
+//! that were never used, and what a sample of blocks would have shown.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,49 +16,49 @@ use crate::table::{Place, Table};
 
 pub const STRIP_BINS: usize = 240;
 const STRIPS_MAX: usize = 1024;
-/// Runs that are kept; the longest ones.
+/// Number of runs kept, the longest ones.
 const RUNS_MAX: usize = 32;
 const RUN_BLOCKS_MIN: u64 = 16;
 /// One block in this many is drawn for the sample of blocks.
 pub const DRAWN_ONE_IN: u64 = 100;
 const DRAWN_BYTES: usize = 4 << 20;
 
-/// A part of a file: blocks by what an array would do with them. In a share of contents only those
-/// of the share are here.
+/// A part of a file: its blocks by what an array would do with them. In a share of contents, only
+/// the blocks of the share are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StripBin {
-    /// The first of their content.
+    /// Blocks that are the first with their content.
     pub stored: u32,
-    /// Of a content that the file has before.
+    /// Blocks with a content that occurred in the file before.
     pub same_file: u32,
-    /// Of a content that another file has.
+    /// Blocks with a content that occurred in another file.
     pub cross_file: u32,
-    /// Nothing but zeros.
+    /// Blocks that consist only of zeros.
     pub zero: u32,
 }
 
-/// Where in a file the copies lie.
+/// Distribution of copies over a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Strip {
     pub file: FileId,
-    /// Its blocks, as known when it began.
+    /// Number of blocks, as known when the file began.
     pub blocks: u64,
-    /// Its parts, of equal size but for rounding, from its beginning to its end.
+    /// Parts of equal size except for rounding, from the beginning of the file to its end.
     pub bins: Vec<StripBin>,
 }
 
-/// Blocks behind each other that lie behind each other elsewhere.
+/// Consecutive blocks that are also consecutive elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Run {
-    /// How many; in a share, from the first to the last that is in it.
+    /// Number of blocks; in a share, from the first to the last one that is in it.
     pub blocks: u64,
-    /// Where they lie, in blocks.
+    /// File with the copy.
     pub file: FileId,
-    /// The first of them.
+    /// Number of the first block of the copy.
     pub start: u64,
-    /// Where they lay before.
+    /// File with the original.
     pub original: FileId,
-    /// The first of those.
+    /// Number of the first block of the original.
     pub original_start: u64,
 }
 
@@ -66,7 +66,7 @@ pub struct Run {
 pub(crate) struct Detail {
     block_bytes: u64,
     offset_bytes: u64,
-    /// In the files that have one.
+    /// Strips of the files that have one.
     pub(crate) strips: Vec<Strip>,
     strip_is_open: bool,
     file: FileId,
@@ -74,7 +74,7 @@ pub(crate) struct Detail {
     run: Option<Run>,
     /// Whether any unit of the open block was used.
     used: bool,
-    /// Of the blocks that were completed and are about to be counted.
+    /// For each completed block that is about to be counted.
     #[serde(skip)]
     used_blocks: Vec<bool>,
     pub(super) drawn: Table,
@@ -101,7 +101,7 @@ impl Detail {
         }
     }
 
-    /// Whether it can have come about by this plan, in a scan of this many files.
+    /// Returns whether it can have resulted from this plan, in a scan of this many files.
     pub fn is_sound(&self, plan: &Plan, files: usize) -> bool {
         let grid = plan.grids()[plan.primary()];
         let known = |file: FileId| (file as usize) < files;
@@ -137,24 +137,24 @@ impl Detail {
         }
     }
 
-    /// The next unit belongs to the open block.
+    /// Adds the next unit to the open block.
     #[inline]
     pub fn unit(&mut self, unit: Fingerprint, masked: Option<&MaskedUnit>, zero: Fingerprint) {
         self.used |= masked.map_or(unit != zero, |unit| unit.used);
     }
 
-    /// The open block is complete.
+    /// Completes the open block.
     #[inline]
     pub fn end_block(&mut self) {
         self.used_blocks.push(std::mem::take(&mut self.used));
     }
 
-    /// All completed blocks were counted.
+    /// Forgets the completed blocks, after all of them were counted.
     pub fn end_blocks(&mut self) {
         self.used_blocks.clear();
     }
 
-    /// `count` blocks of zeros from `block` on. They neither end a run nor belong to one.
+    /// Counts `count` blocks of zeros from `block` on. They neither end a run nor belong to one.
     pub fn zeros(&mut self, block: u64, count: u64) {
         for block in block..block + count {
             if let Some(bin) = self.bin(block) {
@@ -167,7 +167,7 @@ impl Detail {
         }
     }
 
-    /// A block that is not of zeros: the one at `index` of those completed.
+    /// Counts a block that is not zeros, at `index` among those completed.
     pub fn block(
         &mut self,
         place: Place,
@@ -202,21 +202,21 @@ impl Detail {
         self.strip_is_open = false;
     }
 
-    /// The longest first.
+    /// Returns the runs, the longest first.
     pub fn runs(&self) -> Vec<Run> {
         let mut runs: Vec<Run> = self.runs.iter().map(|run| run.0).collect();
         runs.sort_unstable_by(|a, b| b.cmp(a));
         runs
     }
 
-    /// What a sample of blocks would have seen: blocks drawn, and different contents among them.
+    /// Result of a sample of blocks: number of blocks drawn, and of distinct contents among them.
     pub fn drawn(&self) -> (u64, f64) {
         let contents = self.drawn.len() as f64 * self.drawn.scale();
         (self.drawn_blocks, contents + f64::from(u8::from(self.drawn_zero)))
     }
 
-    /// Adds what another scan counted. Strips and runs say what one array saw in one order; those
-    /// of two scans say nothing together.
+    /// Adds the counts of another scan. Strips and runs describe what one array saw in one order;
+    /// those of two scans cannot be combined.
     pub fn merge(&mut self, other: &Self) {
         self.strips.clear();
         self.runs.clear();
@@ -228,7 +228,8 @@ impl Detail {
         }
     }
 
-    /// Whether a file of `blocks` blocks gets a strip; a smaller one may lose its own to it.
+    /// Returns whether a file of `blocks` blocks gets a strip; a smaller file may lose its strip to
+    /// it.
     fn has_room(&mut self, blocks: u64) -> bool {
         if self.strips.len() < STRIPS_MAX {
             return true;
@@ -245,7 +246,7 @@ impl Detail {
 
     fn bin(&mut self, block: u64) -> Option<&mut StripBin> {
         let strip = self.strips.last_mut().filter(|_| self.strip_is_open)?;
-        // A file that grew: what came later belongs to the last part.
+        // If a file has grown, its later blocks belong to the last part.
         let block = block.min(strip.blocks - 1);
         let bins = strip.bins.len() as u64;
         strip.bins.get_mut((block * bins / strip.blocks) as usize)

@@ -1,4 +1,4 @@
-//! Contents under masks: the same count again, with fields of pages set to zero.
+//! Contents under masks: the same counts with fields of pages set to zero.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,13 +13,13 @@ use super::BLOCKS_MAX;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MaskedGrid {
-    /// The grid; it begins where files begin.
+    /// The grid; its offset is zero.
     pub grid: Grid,
     pub mask: Mask,
     pub blocks: u64,
-    /// Blocks of nothing but zeros, as they are.
+    /// Blocks that consist only of zeros without any mask.
     pub zero_blocks: u64,
-    /// The contents of the others.
+    /// Contents of the other blocks.
     pub table: Table,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Masked {
     levels: Vec<usize>,
     #[serde(skip)]
     buffer: Vec<Fingerprint>,
-    /// Units of this file so far.
+    /// Number of units of this file so far.
     file_units: u64,
 }
 
@@ -68,7 +68,7 @@ impl Masked {
         }
     }
 
-    /// Whether it can have come about by this plan.
+    /// Returns whether it can have resulted from this plan.
     pub fn is_sound(&self, plan: &Plan) -> bool {
         let level_max = plan.levels().last().copied().unwrap_or_default();
         let lane = |(lane, &mask): (&Lane, &Mask)| {
@@ -99,7 +99,7 @@ impl Masked {
         self.file_units = 0;
     }
 
-    /// The sectors of a segment; units with fields are taken from `prints`.
+    /// Feeds the sectors of a segment; units with fields are taken from `prints`.
     pub fn push(&mut self, sectors: &[Fingerprint], prints: &Prints, zeros: &Zeros) {
         if self.lanes.is_empty() {
             return;
@@ -131,7 +131,7 @@ impl Masked {
         self.file_units += (SEGMENT_BYTES / UNIT_BYTES) as u64;
     }
 
-    /// Fills what is open with zeros, and takes back blocks that this adds behind the file's end.
+    /// Fills open blocks with zeros, and subtracts blocks that this adds past the end of the file.
     pub fn end_file(&mut self, bytes: u64, zeros: &Zeros) {
         let largest = self.levels.last().map_or(UNIT_BYTES, |&level| UNIT_BYTES << level) as u64;
         let missing = bytes.next_multiple_of(largest) - bytes.next_multiple_of(SECTOR_BYTES as u64);

@@ -1,4 +1,4 @@
-//! The counts of several scans as one: what an array would store that holds the files of all.
+//! Merges the counts of several scans: the result is that of an array that holds the files of all.
 
 use std::collections::HashMap;
 
@@ -15,16 +15,16 @@ pub struct MergeError {
 }
 
 impl Counter {
-    /// Adds what another scan counted, of other files; they come behind those of this one. Unless
-    /// both counted the same grids, masks and compressors, and kept details of blocks of one size,
-    /// nothing is added.
+    /// Adds the counts of another scan of other files, which are numbered after those of this one.
+    /// Unless both counted the same grids, masks and compressors, and kept details of blocks of one
+    /// size, nothing is added.
     pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
         if let Some(error) = self.differs(other) {
             return Err(error);
         }
         let files = self.files.len() as FileId;
         self.page_rows.add(&other.page_rows);
-        // Sets of the other scan as sets of this one.
+        // Maps sets of the other scan to sets of this one.
         let mut translated = HashMap::from([(EMPTY, EMPTY)]);
         for index in 0..self.grids.len() {
             let (mine, theirs) = (&mut self.grids[index], &other.grids[index]);
@@ -84,7 +84,7 @@ impl Counter {
     }
 }
 
-/// `set` and all files of the other's `more`.
+/// Returns `set` extended by all files of the other's set `more`.
 fn append(mine: &mut Sets, theirs: &Sets, set: SetId, more: SetId, files: FileId) -> SetId {
     let mut last_first: Vec<FileId> = theirs.files(more).collect();
     last_first.reverse();
@@ -96,7 +96,7 @@ mod tests {
     use super::super::tests::{count, files, plan};
     use super::*;
 
-    /// Everything that findings are made of, comparable.
+    /// Returns everything that findings are based on, in comparable form.
     fn known(counter: &Counter) -> Vec<(usize, u128, u32, Vec<FileId>)> {
         let grids = counter.grids().iter().enumerate();
         let mut all: Vec<_> = grids

@@ -1,4 +1,4 @@
-//! A counter's contents as rows, to keep them and to fill a counter again.
+//! A counter's contents as rows, for saving and restoring it.
 
 use crate::compress::Sizes;
 use crate::digest::Zeros;
@@ -10,16 +10,16 @@ use super::Counter;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The table, as an index into [`Counter::table_names`].
+    /// Index of the table in [`Counter::table_names`].
     pub table: usize,
     pub entry: Entry,
-    /// How large it is behind the compressors, if it was compressed.
+    /// Sizes under the compressors, if it was compressed.
     pub sizes: Option<Sizes>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RowError {
-    /// Its parts do not fit its plan, or each other.
+    /// The counter's parts do not fit its plan, or each other.
     #[error("its counter is not one that a scan of its plan leaves")]
     Counter,
     #[error("a file set names file {file}, but there are {files}")]
@@ -30,14 +30,14 @@ pub enum RowError {
     Set { set: u32, sets: usize },
     #[error("file set {number} does not follow from those before it")]
     Order { number: usize },
-    /// A content that occurs never, or outside the share that is kept.
+    /// A content with a count of zero, or outside the share that is kept.
     #[error("a content of table {table} cannot have been counted")]
     Impossible { table: usize },
 }
 
 impl Counter {
-    /// What the tables count, in their order: a grid, a grid under a mask, chunks, drawn blocks, or
-    /// blocks of a grid that were drawn to be compressed.
+    /// Names of the tables in order: each counts a grid, a grid under a mask, chunks, drawn blocks,
+    /// or blocks of a grid that were drawn to be compressed.
     pub fn table_names(&self) -> Vec<String> {
         let grids = self.grids.iter().map(|count| {
             let grid = count.grid;
@@ -72,15 +72,15 @@ impl Counter {
         contents.chain(drawn)
     }
 
-    /// The first table of blocks that were drawn to be compressed.
+    /// Index of the first table of blocks that were drawn to be compressed.
     fn first_drawn(&self) -> usize {
         self.grids.len() + self.masked.grids().count() + 2
     }
 
-    /// Makes a counter that came from a document ready to be filled.
+    /// Prepares a deserialized counter to be filled.
     ///
     /// # Errors
-    /// When no scan can have left such a counter.
+    /// If no scan can have produced such a counter.
     pub fn awake(&mut self) -> Result<(), RowError> {
         if !self.is_sound() {
             return Err(RowError::Counter);
@@ -93,7 +93,7 @@ impl Counter {
         Ok(())
     }
 
-    /// The next set of files, in the order of [`Sets::rows`].
+    /// Adds the next set of files, in the order of [`Sets::rows`].
     pub fn put_set(&mut self, parent: u32, file: FileId) -> Result<(), RowError> {
         let files = self.files.len();
         if file as usize >= files {
@@ -106,7 +106,7 @@ impl Counter {
         }
     }
 
-    /// One content of [`Counter::rows`].
+    /// Adds one content of [`Counter::rows`].
     pub fn put(&mut self, row: Row) -> Result<(), RowError> {
         let Row { table, entry, sizes } = row;
         let sets = self.sets.count();
@@ -143,7 +143,7 @@ impl Counter {
             return Err(RowError::Impossible { table });
         }
         contents.add(entry);
-        // Contents that are all alike in their first bits would shrink the share to nothing.
+        // Contents with identical leading bits would shrink the share to nothing.
         if contents.is_sound() { Ok(()) } else { Err(RowError::Impossible { table }) }
     }
 
@@ -170,7 +170,7 @@ mod tests {
         serde_json::to_value(count(plan().with_masks(), &files(3))).unwrap()
     }
 
-    /// What a counter says of a document in which one value is exchanged.
+    /// Result of waking a document in which one value is replaced.
     fn woken(path: &str, value: Json) -> Result<(), RowError> {
         let mut document = document();
         *document.pointer_mut(path).unwrap() = value;
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(counter.put(large), Err(RowError::Impossible { table }));
         let none = Row { table: drawn + counter.grids.len(), ..row(6, 0) };
         assert!(matches!(counter.put(none), Err(RowError::Table { .. })));
-        // Their first bits are all zeros, as if they were of the smallest of shares.
+        // Their leading bits are all zeros, as if they belonged to the smallest share.
         let refused = (1..1 << 20).find_map(|print| counter.put(row(print, 0)).err());
         assert_eq!(refused, Some(RowError::Impossible { table: 0 }));
     }

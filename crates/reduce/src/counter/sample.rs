@@ -1,5 +1,5 @@
-//! How large contents are behind compressors: all contents while they are few, then those of a
-//! share of hash space, as in a table of contents.
+//! Sizes of contents under compressors: of all contents while they are few, then of a share of hash
+//! space, as in a table of contents.
 
 use std::collections::HashMap;
 
@@ -18,17 +18,17 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// All contents up to this number; none at all if that is zero.
+    /// Samples all contents up to this number; none at all if it is zero.
     pub fn new(contents_max: usize) -> Self {
         Self { sizes: HashMap::new(), contents_max, share_log2: 0 }
     }
 
-    /// Whether its share is one that a scan can get to.
+    /// Returns whether its share is one that a scan can reach.
     pub(super) fn is_sound(&self) -> bool {
         self.share_log2 <= u128::BITS
     }
 
-    /// Whether this content, which is new, is to be compressed.
+    /// Returns whether this content, which is new, is to be compressed.
     #[inline]
     pub(super) fn wants(&mut self, print: Fingerprint) -> bool {
         if self.contents_max == 0 || !self.keeps(print) {
@@ -54,7 +54,7 @@ impl Sample {
         }
     }
 
-    /// The contents and their sizes, in no order that means anything.
+    /// Returns the contents and their sizes, in no particular order.
     pub fn sizes(&self) -> impl Iterator<Item = (Fingerprint, &Sizes)> {
         self.sizes.iter().filter_map(|(&print, sizes)| Some((print, sizes.as_ref()?)))
     }
@@ -63,7 +63,7 @@ impl Sample {
         self.sizes.get(&print)?.as_ref()
     }
 
-    /// The share of hash space whose contents are compressed is 2 to the power of minus this.
+    /// The share of hash space whose contents are compressed, as a negative power of two.
     pub fn share_log2(&self) -> u32 {
         self.share_log2
     }

@@ -1,4 +1,4 @@
-//! What each class of header fields costs: the ratio with it masked, and with all others masked.
+//! The cost of each class of header fields: the ratio with it masked, and with all others masked.
 
 use crate::counter::{Counter, MaskedGrid};
 use crate::estimate::{self, Interval};
@@ -17,15 +17,15 @@ pub struct MaskedRatio {
     pub dedup_ratio: Interval,
 }
 
-/// What one class of fields costs.
+/// Cost of one class of fields.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldCost {
     pub field: Field,
-    /// What the formats that occur call it.
+    /// Names of the fields in the formats that occur.
     pub called: String,
-    /// The ratio without this class and all before it.
+    /// Ratio with this class and all before it masked.
     pub dedup_ratio_without: Interval,
-    /// The ratio if this class alone were left: what it would still hold up.
+    /// Ratio with all other classes masked: what this class alone would still prevent.
     pub dedup_ratio_only: Interval,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn ratios(counter: &Counter) -> Vec<MaskedRatio> {
     counter.masked.grids().filter_map(ratio).collect()
 }
 
-/// The cost of each class that some format has, at one block size.
+/// Computes the cost of each class that some format has, at one block size.
 pub(super) fn costs(counter: &Counter, files: &[FileNote], block_bytes: u32) -> Vec<FieldCost> {
     let here: Vec<MaskedRatio> =
         ratios(counter).into_iter().filter(|r| r.grid.block_bytes == block_bytes).collect();
@@ -60,7 +60,7 @@ pub(super) fn costs(counter: &Counter, files: &[FileNote], block_bytes: u32) -> 
     Field::ALL.iter().copied().filter_map(cost).collect()
 }
 
-/// What the formats of these files call a class.
+/// Returns the names that the formats of these files have for a class.
 fn called(field: Field, files: &[FileNote]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for format in registry::ALL {

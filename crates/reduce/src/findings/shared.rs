@@ -1,33 +1,33 @@
-//! Who shares contents with whom, and how often contents occur.
+//! Contents shared between files, and the number of occurrences of contents.
 
 use std::collections::HashMap;
 
 use crate::counter::{Counter, GridCount};
 use crate::sets::{FileId, SetId};
 
-/// File × file: contents that both hold.
+/// File × file matrix of contents held by both.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Matrix {
-    /// The files in it; those with the most shared contents if there are many.
+    /// Files in the matrix; if there are many, those with the most shared contents.
     pub files: Vec<FileId>,
-    /// Contents of the file in the row that the file in the column holds too, estimated from a
-    /// share if need be; on the diagonal all contents of the file.
+    /// Number of contents of the row's file that the column's file holds too, estimated from a
+    /// share if need be; on the diagonal, all contents of the file.
     pub contents: Vec<Vec<f64>>,
 }
 
 /// Contents that occur `from` to `to` times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Occurrences {
-    /// At least so often.
+    /// Minimum number of occurrences.
     pub from: u32,
-    /// At most so often.
+    /// Maximum number of occurrences.
     pub to: u32,
     pub contents: f64,
-    /// How many blocks they are.
+    /// Number of blocks with these contents.
     pub blocks: f64,
 }
 
-/// Files in a matrix: more cannot be distinguished in a picture.
+/// Maximum number of files in a matrix: more cannot be distinguished in a picture.
 const MATRIX_FILES_MAX: usize = 64;
 
 pub(super) fn matrix(counter: &Counter, count: &GridCount) -> Matrix {

@@ -1,4 +1,4 @@
-//! Used and never-used blocks, and what loading data will do to the ratio.
+//! Used and never-used blocks, and the effect on the ratio of filling the unused ones.
 
 use crate::compress::Sizes;
 use crate::counter::{Counter, GridCount};
@@ -8,30 +8,30 @@ use crate::page::Rows;
 /// The model's blocks, split by whether their database ever used them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
-    /// Blocks with something in them.
+    /// Blocks in use.
     pub used_blocks: f64,
     pub zero_blocks: f64,
-    /// Blocks of pages that are formatted and empty.
+    /// Blocks of pages that are formatted but empty.
     pub formatted_blocks: f64,
-    /// What used blocks alone reduce by: deduplication.
+    /// Deduplication ratio of the used blocks alone.
     pub used_dedup_ratio: Option<f64>,
-    /// What used blocks alone reduce by: compression of their contents.
+    /// Compression ratio of the contents of the used blocks alone.
     pub used_compression_ratio: Option<f64>,
-    /// Bytes that would be stored if every block were used as the used ones are.
+    /// Bytes that would be stored if every block were used like those in use.
     pub bytes_when_full: Option<f64>,
-    /// Rows of pages whose format tells.
+    /// Rows of pages, for formats that show them.
     pub rows: Rows,
 }
 
 impl Usage {
-    /// The part of blocks that was never used.
+    /// Fraction of blocks that was never used.
     pub fn never_used_part(&self) -> f64 {
         let never = self.zero_blocks + self.formatted_blocks;
         let all = never + self.used_blocks;
         if all > 0.0 { never / all } else { 0.0 }
     }
 
-    /// What used blocks alone reduce by.
+    /// Reduction ratio of the used blocks alone.
     pub fn used_reduction_ratio(&self) -> Option<f64> {
         Some(self.used_dedup_ratio? * self.used_compression_ratio?)
     }

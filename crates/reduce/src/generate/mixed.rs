@@ -1,5 +1,5 @@
-//! A bit of everything, in runs of eight blocks: zeros, bytes of its own, repeats within the file
-//! and across files, copies shifted by a sector, text. It has no closed form: it is counted twice.
+//! A bit of everything, in runs of eight blocks: zeros, unique bytes, repeats within the file and
+//! across files, copies shifted by a sector, text. It has no closed form: it is counted twice.
 
 use blockstone_base::rng;
 
@@ -14,15 +14,15 @@ pub static KIND: Kind = Kind {
 
 const RUN_BLOCKS: u64 = 8;
 const SECTOR_BYTES: u64 = 512;
-/// Different blocks that repeat within a file.
+/// Number of distinct blocks that repeat within a file.
 const OWN: u64 = 16;
-/// Different runs that repeat across files.
+/// Number of distinct runs that repeat across files.
 const SHARED_RUNS: u64 = 32;
 
 fn block(shape: &Shape, file: u32, block: u64, out: &mut [u8]) {
     let run = shape.key(file, block / RUN_BLOCKS);
     let choice = rng::mix(run);
-    // Runs are taken from the stream that `shifted` has too, as long as they are.
+    // Runs come from the same stream that `shifted` uses, as long as they are.
     let shared = (choice % SHARED_RUNS * RUN_BLOCKS + block % RUN_BLOCKS) * out.len() as u64;
     match choice >> 32 & 7 {
         0 => out.fill(0),

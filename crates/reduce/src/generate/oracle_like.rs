@@ -1,5 +1,5 @@
-//! Data files of Oracle as they are formatted: few blocks of their own, then empty ones, which
-//! carry their number and nothing else, so that all files have the same.
+//! Freshly formatted Oracle data files: a few unique blocks, then empty ones, which carry only
+//! their number, so that all files have the same ones.
 
 use blockstone_base::rng;
 
@@ -13,7 +13,7 @@ pub static KIND: Kind = Kind {
     distinct: Some(distinct),
 };
 
-/// File header, header of the map of space, then the map.
+/// File header, header of the space map, then the map.
 const TYPES: [u8; 3] = [0x0b, 0x1d, 0x1e];
 
 fn block(shape: &Shape, file: u32, block: u64, out: &mut [u8]) {
@@ -21,7 +21,7 @@ fn block(shape: &Shape, file: u32, block: u64, out: &mut [u8]) {
         head(shape, file, block, out);
     } else {
         out.fill(0);
-        // No number of the file: otherwise no two files would have a block in common.
+        // No file number: otherwise no two files would have a block in common.
         sealed::seal(out, &Header { kind: 0, address: block as u32, scn: 0, flags: 5 });
     }
 }
@@ -33,7 +33,7 @@ fn distinct(shape: &Shape) -> Distinct {
     Distinct { plain: shape.distinct_by_head(), masked }
 }
 
-/// A block of the head of a file, which no other file has.
+/// Generates a block of the head of a file, which no other file has.
 pub(super) fn head(shape: &Shape, file: u32, block: u64, out: &mut [u8]) {
     rng::fill(shape.key(file, block), out);
     put(out, 20, &file.to_le_bytes());
@@ -43,7 +43,7 @@ pub(super) fn head(shape: &Shape, file: u32, block: u64, out: &mut [u8]) {
     sealed::seal(out, &header);
 }
 
-/// The address of a block of a file; files are numbered from one.
+/// Returns the address of a block of a file; files are numbered from one.
 pub(super) const fn address(file: u32, block: u64) -> u32 {
     (file + 1) << 22 | (block as u32 & 0x003f_ffff)
 }

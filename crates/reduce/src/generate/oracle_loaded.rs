@@ -1,5 +1,5 @@
-//! The files of `oracle-like` after each block got one row, the same in every file: the change
-//! that did it is another for every block.
+//! The files of `oracle-like` after each block has received one row, the same in every file: the
+//! change that inserted it is a different one for every block.
 
 use super::sealed::{self, Header, TYPE_DATA};
 use super::{Distinct, Kind, Shape, oracle_like, put};

@@ -1,4 +1,4 @@
-//! Tables of `PostgreSQL` with the same rows, each loaded by a transaction of its own.
+//! Tables of `PostgreSQL` with the same rows, each loaded by its own transaction.
 
 use super::{Distinct, Kind, Shape, put, text};
 
@@ -12,7 +12,7 @@ pub static KIND: Kind = Kind {
 const HEADER_BYTES: usize = 24;
 const POINTER_BYTES: usize = 4;
 const TUPLE_HEADER_BYTES: usize = 24;
-/// Key and text; a multiple of eight, as tuples begin at such.
+/// Key and text; a multiple of eight, as tuples are aligned to that.
 const ROW_BYTES: usize = 128;
 const TUPLE_BYTES: usize = TUPLE_HEADER_BYTES + ROW_BYTES;
 
@@ -25,7 +25,7 @@ fn block(shape: &Shape, file: u32, block: u64, out: &mut [u8]) {
         let pointer = upper as u32 | 1 << 15 | (TUPLE_BYTES as u32) << 17;
         put(out, HEADER_BYTES + index * POINTER_BYTES, &pointer.to_le_bytes());
         put(out, upper, &(700 + file).to_le_bytes());
-        // Block (its upper half first) and place of the tuple itself.
+        // Block (upper half first) and position of the tuple itself.
         let number = block as u32;
         put(out, upper + 12, &((number >> 16) as u16).to_le_bytes());
         put(out, upper + 14, &(number as u16).to_le_bytes());

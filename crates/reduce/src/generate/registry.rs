@@ -2,7 +2,7 @@
 
 use super::{Kind, mixed, oracle_like, oracle_loaded, pg_like, random, shifted, slob, text, zeros};
 
-/// All of them. One line each.
+/// All kinds, one per line.
 pub const ALL: &[&Kind] = &[
     &oracle_like::KIND,
     &oracle_loaded::KIND,

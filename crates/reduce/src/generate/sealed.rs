@@ -1,5 +1,5 @@
-//! Blocks in the layout of Oracle, as [`crate::page::oracle`] describes it: header, transaction
-//! slots and one row, tail and checksum.
+//! Blocks in Oracle's layout, as described in [`crate::page::oracle`]: header, transaction slots
+//! and one row, tail and checksum.
 
 use super::put;
 
@@ -9,13 +9,13 @@ pub const TYPE_DATA: u8 = 6;
 const SLOTS: usize = 2;
 const SLOTS_START: usize = 44;
 const SLOT_BYTES: usize = 24;
-/// Where the directory of rows begins, behind the slots.
+/// Offset of the row directory, after the slots.
 const ROWS_START: usize = SLOTS_START + SLOTS * SLOT_BYTES;
 const TAIL_BYTES: usize = 4;
 
 pub struct Header {
     pub kind: u8,
-    /// Its address: number of the file times 2^22, and number of the block.
+    /// Address: file number times 2^22, plus block number.
     pub address: u32,
     pub scn: u64,
     /// 1 for a block that was never used, 4 for one with a checksum.
@@ -23,7 +23,7 @@ pub struct Header {
 }
 
 pub fn seal(block: &mut [u8], header: &Header) {
-    // The format byte has the size of the block in its upper three bits.
+    // The upper three bits of the format byte hold the block size.
     let format = ((block.len().trailing_zeros() - 8) << 5 | 2) as u8;
     let scn = header.scn.to_le_bytes();
     put(block, 0, &[header.kind, format, 0, 0]);
@@ -36,8 +36,8 @@ pub fn seal(block: &mut [u8], header: &Header) {
     put(block, 16, &sum.to_le_bytes());
 }
 
-/// Makes a data block of one row, whose columns `columns` writes; `scn` made the change. Columns
-/// are at the end of the block, as rows are.
+/// Creates a data block with one row, and returns the bytes for its columns; `scn` made the change.
+/// Columns are at the end of the block, as rows are.
 pub fn data(block: &mut [u8], address: u32, scn: u64, row_bytes: usize) -> &mut [u8] {
     block.fill(0);
     let end = block.len() - TAIL_BYTES;
@@ -53,7 +53,7 @@ pub fn data(block: &mut [u8], address: u32, scn: u64, row_bytes: usize) -> &mut 
     }
     put(block, SLOTS_START + 16, &0x2001_u16.to_le_bytes());
     put(block, SLOTS_START + 18, &scn.to_le_bytes()[..6]);
-    // One table, one row; offsets count from here.
+    // One table, one row; offsets are relative to this position.
     let row = ((start - ROWS_START) as u16).to_le_bytes();
     put(block, ROWS_START, &[0, 1, 1, 0, 0xff, 0xff, 20, 0, row[0], row[1], row[0], row[1]]);
     put(block, ROWS_START + 16, &[1, 0, row[0], row[1]]);

@@ -1,5 +1,5 @@
-//! One stream of random bytes, from which every file is cut 3,072 bytes later than the one before:
-//! all the same bytes, and blocks only find them where the shift is whole blocks.
+//! One stream of random bytes, from which every file is cut 3,072 bytes later than the previous
+//! one: all have the same bytes, but blocks only match where the shift is whole blocks.
 
 use blockstone_base::rng;
 
@@ -19,8 +19,8 @@ fn block(shape: &Shape, file: u32, block: u64, out: &mut [u8]) {
     stream(shape, start, out);
 }
 
-/// Files whose shifts differ by whole blocks share those. As 3,072 is three times a power of two,
-/// these are every (block / 1,024)th file, three blocks further on each time.
+/// Files whose shifts differ by whole blocks share those blocks. As 3,072 is three times a power of
+/// two, these are every (block / 1,024)th file, three blocks further on each time.
 fn distinct(shape: &Shape) -> Distinct {
     let (files, period) = (u64::from(shape.files), shape.block_bytes as u64 / 1024);
     let step = shape.blocks_per_file.min(3);
@@ -32,7 +32,7 @@ fn distinct(shape: &Shape) -> Distinct {
     Distinct::unmasked(distinct)
 }
 
-/// The bytes of the data set's stream from `start` on.
+/// Returns the bytes of the data set's stream from `start` on.
 pub(super) fn stream(shape: &Shape, start: u64, out: &mut [u8]) {
     let size = out.len() as u64;
     let (piece, skip) = (start / size, (start % size) as usize);
@@ -40,7 +40,7 @@ pub(super) fn stream(shape: &Shape, start: u64, out: &mut [u8]) {
     if skip == 0 {
         return rng::fill(key(piece), out);
     }
-    // Both pieces that the block has a part of are made whole in it, the later one first.
+    // Both pieces that the block overlaps are generated whole, the later one directly in `out`.
     let keep = out.len() - skip;
     let mut first = vec![0; out.len()];
     rng::fill(key(piece), &mut first);

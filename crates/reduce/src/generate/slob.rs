@@ -1,5 +1,5 @@
-//! The table of a well-known load generator for Oracle: one row a block, columns of repeated
-//! characters, a key that occurs once.
+//! The table of a well-known load generator for Oracle: one row per block, columns of repeated
+//! characters, a unique key.
 
 use super::sealed::{self, Header, TYPE_DATA};
 use super::{Distinct, Kind, Shape, oracle_like, put};
@@ -14,7 +14,7 @@ pub static KIND: Kind = Kind {
 const COLUMN_BYTES: usize = 129;
 const COLUMNS_MAX: usize = 19;
 const KEY_BYTES: usize = 20;
-/// Header, slots and directory of rows, with room to spare.
+/// Header, slots and row directory, with room to spare.
 const OVERHEAD_BYTES: usize = 160;
 
 fn block(shape: &Shape, file: u32, block: u64, out: &mut [u8]) {

@@ -1,4 +1,4 @@
-//! Rows as exports have them: a key, an amount, words, a token that means nothing.
+//! Rows like those of exports: a key, an amount, words, a meaningless token.
 
 use blockstone_base::rng::Rng;
 
@@ -19,7 +19,7 @@ fn block(shape: &Shape, file: u32, block: u64, out: &mut [u8]) {
     rows(shape.key(file, block), out);
 }
 
-/// Fills `out` with rows; the last is cut.
+/// Fills `out` with rows; the last one is truncated.
 pub(super) fn rows(seed: u64, out: &mut [u8]) {
     let mut rng = Rng::new(seed, 1);
     let known: Vec<&str> = WORDS.split(' ').collect();

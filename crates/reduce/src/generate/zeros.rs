@@ -1,4 +1,4 @@
-//! Zeros: what was never written.
+//! Zeros, as in space that was never written.
 
 use super::{Distinct, Kind};
 

@@ -5,9 +5,9 @@
 //! block   0 magic  8 number  16 SCN  24 checksum  32 schema, table  38 rows
 //!        40 instance  48 key  56 version  64 columns of 128 bytes, each with its version first
 //! ```
-//! An instance keeps its files in disks of its own, in units of 1 MiB. The first has a map, which
-//! says of the file called `data`, behind its name, how long it is and how long its blocks are.
-//! What belongs to other files is no page.
+//! An instance keeps its files in its own disks, in units of 1 MiB. The first unit has a map, which
+//! gives, after the name of the file called `data`, its length and the length of its blocks. The
+//! data of other files is not recognised as pages.
 
 use super::{Field, Fields, Format, PageUse};
 
@@ -22,7 +22,7 @@ const MAGIC: &[u8] = b"bstnblk1";
 const DISK_MAGIC: &[u8] = b"BLKSTDSK\x01\0\0\0";
 const MAP_START: usize = 8192;
 const MAP_MAGIC: &[u8] = b"BLKSTMAP\x01\0\0\0";
-/// A name is preceded by its length.
+/// The name is preceded by its length.
 const DATA_NAME: &[u8] = b"\x04\0\0\0data";
 const NUMBER_START: usize = 8;
 const COLUMNS_START: usize = 64;
@@ -36,7 +36,7 @@ fn recognise(head: &[u8]) -> Option<usize> {
     (12..=15).map(|power| 1 << power).find(|&size| are_blocks(head, size))
 }
 
-/// Bytes of the blocks of a disk, as its map says.
+/// Returns the block size of a disk, in bytes, from its map.
 fn of_disk(head: &[u8]) -> Option<usize> {
     let map = head.get(MAP_START..)?;
     let name = map.windows(DATA_NAME.len()).position(|bytes| bytes == DATA_NAME)?;
@@ -45,7 +45,7 @@ fn of_disk(head: &[u8]) -> Option<usize> {
     (map.starts_with(MAP_MAGIC) && is_size(size)).then_some(size)
 }
 
-/// Whether everything is blocks or zeros, and at least two blocks are in sequence.
+/// Returns whether everything is blocks or zeros, and at least two blocks are in sequence.
 fn are_blocks(head: &[u8], size: usize) -> bool {
     let (mut first, mut count) = (None, 0);
     for (index, block) in (0_u64..).zip(head.chunks_exact(size)) {

@@ -1,4 +1,4 @@
-//! Pages of `InnoDB`, 4K to 64K, as `MySQL` from 5.7 and `MariaDB` from 10.2 write them.
+//! Pages of `InnoDB`, 4K to 64K, as written by `MySQL` from 5.7 and `MariaDB` from 10.2.
 //!
 //! ```text
 //! page   0 checksum  4 page number  8 previous  12 next  16 LSN  24 type  26 flush LSN
@@ -9,14 +9,14 @@
 //! ```
 //! All numbers are big-endian.
 //!
-//! The rows of a clustered index have `DB_TRX_ID` and `DB_ROLL_PTR`, 13 bytes behind the primary
-//! key, whose length a page does not tell. They are found where every row of a leaf has a plausible
-//! pair at one and the same distance, which is so for keys of fixed length up to 32 bytes.
+//! The rows of a clustered index have `DB_TRX_ID` and `DB_ROLL_PTR`, 13 bytes after the primary
+//! key, whose length a page does not give. They are found if every row of a leaf has a plausible
+//! pair at exactly one common distance, which is so for keys of fixed length up to 32 bytes.
 //!
-//! What stays, though it tells tables of the same rows apart: these 13 bytes behind keys of
+//! Not masked, although they make tables with the same rows differ: these 13 bytes after keys of
 //! variable length, on leaves of few rows, in `ROW_FORMAT=REDUNDANT`, and in rows that a split left
-//! behind in free space; and the numbers of rows in tables without a key, which no two tables have
-//! in common. Pages of `ROW_FORMAT=COMPRESSED`, which have no trailer, are not recognised.
+//! behind in free space; and the row numbers in tables without a key, which no two tables have in
+//! common. Pages of `ROW_FORMAT=COMPRESSED`, which have no trailer, are not recognised.
 
 use super::{Field, Fields, Format, PageUse, Rows};
 
@@ -39,33 +39,33 @@ const PAGE_BYTES_MIN: usize = 4096;
 const TYPE_ALLOCATED: u16 = 0;
 const TYPE_BITMAP: u16 = 5;
 const TYPE_SPACE: u16 = 8;
-/// The highest of the types that are numbered from zero on.
+/// Highest of the types that are numbered from zero.
 const TYPE_LOW_MAX: u16 = 40;
-/// From here on: compressed and encrypted pages, index pages.
+/// Lowest of the high types: compressed and encrypted pages, index pages.
 const TYPE_HIGH_MIN: u16 = 17850;
 const TYPE_INDEX: u16 = 17855;
-/// R-trees, and what `MySQL` calls SDI, are built as indexes are.
+/// R-trees, and what `MySQL` calls SDI, are built like indexes.
 const TYPES_INDEX: [u16; 3] = [TYPE_INDEX, 17854, 17853];
 /// Pages that `MariaDB` compressed, and compressed and encrypted.
 const TYPES_MARIADB: [u16; 3] = [18, 34354, 37401];
-/// The first and the last of the chain of rows, which hold nothing.
+/// First and last record of the chain of rows, which hold no data.
 const INFIMUM: usize = 99;
 const SUPREMUM: usize = 112;
-/// Fewer rows could look alike by chance.
+/// Fewer rows could match by chance.
 const ROWS_MIN: usize = 4;
 const KEY_BYTES_MAX: usize = 32;
 /// `DB_TRX_ID`, then `DB_ROLL_PTR`.
 const PAIR_BYTES: usize = 13;
-/// Before the first byte of a row; the bits of its first say whether it is marked deleted.
+/// Precedes the first byte of a row; the bits of its first byte include the deletion mark.
 const ROW_HEADER_BYTES: usize = 5;
 const DELETED: u8 = 0x20;
-/// Where an undo page has its first record, behind its headers.
+/// Offset of the first record in an undo page, after its headers.
 const UNDO_START: u64 = 56;
-/// Pages of an extent when they are the smallest.
+/// Pages of an extent at the smallest page size.
 const PAGES_EXTENT_MAX: u32 = 256;
-/// The flag of `MariaDB`'s `full_crc32`, which has the page size in another place.
+/// Flag of `MariaDB`'s `full_crc32`, with which the page size is stored elsewhere.
 const FLAG_FULL_CRC32: u32 = 1 << 4;
-/// Where other files have the size of compressed pages.
+/// Position of the compressed page size in other files.
 const FLAGS_COMPRESSED: u32 = 0xf << 1;
 
 fn recognise(head: &[u8]) -> Option<usize> {
@@ -75,13 +75,13 @@ fn recognise(head: &[u8]) -> Option<usize> {
     let size = page_bytes(u32_at(head, 54))?;
     let space = u32_at(head, 34);
     let (pages, initialised) = (u32_at(head, 46), u32_at(head, 50));
-    // What is initialised is whole extents, the last of which may reach over the end of the file.
+    // Initialised space is whole extents, the last of which may extend past the end of the file.
     let is_inside = initialised <= pages.saturating_add(PAGES_EXTENT_MAX);
     let is_space = space == u32_at(head, 38) && pages > 0 && is_inside;
     if !is_space || head.get(..size).is_none_or(|page| !is_page(page)) {
         return None;
     }
-    // Page 1 is always the same, which tells a data file from copies of its first page.
+    // Page 1 is always the same, which distinguishes a data file from copies of its first page.
     let is_second = |page: &[u8]| {
         is_page(page) && u32_at(page, 4) == 1 && u32_at(page, 34) == space && is_bitmap(page)
     };
@@ -107,7 +107,7 @@ fn look(page: &[u8], fields: &mut Fields) -> PageUse {
     if TYPES_INDEX.contains(&kind) {
         fields.push(Field::Transaction, 56, 8);
         fields.push(Field::Address, 66, 8);
-        // The segments of a root name its space; all other pages have zeros there.
+        // The segments of a root contain its space id; all other pages have zeros there.
         fields.push(Field::Address, 74, 8);
         fields.push(Field::Address, 84, 8);
         fields.rows = count_rows(page);
@@ -124,14 +124,14 @@ fn look(page: &[u8], fields: &mut Fields) -> PageUse {
 
 fn rows(page: &[u8], fields: &mut Fields) {
     let is_compact = page[42] & 0x80 != 0;
-    // Leaves of other indexes have the latest transaction in their header instead of in rows.
+    // Leaves of other indexes store the latest transaction in their header instead of in rows.
     let is_clustered = page[56..64] == [0; 8] && page[64..66] == [0; 2];
     if !is_compact || !is_clustered {
         return;
     }
     let Some(mut origins) = origins(page, ROWS_MIN) else { return };
     let is_plausible = |key: usize| origins.iter().all(|&at| is_pair(page, at + key));
-    // Where a part of the key could be a transaction too, neither is taken for one.
+    // If a part of the key could be a transaction too, neither is accepted.
     let keys: Vec<usize> = (1..=KEY_BYTES_MAX).filter(|&key| is_plausible(key)).collect();
     let &[key] = keys.as_slice() else { return };
     origins.sort_unstable();
@@ -143,7 +143,7 @@ fn rows(page: &[u8], fields: &mut Fields) {
     }
 }
 
-/// The rows of a leaf of a clustered index or another; none in a format without the bits for it.
+/// Counts the rows of a leaf of any index; none in a format without the bits for it.
 fn count_rows(page: &[u8]) -> Rows {
     let (is_compact, is_leaf) = (page[42] & 0x80 != 0, page[64..66] == [0; 2]);
     let Some(origins) = origins(page, 1).filter(|_| is_compact && is_leaf) else {
@@ -154,7 +154,8 @@ fn count_rows(page: &[u8]) -> Rows {
     Rows::of_page((origins.len() - deleted) as u64, deleted as u64)
 }
 
-/// Where the rows of a leaf begin, by their chain; none if that is broken or has too few rows.
+/// Follows the chain of rows of a leaf to their start positions; `None` if it is broken or too
+/// short.
 fn origins(page: &[u8], fewest: usize) -> Option<Vec<usize>> {
     let count = usize::from(u16_at(page, 54));
     if !(fewest..page.len() / ROW_HEADER_BYTES).contains(&count) {
@@ -163,7 +164,7 @@ fn origins(page: &[u8], fewest: usize) -> Option<Vec<usize>> {
     let mut origins = Vec::with_capacity(count);
     let mut at = INFIMUM;
     for _ in 0..count {
-        // Each row has the distance to the next before its first byte.
+        // Before its first byte, each row has the distance to the next.
         at = (at + usize::from(u16_at(page, at - 2))) & 0xffff;
         if at <= SUPREMUM || at >= page.len() {
             return None;
@@ -174,7 +175,7 @@ fn origins(page: &[u8], fewest: usize) -> Option<Vec<usize>> {
     (last == SUPREMUM).then_some(origins)
 }
 
-/// Whether a transaction's number and the place of its undo may be at `at`.
+/// Returns whether a transaction id and an undo pointer may be at `at`.
 fn is_pair(page: &[u8], at: usize) -> bool {
     let Some(pair) = page.get(at..at + PAIR_BYTES) else { return false };
     if at + PAIR_BYTES > page.len() - TRAILER_BYTES {
@@ -184,22 +185,22 @@ fn is_pair(page: &[u8], at: usize) -> bool {
     let (id, undo_page, undo_at) = (number(&pair[..6]), number(&pair[7..11]), number(&pair[11..]));
     // `MariaDB` resets both in rows that every transaction sees.
     let is_reset = id == 0 && pair[6..] == [0x80, 0, 0, 0, 0, 0, 0];
-    // Every transaction makes the LSN larger by more than one.
+    // Every transaction advances the LSN by more than one.
     let is_past = (1..number(&page[16..24]).min(1 << 40)).contains(&id);
-    // The byte between says how the row came to be, and which rollback segment has its undo; it is
-    // zero for updates in the first segment only, and in much that is no such pair.
+    // The byte in between shows how the row was created, and which rollback segment has its undo;
+    // it is zero only for updates in the first segment, and in much that is not such a pair.
     let is_undo = pair[6] != 0
         && (1..1 << 24).contains(&undo_page)
         && (UNDO_START..page.len() as u64).contains(&undo_at);
     is_reset || is_past && is_undo
 }
 
-/// Bytes of a page of the file with these flags; none where pages are compressed.
+/// Page size in bytes of a file with these flags; `None` if pages are compressed.
 fn page_bytes(flags: u32) -> Option<usize> {
     let shift = if flags & FLAG_FULL_CRC32 != 0 {
         flags & 0xf
     } else if flags & FLAGS_COMPRESSED == 0 {
-        // Files of 16K pages say nothing: they were the only ones once.
+        // Files with 16K pages have no value here: it used to be the only size.
         match flags >> 6 & 0xf {
             0 => 5,
             shift => shift,
@@ -210,7 +211,7 @@ fn page_bytes(flags: u32) -> Option<usize> {
     (3..=7).contains(&shift).then(|| 512 << shift)
 }
 
-/// Whether the type is known and the halves of the LSN at both ends belong together.
+/// Returns whether the type is known and the halves of the LSN at both ends match.
 fn is_page(page: &[u8]) -> bool {
     let is_size = super::is_size(page.len(), PAGE_BYTES_MIN..=65536);
     if !is_size || super::is_zeros(&page[..HEADER_BYTES]) {
@@ -224,7 +225,8 @@ fn is_page(page: &[u8]) -> bool {
     is_kind && (lsn == &page[trailer..trailer + 4] || lsn == &page[trailer + 4..])
 }
 
-/// Whether it is the second page of a file, which undo files of `MySQL` use for something else.
+/// Returns whether it is the second page of a file, which undo files of `MySQL` use for something
+/// else.
 fn is_bitmap(page: &[u8]) -> bool {
     matches!(u16_at(page, 24), TYPE_BITMAP | 2..=TYPE_LOW_MAX)
 }
@@ -312,7 +314,7 @@ mod tests {
         assert!(fields.ranges().is_empty());
     }
 
-    /// A leaf of `rows` rows with keys of four bytes, as transaction `id` leaves it.
+    /// Creates a leaf of `rows` rows with keys of four bytes, as written by transaction `id`.
     fn leaf(rows: u16, id: u8) -> Vec<u8> {
         let pair = [0, 0, 0, 0, 1, id, 0x81, 0, 0, 1, 17, 1, id];
         leaf_of(rows, |row| (0x8000_0000_u32 + u32::from(row)).to_be_bytes().to_vec(), pair)

@@ -1,6 +1,6 @@
-//! Blocks of Oracle data files, 2K to 32K, as they have been since release 10, of either byte
-//! order. The layout is not documented by its maker; this is what block dumps and the published
-//! maps of the block editor show.
+//! Blocks of Oracle data files, 2K to 32K, in the layout since release 10, in either byte order.
+//! The layout is not documented by its maker; this is what block dumps and the published maps of
+//! the block editor show.
 //!
 //! ```text
 //! block   0 type  1 format  4 address (RDBA)  8 SCN: base (u32), wrap (u16)  14 sequence
@@ -9,10 +9,10 @@
 //! data   24 object  28 SCN of the last cleanout  36 count of transaction slots (u16)
 //!        44 transaction slots (ITL) of 24 bytes each
 //! ```
-//! The format byte tells the block size: 0x62 is 2K, 0x82 4K, 0xA2 8K, 0xC2 16K and 0xE2 32K.
+//! The format byte gives the block size: 0x62 is 2K, 0x82 4K, 0xA2 8K, 0xC2 16K and 0xE2 32K.
 //!
-//! What stays, though it may tell tables of the same rows apart: the lock byte of each row, which
-//! names a slot, and the address of the block that keeps the free space of this one.
+//! Not masked, although they may make tables with the same rows differ: the lock byte of each row,
+//! which refers to a slot, and the address of the block that manages the free space of this one.
 
 use super::{Field, Fields, Format, PageUse};
 
@@ -25,17 +25,17 @@ pub static FORMAT: Format = Format {
 
 const TYPE_UNUSED: u8 = 0;
 const TYPE_DATA: u8 = 6;
-/// The highest type that is known, with room for those that later releases brought.
+/// Highest known type, with room for those added by later releases.
 const TYPE_MAX: u8 = 0x80;
 const HEADER_BYTES: usize = 20;
 const TAIL_BYTES: usize = 4;
 const SLOTS_START: usize = 44;
 const SLOT_BYTES: usize = 24;
 const SLOTS_MAX: usize = 255;
-/// Bits of an address that number the block within its file, where files are numbered too.
+/// Bits of an address for the block number within its file, if files are numbered too.
 const NUMBER_MASK: u32 = (1 << 22) - 1;
 
-/// The order of bytes of the machine that wrote a block.
+/// Byte order of the machine that wrote a block.
 #[derive(Clone, Copy)]
 enum Order {
     Little,
@@ -65,7 +65,8 @@ fn recognise(head: &[u8]) -> Option<usize> {
     sizes.find(|&size| ORDERS.into_iter().any(|order| are_blocks(head, size, order)))
 }
 
-/// Whether everything is blocks or zeros, and at least two blocks of use are where they say.
+/// Returns whether everything is blocks or zeros, and at least two used blocks are at their
+/// address.
 fn are_blocks(head: &[u8], size: usize, order: Order) -> bool {
     let (mut first, mut placed) = (None, 0);
     for (index, block) in (0_u32..).zip(head.chunks_exact(size)) {
@@ -105,7 +106,7 @@ fn look(block: &[u8], fields: &mut Fields) -> PageUse {
     }
 }
 
-/// Whether header and tail belong together, and the block has the size that its format names.
+/// Returns whether header and tail match, and the block has the size given by its format.
 fn is_block(block: &[u8], order: Order) -> bool {
     let format = match block.len() {
         2048 => 0x62,
@@ -124,7 +125,7 @@ fn is_block(block: &[u8], order: Order) -> bool {
         && order.u32_at(block, block.len() - TAIL_BYTES) == tail
 }
 
-/// What a data block says of transactions; nothing when it has more slots than it can.
+/// Collects the fields of transaction slots; nothing if the number of slots is impossible.
 fn transactions(block: &[u8], order: Order, fields: &mut Fields) {
     let slots = usize::from(order.u16_at(block, 36));
     let slots_bytes = slots * SLOT_BYTES;
@@ -144,7 +145,7 @@ mod tests {
     use crate::page::tests::{check_any, masked};
     use proptest::prelude::*;
 
-    /// A data block with two slots.
+    /// Creates a data block with two slots.
     fn data(size: usize, number: u32, scn: u32) -> Vec<u8> {
         let mut block = vec![0; size];
         let format = ((size.trailing_zeros() - 8) << 5 | 2) as u8;

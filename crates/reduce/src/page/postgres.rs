@@ -6,11 +6,11 @@
 //!       18 size and layout version  20 pd_prune_xid  24 line pointers …
 //! tuple  0 t_xmin  4 t_xmax  8 t_cid  12 t_ctid  18 t_infomask2  20 t_infomask  22 t_hoff
 //! ```
-//! A page without a special area is a table's: the tuples that its line pointers name are taken
-//! apart too. Of an index only the page header is, because its entries carry no transactions.
+//! A page without a special area belongs to a table: the tuples named by its line pointers are
+//! separated too. For an index only the page header is, because its entries carry no transactions.
 //!
-//! What stays, though it tells tables of the same rows apart: the numbers of large values that are
-//! kept beside the table (TOAST), and stale tuples in space that was given back.
+//! Not masked, although they make tables with the same rows differ: the numbers of large values
+//! that are stored outside the table (TOAST), and stale tuples in space that was freed.
 
 use super::{Field, Fields, Format, PageUse, Rows};
 
@@ -31,17 +31,17 @@ const HEADER_BYTES: usize = 24;
 const LAYOUT_VERSION: u16 = 4;
 const FLAGS_MAX: u16 = 7;
 const POINTER_BYTES: usize = 4;
-/// What a line pointer says of a tuple that is there, not moved, dead or free.
+/// State of a line pointer whose tuple is present, rather than moved, dead or free.
 const POINTER_NORMAL: u32 = 1;
-/// And of one that was removed, but for its line pointer.
+/// State of a line pointer whose tuple was removed.
 const POINTER_DEAD: u32 = 3;
 const TUPLE_HEADER_BYTES: usize = 23;
-/// What `t_infomask` says of `t_xmax`: it was rolled back or never set; it only locked the row.
+/// Bits of `t_infomask` about `t_xmax`: it was rolled back or never set; it only locked the row.
 const XMAX_INVALID: u16 = 0x0800;
 const XMAX_LOCK_ONLY: u16 = 0x0080;
 const ALIGNMENT: usize = 8;
 
-/// The places that a page header gives, checked against each other.
+/// Positions given in a page header, checked for consistency.
 struct Layout {
     lower: usize,
     upper: usize,
@@ -71,8 +71,8 @@ fn look(page: &[u8], fields: &mut Fields) -> PageUse {
     fields.push(Field::Checksum, 8, 2);
     fields.push(Field::Flags, 10, 2);
     fields.push(Field::Transaction, 20, 4);
-    // Maps of free space have no line pointers either, but they have content. A page that was
-    // emptied keeps a line pointer or stale tuples.
+    // Free space maps have no line pointers either, but they have content. A page that was emptied
+    // keeps a line pointer or stale tuples.
     let is_empty = layout.lower == HEADER_BYTES && layout.upper == layout.special;
     if is_empty && super::is_zeros(&page[HEADER_BYTES..]) {
         PageUse::NeverUsed
@@ -81,7 +81,7 @@ fn look(page: &[u8], fields: &mut Fields) -> PageUse {
     }
 }
 
-/// The layout of a page whose header makes sense.
+/// Returns the layout of a page whose header is plausible.
 fn layout(page: &[u8]) -> Option<Layout> {
     let size_and_version = page.len() as u16 | LAYOUT_VERSION;
     if !super::is_size(page.len(), 1024..=32768)
@@ -96,7 +96,7 @@ fn layout(page: &[u8]) -> Option<Layout> {
     (is_ordered && is_inside).then_some(Layout { lower, upper, special })
 }
 
-/// The fields of all tuples; whether they all lie where tuples can.
+/// Collects the fields of all tuples; returns whether they are all at valid positions.
 fn tuples(page: &[u8], layout: &Layout, fields: &mut Fields) -> bool {
     // Tuples begin at multiples of eight, so three bits represent the header of each.
     let mut taken = [0_u64; 32768 / ALIGNMENT / 64];
@@ -128,14 +128,14 @@ fn tuples(page: &[u8], layout: &Layout, fields: &mut Fields) -> bool {
         fields.push(Field::Transaction, start, 12);
         fields.push(Field::Address, start + 12, 6);
         // The low byte of t_infomask2 has the number of columns, which is content. Its high byte
-        // has flags of updates; the bits of more than 255 columns are lost with them.
+        // has flags of updates; the bits of more than 255 columns are masked with them.
         fields.push(Field::Flags, start + 19, 3);
     }
     fields.rows = Rows::of_page(live, deleted);
     true
 }
 
-/// Whether a transaction deleted or replaced the tuple and is not known to be rolled back.
+/// Returns whether a transaction deleted or replaced the tuple and is not known to be rolled back.
 fn is_deleted(tuple: &[u8]) -> bool {
     let (xmax, infomask) = (u32::from_le_bytes(super::bytes_at(tuple, 4)), u16_at(tuple, 20));
     xmax != 0 && infomask & (XMAX_INVALID | XMAX_LOCK_ONLY) == 0
@@ -151,7 +151,7 @@ mod tests {
     use crate::page::tests::{check_any, masked};
     use proptest::prelude::*;
 
-    /// A page of the table with `rows`, as transaction `xid` leaves it.
+    /// Creates a page of the table with `rows`, as written by transaction `xid`.
     pub fn page(size: usize, rows: &[&[u8]], xid: u32, hints: u16) -> Vec<u8> {
         let mut page = vec![0; size];
         let mut put = |at: usize, bytes: &[u8]| page[at..at + bytes.len()].copy_from_slice(bytes);

@@ -2,6 +2,6 @@
 
 use super::{Format, blockstone, innodb, oracle, postgres, stamped};
 
-/// All of them, the most certain first. One line each.
+/// All formats, the most certain first, one per line.
 pub const ALL: &[&Format] =
     &[&blockstone::FORMAT, &stamped::FORMAT, &innodb::FORMAT, &postgres::FORMAT, &oracle::FORMAT];

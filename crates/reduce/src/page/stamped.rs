@@ -5,8 +5,8 @@
 //! block   0 magic  8 version (u32), length (u32)  16 file  24 address  32 sequence  40 checksum
 //!        −16 sequence  −8 address, complemented
 //! ```
-//! Their payload depends on file, address and sequence, so that masking makes no two equal: this is
-//! a format in order that reports can say what such a file is.
+//! The payload depends on file, address and sequence, so masking makes no two blocks equal: the
+//! format exists so that reports can name such files.
 
 use super::{Field, Fields, Format, PageUse};
 
@@ -44,7 +44,7 @@ fn look(block: &[u8], fields: &mut Fields) -> PageUse {
     PageUse::Used
 }
 
-/// Whether it has this length, and both its ends are of one write.
+/// Returns whether it has this length, and both its ends belong to the same write.
 fn is_block(block: &[u8]) -> bool {
     is_size(block.len())
         && block.starts_with(MAGIC_AND_VERSION)

@@ -13,17 +13,17 @@ use ratatui::widgets::{Paragraph, Sparkline, Widget};
 use super::rows::{self, RowOptions};
 use crate::state::State;
 
-/// A table of the screen, from the first of its sources that was read.
+/// A table of the screen, taken from the first of its sources that was recorded.
 struct Part {
     title: &'static str,
     sources: &'static [Source],
-    /// What to do if none was.
+    /// Hint to show if no source was recorded.
     missing: &'static str,
 }
 
 struct Source {
     view: &'static str,
-    /// Its columns, the most important first: as many as fit are shown.
+    /// Columns by importance, the most important first: as many as fit are shown.
     keys: &'static [&'static str],
     /// The columns whose sum is drawn.
     chart: &'static [&'static str],
@@ -109,12 +109,13 @@ const PARTS: [Part; 4] = [
     },
 ];
 
-/// Rows of a table as long as others lack space.
+/// Rows that every table gets before any table gets more.
 const FAIR: usize = 4;
-/// Least width of a chart, and the part of the screen it has if that is more.
+/// Minimum width of a chart in columns, and the fraction of the screen (1 ÷ this) that it takes if
+/// that is more.
 const CHART: (u16, u16) = (20, 4);
 
-/// Draws what the history has of the parts.
+/// Draws the parts for which the history has data.
 pub fn overview(
     state: &State,
     history: &History,
@@ -125,7 +126,7 @@ pub fn overview(
     let found: Vec<_> = PARTS.iter().map(|part| (part, found(part, interval))).collect();
     let rows: Vec<usize> =
         found.iter().map(|(_, it)| it.as_ref().map_or(0, |(.., table)| table.rows.len())).collect();
-    // A rule and headings, or why there is nothing.
+    // Each part takes a rule and headings, or the reason why it is empty.
     let taken = PARTS.len() * 2;
     let rooms = shares(&rows, usize::from(area.height).saturating_sub(taken));
     let wide = CHART.0.max(area.width / CHART.1);
@@ -145,7 +146,7 @@ pub fn overview(
         rule(part.title, &legend(view, source, most), own, buffer);
         let left = Rect { y: own.y + 1, height: own.height.saturating_sub(1), ..own };
         let left = Rect { width: area.width.saturating_sub(wide + 2), ..left };
-        // Rows of several databases begin with their names.
+        // With several databases, rows begin with the name of the instance.
         let keys: Vec<&str> = ["instance"].iter().chain(source.keys).copied().collect();
         rows::rows(&table.clone().only(&keys), RowOptions::default(), left, buffer);
         for (line, values) in charts.iter().enumerate() {
@@ -169,7 +170,7 @@ fn found(part: &Part, interval: &Interval<'_>) -> Option<(&'static View, &'stati
     (busy < known.len()).then(|| known.swap_remove(busy))
 }
 
-/// How many rows each table is shown: all get [`FAIR`] before one gets more.
+/// Distributes the space among the tables: all get [`FAIR`] rows before one gets more.
 fn shares(rows: &[usize], room: usize) -> Vec<usize> {
     let mut shares = vec![0; rows.len()];
     let mut left = room;
@@ -182,7 +183,7 @@ fn shares(rows: &[usize], room: usize) -> Vec<usize> {
     shares
 }
 
-/// For each row the sum of the columns of its chart in each interval.
+/// Returns, for each row, the sum of its chart's columns in each interval.
 fn charts(past: &[Interval<'_>], view: &View, source: &Source, rows: &[Row]) -> Vec<Vec<f64>> {
     let tables: Vec<Option<Table>> = past.iter().map(|interval| view.table(interval)).collect();
     let value = |table: &Table, name: &str| {
@@ -198,7 +199,7 @@ fn charts(past: &[Interval<'_>], view: &View, source: &Source, rows: &[Row]) -> 
     rows.iter().map(values).collect()
 }
 
-/// What is drawn, and what a full bar is.
+/// Names the columns drawn and the value of a full bar.
 fn legend(view: &View, source: &Source, most: f64) -> String {
     let columns: Vec<_> = source.chart.iter().filter_map(|key| view.column(key)).collect();
     let names: Vec<_> = columns.iter().map(|at| &*view.columns[*at].heading).collect();

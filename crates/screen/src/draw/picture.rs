@@ -14,7 +14,7 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use crate::state::{Picture, State};
 
-/// Width of the bounds at the left.
+/// Width of the labels at the left, in columns.
 const LABEL: usize = 10;
 const KERNEL: &str = "kernel_io";
 const IN_QUEUE: &str = "in queue";
@@ -40,10 +40,10 @@ pub fn picture(
     }
 }
 
-/// A figure of an operation, and what it is called.
+/// A figure of an operation, with its name.
 type Figure = (&'static str, fn(&Latencies) -> Value);
 
-/// Figures of each operation, and below them a histogram of its latencies.
+/// Draws the figures of each operation, and below them a histogram of its latencies.
 fn histogram(timed: &Timed, interval: &Interval<'_>, area: Rect, buffer: &mut Buffer) {
     let all = timed.latencies(interval);
     let busy: Vec<&Latencies> = all.iter().filter(|one| one.count() > 0.0).collect();
@@ -96,7 +96,7 @@ fn histogram(timed: &Timed, interval: &Interval<'_>, area: Rect, buffer: &mut Bu
     }
 }
 
-/// A count, and a bar for its ratio to `most`.
+/// Draws a count, and a bar for its ratio to `most`.
 fn bar(count: f64, most: f64, area: Rect, buffer: &mut Buffer) {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     if count == 0.0 {
@@ -112,7 +112,7 @@ fn bar(count: f64, most: f64, area: Rect, buffer: &mut Buffer) {
     buffer.set_stringn(x + 9, y, bar, room, Style::new().fg(Color::Cyan));
 }
 
-/// A heat map of latencies over time, the longest at the top.
+/// Draws a heat map of latencies over time, the longest at the top.
 fn heat_map(state: &State, timed: &Timed, history: &History, area: Rect, buffer: &mut Buffer) {
     let room = usize::from(area.width) - LABEL;
     let slices = state.slices(history, room);
@@ -132,7 +132,7 @@ fn heat_map(state: &State, timed: &Timed, history: &History, area: Rect, buffer:
         one.map_or([0.0; OCTAVES], Latencies::octaves)
     };
     let octaves: Vec<[f64; OCTAVES]> = seen.iter().map(of).collect();
-    // Legend, axis and axis labels take a line each.
+    // The legend, the axis and its labels take a line each.
     let rows: Vec<(usize, usize)> =
         joined(&octaves, usize::from(area.height.saturating_sub(3))).collect();
     let counts = octaves.iter().flat_map(|one| rows.iter().map(move |row| count(one, *row)));
@@ -159,7 +159,7 @@ fn count(octaves: &[f64; OCTAVES], (from, to): (usize, usize)) -> f64 {
     octaves[from..=to].iter().sum()
 }
 
-/// The least counts of the shades, in equal logarithmic steps up to the greatest count.
+/// Returns the lowest count of each shade, in equal logarithmic steps up to the greatest count.
 fn levels(most: f64) -> [u64; 4] {
     let most = most.max(1.0);
     [0.0, 0.25, 0.5, 0.75].map(|part| most.powf(part).ceil() as u64)
@@ -187,7 +187,7 @@ fn legend(operation: &str, others: usize, levels: [u64; 4], area: Rect, buffer: 
     }
 }
 
-/// Draws a line below the columns, with the times of the first and the last.
+/// Draws a line below the columns, with the times of the first and the last column.
 pub fn time_axis(history: &History, slices: &[Interval<'_>], area: Rect, buffer: &mut Buffer) {
     let (Some(first), Some(last)) = (slices.first(), slices.last()) else { return };
     if area.height < 2 {
@@ -206,7 +206,7 @@ pub fn time_axis(history: &History, slices: &[Interval<'_>], area: Rect, buffer:
     buffer.set_stringn(x, area.y + 1, &right, room, dim);
 }
 
-/// The octaves from the first occupied to the last. If there are fewer lines than octaves, the
+/// Returns the octaves from the first occupied to the last. If there are fewer lines than octaves,
 /// neighbours with the lowest counts are merged.
 fn merged(octaves: &[[f64; OCTAVES]], room: usize) -> Vec<(usize, usize)> {
     let mut lines: Vec<(usize, usize)> = joined(octaves, OCTAVES).collect();
@@ -219,7 +219,8 @@ fn merged(octaves: &[[f64; OCTAVES]], room: usize) -> Vec<(usize, usize)> {
     lines
 }
 
-/// The octaves from the first occupied to the last, joined evenly to fit into `room` lines.
+/// Returns the octaves from the first occupied to the last, joined evenly into at most `room`
+/// lines.
 fn joined(octaves: &[[f64; OCTAVES]], room: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
     let occupied = |octave: &usize| octaves.iter().any(|one| one[*octave] > 0.0);
     let first = (0..OCTAVES).find(occupied).unwrap_or(0);
@@ -228,7 +229,7 @@ fn joined(octaves: &[[f64; OCTAVES]], room: usize) -> impl Iterator<Item = (usiz
     (first..=last).step_by(step).map(move |from| (from, (from + step - 1).min(last)))
 }
 
-/// The end of an octave.
+/// Returns the label of an octave: its upper end, or its start if it has none.
 fn below(octave: usize) -> String {
     match octave_bounds(octave) {
         (_, Some(end)) => format!("<{}", format_ns(end as f64)),

@@ -12,11 +12,11 @@ use super::rows::{self, RowOptions};
 use crate::places;
 use crate::state::{Picture, State};
 
-/// Names of the path are cut to this, except the last.
+/// Maximum width of a name in the path, except the last.
 const NAME_WIDTH: usize = 24;
 
-/// Draws the path to the place, `active-sessions › IO WALSync › session 4711`. Its beginning is
-/// omitted if it is too long.
+/// Draws the path to the place, such as `active-sessions › IO WALSync › session 4711`. If the path
+/// is too long, its beginning is omitted.
 pub fn breadcrumb(state: &State, interval: Option<&Interval<'_>>, area: Rect, buffer: &mut Buffer) {
     let mut names = vec![state.view().name.to_owned()];
     if let Some(interval) = interval {
@@ -78,7 +78,7 @@ pub fn place(
     }
 }
 
-/// Lines that a table needs: title, headings, rows, and a blank one.
+/// Returns the number of lines of a table: title, headings, rows, and a blank one.
 fn wanted(table: &Table) -> u16 {
     (table.rows.len().max(1) as u16).saturating_add(3)
 }

@@ -27,7 +27,7 @@ pub fn trend(state: &State, history: &History, tables: &[Table], area: Rect, buf
     trend.bars(below, buffer);
 }
 
-/// Draws the same instead of the tables, with a scale.
+/// Draws the same trend in place of the tables, with a scale.
 pub fn chart(state: &State, history: &History, tables: &[Table], area: Rect, buffer: &mut Buffer) {
     const SCALE: u16 = 10;
     let room = usize::from(area.width.saturating_sub(SCALE));
@@ -93,8 +93,8 @@ impl Trend {
     }
 }
 
-/// The column that orders the rows, or the first with a number other than zero, or the first with
-/// numbers.
+/// Returns the column that orders the rows, or the first with a number other than zero, or the
+/// first with numbers.
 fn plotted_column(state: &State, table: &Table, row: Option<&Row>) -> Option<usize> {
     let is_number = |index: &usize| table.columns[*index].measure != Measure::Text;
     let sorted = state.sort.get(&state.view).copied().filter(is_number);

@@ -1,4 +1,4 @@
-//! What is painted, and what keys change.
+//! Tests of drawing, and of the effects of keys.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
@@ -17,7 +17,7 @@ fn frame() -> Frame {
     Frame { title: "db1".to_owned(), live: true, note: None }
 }
 
-/// The screen as lines, and how many rows its table has.
+/// Returns the screen as lines, and the number of rows of its tables.
 fn painted(state: &State, history: &History, width: u16, height: u16) -> (String, usize) {
     let area = Rect { x: 0, y: 0, width, height };
     let mut buffer = Buffer::empty(area);

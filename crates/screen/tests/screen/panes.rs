@@ -7,7 +7,7 @@ use blockstone_view::{History, registry};
 
 use super::{SECOND_NS, keys, painted};
 
-/// Two roles over eleven seconds: the second does nothing but in the last one.
+/// Two roles over eleven seconds: the second is idle until the last one.
 fn history() -> History {
     let counters = "cpu_ns run_queue_ns read_calls requested_read_bytes read_bytes write_calls \
                     requested_write_bytes write_bytes";
@@ -41,7 +41,7 @@ fn it_can_be_read_on_eighty_columns_and_says_when_there_is_no_room() {
         assert!(!screen.contains("checkpointer"), "{screen}");
     }
     assert!(painted(&state, &history, 20, 5).0.contains("too small"));
-    // Nothing is so small or so large that it cannot be painted.
+    // Every pane can be drawn at any size.
     for view in registry::ALL {
         for (width, height) in [(40, 8), (41, 19), (200, 60)] {
             painted(&State::at_view(Some(view.name)), &history, width, height);
@@ -63,12 +63,12 @@ fn the_overview_has_a_part_for_each_layer_and_leads_to_the_panes() {
     for (width, height) in [(40, 8), (41, 19), (200, 60)] {
         painted(&state, &history, width, height);
     }
-    // Keys about rows change nothing here.
+    // Keys that act on rows change nothing here.
     let rows = "dbhmtosS/<>".chars().map(Key::Char);
     let rows: Vec<Key> = rows.chain([Key::Enter, Key::Esc, Key::F(4), Key::F(6)]).collect();
     keys(&mut state, &history, &rows);
     assert_eq!(painted(&state, &history, 80, 24).0, screen);
-    // The host comes before the processes; after them there is nothing in this history.
+    // The host comes before the processes, which are the last pane with data in this history.
     keys(&mut state, &history, &[Key::Tab, Key::Right]);
     assert_eq!((state.overview, state.view().name), (false, "processes"));
     keys(&mut state, &history, &[Key::Char('3')]);

@@ -1,4 +1,4 @@
-//! Histograms, maps and charts against counts that are known.
+//! Histograms, maps and charts against known counts.
 
 use blockstone_base::column::{Cell, Kind};
 use blockstone_record::testing::probe;
@@ -7,7 +7,8 @@ use blockstone_view::History;
 
 use super::{SECOND_NS, keys, painted};
 
-/// Ends of the buckets that the probe of this history has: 1 µs, 16 µs, 1 ms, and no end.
+/// Starts of the buckets of this history's probe. They end at 1 µs, 16 µs and 1 ms; the last has no
+/// end.
 const STARTS: [u64; 4] = [0, 8_192, 524_288, 1 << 40];
 
 /// Six ticks. In the tick that ends at second n, sessions made 4ⁿ reads of 8 to 16 µs, and in the
@@ -102,7 +103,7 @@ fn a_map_is_dark_where_many_are() {
     let screen = painted(&state, &history, 80, 24).0;
     let cells: String = line(&screen, "≥17.2 s").chars().skip(10).collect();
     assert_eq!(cells, "    █", "flushes, all of them in the last cell: {screen}");
-    // All time at once in two columns.
+    // All ticks: five columns, one per interval.
     (state.operation, state.span) = (0, Span::All);
     let screen = painted(&state, &history, 40, 24).0;
     let cells: String = line(&screen, "<16.4 µs").chars().skip(10).collect();
@@ -118,11 +119,11 @@ fn a_chart_has_a_scale_and_a_picture_stays_with_its_row() {
     let title = "db/session r sync/s: now 1,026, mean 273, max 1,026";
     assert!(screen.contains(title), "{screen}");
     assert!(line(&screen, "1,026").ends_with('█'), "{screen}");
-    // The next column, by which rows are ordered then.
+    // The next column, which now also orders the rows.
     keys(&mut state, &history, &[Key::Char('s'), Key::Char('s'), Key::Char('s'), Key::Char('s')]);
     let screen = painted(&state, &history, 80, 24).0;
     assert!(screen.contains("db/session read: now 8.4 MB/s"), "{screen}");
-    // At an instant without the row the picture is still of it.
+    // At a tick without the row, the picture stays until it is closed.
     keys(&mut state, &history, &[Key::Home, Key::Esc]);
     assert!(state.picture.is_none());
 }

@@ -1,4 +1,4 @@
-//! From a wait to its sessions to their statements, and back.
+//! Drills down from a wait to its sessions and statements, and back.
 
 use blockstone_base::column::{Cell, Kind, Schema};
 use blockstone_base::database::{SESSION, SESSIONS, STATEMENT_TEXT};
@@ -20,8 +20,8 @@ struct Found {
     blockers: &'static str,
 }
 
-/// Ten samples a second for six seconds: 11 waits for a row that 12 has locked, 12 is on CPU and
-/// ends after four of them, 13 reads half of the time.
+/// Ten samples a second for six seconds: session 11 waits for a row that 12 has locked, 12 is on
+/// CPU and ends after four seconds, and 13 reads half of the time.
 fn history() -> History {
     let host = probe("host", &[]);
     let of = |schema: &Schema| ProbeInfo::of(schema);
@@ -78,7 +78,7 @@ fn push(history: &mut History, t_ns: u64, found: &Found) {
     history.push("session", t_ns, found.session, cells.collect());
 }
 
-/// The numbers of the line that begins with `start`.
+/// Returns the line that begins with `start`, with single blanks.
 fn line(screen: &str, start: &str) -> String {
     let mut lines = screen.lines().filter(|line| line.starts_with(start));
     let line = lines.next().unwrap_or_else(|| panic!("no line begins with {start}:\n{screen}"));
@@ -94,7 +94,7 @@ fn a_wait_leads_to_its_sessions_and_these_to_their_statements() {
     assert_eq!(rows, 3, "{screen}");
     assert!(line(&screen, "IO").starts_with("IO DataFileRead 0.5 20 %"), "{screen}");
 
-    // The waits are in the order of their time: CPU, Lock, IO.
+    // The waits are ordered by their time: CPU, Lock, IO.
     let down = state.row;
     keys(&mut state, &history, &[Key::Down, Key::Down, Key::Enter]);
     let (screen, rows) = painted(&state, &history, 80, 24);
@@ -130,7 +130,7 @@ fn a_session_that_ended_is_said_to_be_gone_and_its_blocker_is_found() {
     let (screen, _) = painted(&state, &history, 80, 24);
     assert!(screen.contains("sessions › session 12"), "{screen}");
     assert!(screen.contains("SELECT ?") && screen.contains("On CPU"), "{screen}");
-    // Two ticks later it is gone; the screen says so, and keeps to where its user is.
+    // Two ticks later the session is gone. The screen says so and stays at this place.
     keys(&mut state, &history, &[Key::Char(']'), Key::Char(']')]);
     let (screen, rows) = painted(&state, &history, 80, 24);
     assert_eq!(rows, 0, "{screen}");
@@ -148,7 +148,7 @@ fn every_place_can_be_painted_however_small_and_is_the_same_in_a_replay() {
     let history = history();
     let mut state = State::at_view(Some("active-sessions"));
     state.at_ns = Some(3 * SECOND_NS);
-    // What a replay reads is the same rows, of all time at once; a live screen forgets old ones.
+    // A replay has the rows of all time; a live screen forgets old ones.
     let mut live = history.clone();
     live.forget_before(2 * SECOND_NS);
     for _ in 0..4 {

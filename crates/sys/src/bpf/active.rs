@@ -1,21 +1,22 @@
-//! Which parts of devices are read and written, and how soon again: accesses by unit of 4 KiB,
-//! counted inside the kernel in tables of fixed size. docs/active-set.md has the definitions.
+//! Which parts of devices are read and written, and how soon they are accessed again: accesses by
+//! unit of 4 KiB, counted inside the kernel in tables of fixed size. docs/active-set.md has the
+//! definitions.
 
 use super::file::{FileKey, Files};
 use super::load::Loaded;
 use super::table::{Plain, Table};
 use super::{Audit, BpfError, Device, Subject, object, on, open};
 
-/// What is counted as accessed or not.
+/// Size of the unit in which accesses are counted.
 pub const UNIT_BYTES: u64 = 4096;
-/// Units that are kept: when there are more, half of them are sampled no more.
+/// Units kept. When there are more, sampling drops half of them.
 pub const UNITS_KEPT: u64 = 65_536;
 
-/// Buckets of accesses between two to the same unit: 1, 2, 3, then four to each power of two, then
-/// from 2³³ on.
+/// Buckets of the number of accesses between two accesses to the same unit: 1, 2, 3, then four per
+/// power of two, then from 2³³ on.
 pub const BUCKETS: usize = 128;
 
-/// The least number of accesses of a bucket.
+/// Returns the lowest number of accesses in a bucket.
 pub const fn bucket_start(bucket: usize) -> u64 {
     if bucket < 3 {
         return bucket as u64 + 1;
@@ -23,7 +24,7 @@ pub const fn bucket_start(bucket: usize) -> u64 {
     (4 + (bucket as u64 - 3) % 4) << ((bucket - 3) / 4)
 }
 
-/// A part of a device.
+/// A unit of a device.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct UnitKey {
@@ -32,7 +33,7 @@ pub struct UnitKey {
     zero: u32,
 }
 
-// SAFETY: its fields fill 16 bytes without a gap, and any bytes are numbers.
+// SAFETY: its fields fill 16 bytes without padding, and any bytes are valid numbers.
 unsafe impl Plain for UnitKey {}
 
 impl UnitKey {
@@ -40,12 +41,12 @@ impl UnitKey {
         Device::of(self.device)
     }
 
-    /// Whether a sample at this level has it: one of 2^`level` units.
+    /// Returns whether a sample at this level includes the unit: one in 2^`level` units.
     pub fn is_sampled(&self, level: u32) -> bool {
         self.hash().trailing_zeros() >= level
     }
 
-    /// The kernel program has the same function.
+    /// Hashes the key with the same function as the kernel program.
     fn hash(&self) -> u64 {
         let hash = (self.number ^ u64::from(self.device) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let hash = (hash ^ hash >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
@@ -53,7 +54,7 @@ impl UnitKey {
     }
 }
 
-/// How often a unit was accessed since it is kept, and what it was when it was accessed last.
+/// Number of accesses to a unit since it has been kept, and its owner at the last access.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
@@ -65,10 +66,10 @@ pub struct Unit {
     zero: u32,
 }
 
-// SAFETY: its fields fill 40 bytes without a gap, and any bytes are numbers.
+// SAFETY: its fields fill 40 bytes without padding, and any bytes are valid numbers.
 unsafe impl Plain for Unit {}
 
-/// A file, or what else a unit belongs to.
+/// The file, or other owner, that a unit belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Owner {
     file: FileKey,
@@ -80,7 +81,7 @@ impl Owner {
         self.file.subject(self.kind)
     }
 
-    /// The device, or the one that holds the file.
+    /// Returns the device, or the one that holds the file.
     pub fn device(&self) -> Device {
         self.file.device()
     }
@@ -92,19 +93,20 @@ impl Unit {
     }
 }
 
-/// Sums of one device, all cumulative since the start.
+/// Sums for one device, cumulative since the start.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceSums {
     /// Accesses to units, counted without sampling.
     pub accesses: u64,
-    /// Those to units that were not kept, estimated from the sample.
+    /// Accesses to units that were not kept, estimated from the sample.
     pub first: u64,
-    /// Those to units that were, by the accesses to the device since the one before; estimated.
+    /// Accesses to units that were kept, by number of accesses to the device since the previous
+    /// one; estimated.
     pub again: [u64; BUCKETS],
 }
 
-// SAFETY: u64 throughout, and any bytes are numbers.
+// SAFETY: u64 throughout, and any bytes are valid numbers.
 unsafe impl Plain for DeviceSums {}
 
 #[repr(C)]
@@ -115,10 +117,10 @@ struct Sampling {
     kept: u64,
 }
 
-// SAFETY: its fields fill 16 bytes without a gap, and any bytes are numbers.
+// SAFETY: its fields fill 16 bytes without padding, and any bytes are valid numbers.
 unsafe impl Plain for Sampling {}
 
-/// Counts as long as it lives.
+/// Counts accesses until it is dropped.
 #[derive(Debug)]
 pub struct ActiveTracer {
     units: Table<UnitKey, Unit>,
@@ -130,8 +132,8 @@ pub struct ActiveTracer {
 }
 
 impl ActiveTracer {
-    /// Counts accesses to these devices, or to all when none is named. Fails when the kernel does
-    /// not take the programs.
+    /// Counts accesses to these devices, or to all if none is named. Fails when the kernel does not
+    /// accept the programs.
     pub fn start(wanted: &[Device]) -> Result<Self, BpfError> {
         let loaded = Loaded::new(object!("active"))?;
         let mut tracer = Self {
@@ -153,21 +155,22 @@ impl ActiveTracer {
         Ok(tracer)
     }
 
-    /// One of 2^level units is sampled now; the level rises by itself when there are too many.
+    /// Returns the current level: one in 2^level units is sampled. The level rises on its own when
+    /// there are too many units.
     pub fn level(&self) -> Result<u32, BpfError> {
         let sampling = self.sampling.get(&0).map_err(on("read", "sampling"))?;
         Ok(sampling.map_or(0, |sampling| sampling.level))
     }
 
-    /// Samples one of 2^`level` units from now on, of which `kept` are kept. Accesses count as
-    /// first or again only where `counted_level` has them too: of units that are sampled only from
-    /// now on the access before is not known.
+    /// Samples one in 2^`level` units from now on, of which `kept` are kept. Accesses count as
+    /// first or repeated only if `counted_level` samples their unit too: for units sampled only
+    /// from now on, the previous access is unknown.
     pub fn sample(&self, level: u32, counted_level: u32, kept: u64) -> Result<(), BpfError> {
         let sampling = Sampling { level, counted_level, kept };
         self.sampling.set(&0, &sampling).map_err(on("write", "sampling"))
     }
 
-    /// Gives every unit that is kept; some of them may be sampled no more.
+    /// Visits every unit that is kept; some may no longer be sampled.
     pub fn each(&mut self, visit: impl FnMut(&UnitKey, &Unit)) -> Result<(), BpfError> {
         self.units.each(visit).map_err(on("read", "units"))
     }
@@ -176,7 +179,7 @@ impl ActiveTracer {
         self.units.remove(unit).map_err(on("write", "units"))
     }
 
-    /// Gives the sums of every device.
+    /// Visits the sums of every device.
     pub fn each_device(
         &mut self,
         mut visit: impl FnMut(Device, &DeviceSums),
@@ -185,12 +188,12 @@ impl ActiveTracer {
         self.devices.each(each).map_err(on("read", "devices"))
     }
 
-    /// The path of a file within its file system when first seen; none without a name.
+    /// Returns the path of a file within its file system when first seen; `None` if it has no name.
     pub fn path_of(&self, owner: &Owner) -> Result<Option<String>, BpfError> {
         self.files.path_of(&owner.file, owner.kind)
     }
 
-    /// Accesses that had no room in a table, and what the programs cost.
+    /// Returns the accesses that found no room in a table, and what the programs cost.
     pub fn audit(&self) -> Audit {
         Audit::of(&self.lost, &self.loaded)
     }

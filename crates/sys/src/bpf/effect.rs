@@ -1,6 +1,5 @@
-//! What becomes of the reads and writes of some processes to some files: which calls added pages to
-//! the page cache, and how often the kernel entered its direct path. docs/bpf.md has the
-//! definitions.
+//! The effect of reads and writes of some processes on some files: which calls added pages to the
+//! page cache, and how often the kernel entered its direct path. docs/bpf.md has the definitions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -20,23 +19,23 @@ struct Key {
     zero: [u8; 2],
 }
 
-// SAFETY: its fields fill 8 bytes without a gap, and any bytes are numbers.
+// SAFETY: its fields fill 8 bytes without padding, and any bytes are valid numbers.
 unsafe impl Plain for Key {}
 
-/// Reads or writes of one file through descriptors with `O_DIRECT`, or through others.
+/// Reads or writes of one file, either through descriptors with `O_DIRECT` or through others.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    /// Those that succeeded.
+    /// Calls that succeeded.
     pub calls: u64,
     pub bytes: u64,
-    /// Those of them that added pages to the page cache.
+    /// Successful calls that added pages to the page cache.
     pub cached_calls: u64,
     pub added_pages: u64,
     pub failed_calls: u64,
 }
 
-// SAFETY: u64 throughout, and any bytes are numbers.
+// SAFETY: u64 throughout, and any bytes are valid numbers.
 unsafe impl Plain for Calls {}
 
 #[repr(C)]
@@ -46,29 +45,30 @@ struct OfFile {
     other_pages: u64,
 }
 
-// SAFETY: u64 throughout, and any bytes are numbers.
+// SAFETY: u64 throughout, and any bytes are valid numbers.
 unsafe impl Plain for OfFile {}
 
-/// What was counted of a file, all cumulative.
+/// Counts for a file, all cumulative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
-    /// Through descriptors with `O_DIRECT`: reads, writes.
+    /// Reads and writes through descriptors with `O_DIRECT`.
     pub direct: [Calls; 2],
-    /// Through others.
+    /// Reads and writes through other descriptors.
     pub buffered: [Calls; 2],
     /// Times the kernel entered its direct path (iomap) for the file, by system calls, `io_uring`
-    /// or AIO; none where this kernel does not tell. Entering it is no proof: it may fall back.
+    /// or AIO; `None` if this kernel does not report it. Entering the path does not prove direct
+    /// I/O: it may fall back.
     pub direct_ios: Option<u64>,
-    /// Pages added outside of read and write calls: by AIO, `io_uring`, page faults, sendfile.
+    /// Pages added outside read and write calls: by AIO, `io_uring`, page faults or sendfile.
     pub other_pages: u64,
 }
 
-/// What must be there for a call to find its end is attached first.
+/// Attached in this order, so that the end of a call is seen if its start is.
 const PROGRAMS: [&str; 3] = ["mm_filemap_add_to_page_cache", "sys_exit", "sys_enter"];
-/// Older kernels do not have its tracepoint.
+/// Older kernels do not have this tracepoint.
 const DIRECT_PATH: &str = "iomap_dio_rw_begin";
 
-/// Counts as long as it lives, of the files that it holds open.
+/// Counts until it is dropped, for the files that it holds open.
 #[derive(Debug)]
 pub struct EffectTracer {
     effects: Table<Key, Calls>,
@@ -80,8 +80,9 @@ pub struct EffectTracer {
 }
 
 impl EffectTracer {
-    /// Watches these processes (by their ids in the initial PID namespace) and the children they
-    /// will have; with none, this process. Fails when the kernel does not take the programs.
+    /// Watches these processes (by their IDs in the initial PID namespace) and their future
+    /// children; this process if there are none. Fails when the kernel does not accept the
+    /// programs.
     pub fn start(tgids: &BTreeSet<u32>) -> Result<Self, BpfError> {
         let mut loaded = Loaded::new(object!("effect"))?;
         Followed::open(&loaded)?.want(tgids)?;
@@ -98,14 +99,14 @@ impl EffectTracer {
         })
     }
 
-    /// From now on counts this file or device too; returns its number. Fails when there are too
+    /// Counts this file or device too from now on, and returns its number. Fails when there are too
     /// many, or when the kernel's program did not see it.
     pub fn watch(&mut self, file: File) -> Result<usize, BpfError> {
         self.watched.add(file)
     }
 
-    /// What was counted of each file, in the order in which they were watched. Of two descriptors
-    /// of one file, the first has all.
+    /// Returns the counts of each file, in the order in which they were watched. If two descriptors
+    /// are of the same file, the first has all of its counts.
     pub fn effects(&mut self) -> Result<Vec<Effect>, BpfError> {
         let mut found: BTreeMap<(u32, u8, u8), Calls> = BTreeMap::new();
         let each = self.effects.each(|key, calls| {
@@ -129,19 +130,19 @@ impl EffectTracer {
         (0..self.watched.len() as u32).map(effect).collect()
     }
 
-    /// What was counted of one file.
+    /// Returns the counts of one file.
     pub fn effect(&mut self, number: usize) -> Result<Effect, BpfError> {
         Ok(self.effects()?.get(number).copied().unwrap_or_default())
     }
 
-    /// Calls that are not counted, because a table had no room.
+    /// Returns the number of calls that were not counted because a table was full.
     pub fn dropped(&self) -> u64 {
         count(&self.dropped)
     }
 }
 
 impl Effect {
-    /// Reads and writes through descriptors with `O_DIRECT` together.
+    /// Returns the sum of reads and writes through descriptors with `O_DIRECT`.
     pub fn all_direct(&self) -> Calls {
         self.direct[0].plus(&self.direct[1])
     }
@@ -213,7 +214,7 @@ mod tests {
         let scratch = ScratchDir::on_disk().unwrap();
         let path = scratch.path().join("wanted");
         std::fs::write(&path, vec![7; 1 << 20]).unwrap();
-        // It waits for a line before it reads in a child of its own.
+        // The shell waits for a line before it reads in a child of its own.
         let mut shell = Command::new("sh");
         shell.args(["-c", "read go; dd bs=64K if=\"$0\" of=/dev/null"]).arg(&path);
         shell.stdin(std::process::Stdio::piped()).stderr(std::process::Stdio::null());

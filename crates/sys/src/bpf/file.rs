@@ -1,4 +1,4 @@
-//! Files and devices as the programs know them, and how a file is called.
+//! Files and devices as the programs identify them, and the names of files.
 
 use super::load::Loaded;
 use super::table::{Plain, Table};
@@ -6,15 +6,15 @@ use super::{BpfError, on, open};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
-    /// The generation changes when the inode's number goes to another file.
+    /// The generation changes when the inode number is reused for another file.
     File { inode: u64, generation: u32 },
     /// A block device, or a file on it that could not be determined.
     Device,
-    /// What the file system on the device keeps beside its files.
+    /// What the file system stores on the device in addition to its files.
     Metadata,
     /// Memory that was swapped out to the device.
     Swap,
-    /// No file: a submission of several.
+    /// Not a file: a submission of several requests.
     Nothing,
 }
 
@@ -25,7 +25,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// From the kernel's own form, which is not that of stat(2): `linux/kdev_t.h`.
+    /// Converts from the kernel's own form, which differs from that of stat(2): `linux/kdev_t.h`.
     pub(super) fn of(number: u32) -> Self {
         Self { major: number >> 20, minor: number & 0xf_ffff }
     }
@@ -34,13 +34,13 @@ impl Device {
         self.major << 20 | self.minor
     }
 
-    /// From the form of stat(2).
+    /// Converts from the form of stat(2).
     pub(super) fn of_stat(number: u64) -> Self {
         Self { major: rustix::fs::major(number), minor: rustix::fs::minor(number) }
     }
 
-    /// The block device at this path, or the one that holds the file system of the file there;
-    /// none where that hides its devices.
+    /// Returns the block device at this path, or the one that holds the file system of the file
+    /// there; `None` if the file system hides its devices.
     pub fn at(path: &std::path::Path) -> std::io::Result<Option<Self>> {
         use std::os::unix::fs::{FileTypeExt, MetadataExt};
         let found = std::fs::metadata(path)?;
@@ -58,7 +58,7 @@ pub(super) struct FileKey {
     generation: u32,
 }
 
-// SAFETY: its fields fill 16 bytes without a gap, and any bytes are numbers.
+// SAFETY: its fields fill 16 bytes without padding, and any bytes are valid numbers.
 unsafe impl Plain for FileKey {}
 
 impl FileKey {
@@ -72,7 +72,7 @@ impl FileKey {
         }
     }
 
-    /// The device, or the one that holds the file.
+    /// Returns the device, or the one that holds the file.
     pub(super) fn device(&self) -> Device {
         Device::of(self.device)
     }
@@ -88,7 +88,7 @@ struct FileNames([[u8; NAME_BYTES]; NAMES]);
 // SAFETY: bytes throughout.
 unsafe impl Plain for FileNames {}
 
-/// How files were called when they were first seen.
+/// Names of files when they were first seen.
 #[derive(Debug)]
 pub(super) struct Files(Table<FileKey, FileNames>);
 
@@ -97,7 +97,8 @@ impl Files {
         open(loaded, "files").map(Self)
     }
 
-    /// The path of a file within its file system; none without a name, and of what is no file.
+    /// Returns the path of a file within its file system; `None` if it has no name or is not a
+    /// file.
     pub(super) fn path_of(&self, file: &FileKey, kind: u8) -> Result<Option<String>, BpfError> {
         let Subject::File { .. } = file.subject(kind) else { return Ok(None) };
         let found = self.0.get(file).map_err(on("read", "files"))?;
@@ -105,12 +106,12 @@ impl Files {
     }
 }
 
-/// From the names of a file and the directories above it, the root of its file system last.
+/// Joins the names of a file and the directories above it, the root of its file system last.
 fn path(names: &[[u8; NAME_BYTES]]) -> Option<String> {
     let names: Vec<String> =
         names.iter().map(|name| text(name)).take_while(|name| !name.is_empty()).collect();
     let from_root: Vec<&str> = names.iter().rev().map(String::as_str).collect();
-    // Of a deeper path the upper end is not known.
+    // The upper end of a deeper path is unknown.
     let start = if names.len() == NAMES { "…/" } else { "/" };
     (!names.is_empty()).then(|| format!("{start}{}", from_root.join("/")))
 }

@@ -1,5 +1,5 @@
-//! Processes that the programs follow, by their ids in the initial PID namespace, with the children
-//! that they will have.
+//! Processes that the programs follow, by their IDs in the initial PID namespace, with their future
+//! children.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use super::load::Loaded;
 use super::table::Table;
 use super::{BpfError, on, open};
 
-/// What must be there for a process that is followed to be forgotten when it ends.
+/// Needed so that a followed process is forgotten when it ends; attached first.
 pub(super) const PROGRAMS: [&str; 2] = ["sched_process_exit", "sched_process_fork"];
 
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl Followed {
         open(loaded, "wanted").map(Self)
     }
 
-    /// Fails when there is no room for that many.
+    /// Follows these processes too. Fails when there is no room for that many.
     pub(super) fn want<'a>(
         &self,
         tgids: impl IntoIterator<Item = &'a u32>,
@@ -27,7 +27,7 @@ impl Followed {
         tgids.try_for_each(|tgid| self.0.set(tgid, &1)).map_err(on("write", "wanted"))
     }
 
-    /// From now on does not follow them; the children that they have are followed still.
+    /// Stops following these processes; the children that they already have are still followed.
     pub(super) fn forget<'a>(
         &self,
         tgids: impl IntoIterator<Item = &'a u32>,
@@ -36,7 +36,7 @@ impl Followed {
         tgids.try_for_each(|tgid| self.0.remove(tgid)).map_err(on("write", "wanted"))
     }
 
-    /// Those that have not ended.
+    /// Returns the followed processes that have not ended.
     pub(super) fn living(&mut self) -> Result<BTreeSet<u32>, BpfError> {
         let mut living = BTreeSet::new();
         let each = self.0.each(|tgid, _| {

@@ -1,4 +1,4 @@
-//! Storage I/O counted inside the kernel, where it is asked for and where it reaches a device, by
+//! Storage I/O counted inside the kernel, where it is requested and where it reaches a device, by
 //! thread, file, operation and mode. docs/bpf.md has the definitions.
 
 use std::collections::BTreeSet;
@@ -20,11 +20,11 @@ pub enum Layer {
 pub enum Operation {
     Read,
     Write,
-    /// Has the device, or the system, make earlier writes durable.
+    /// Makes the device, or the system, persist earlier writes.
     Flush,
-    /// Gives blocks back to the device.
+    /// Returns blocks to the device.
     Discard,
-    /// Hands over requests that complete later: `io_uring_enter` and `io_submit`.
+    /// Submits requests that complete later: `io_uring_enter` and `io_submit`.
     Submit,
 }
 
@@ -32,11 +32,11 @@ pub enum Operation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
     Synchronous,
-    /// No thread waits, or one waits for many at once.
+    /// No thread waits, or one waits for several requests together.
     Asynchronous,
 }
 
-/// Whose I/O, and of which kind, as the kernel keeps it.
+/// Origin and kind of an I/O, in the kernel's representation.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IoKey {
@@ -50,38 +50,39 @@ pub struct IoKey {
     zero: u32,
 }
 
-// SAFETY: its fields fill 32 bytes without a gap, and any bytes are numbers.
+// SAFETY: its fields fill 32 bytes without padding, and any bytes are valid numbers.
 unsafe impl Plain for IoKey {}
 
-/// Buckets of latencies: below 2¹⁰ ns, then four to each power of two, then from 2³⁴ ns (17 s) on.
+/// Latency buckets: below 2¹⁰ ns, then four per power of two, then from 2³⁴ ns (17 s) on.
 pub const BUCKETS: usize = 98;
 
-/// Sums of one key, all cumulative since the start.
+/// Sums for one key, cumulative since the start.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoTotals {
-    /// I/Os started; ahead of `ios` by those in flight.
+    /// I/Os started; exceeds `ios` by those in flight.
     pub started: u64,
     pub ios: u64,
     pub bytes: u64,
     pub asked_bytes: u64,
-    /// Requests handed over by calls that submit.
+    /// Requests handed over by submitting calls.
     pub submitted: u64,
-    /// Nanoseconds from the start to the device's driver, summed.
+    /// Total nanoseconds from the start to the device's driver.
     pub queue_ns: u64,
-    /// Nanoseconds from the driver to the completion, summed.
+    /// Total nanoseconds from the driver to the completion.
     pub device_ns: u64,
-    /// Nanoseconds from the start to the completion, summed.
+    /// Total nanoseconds from the start to the completion.
     pub elapsed_ns: u64,
-    /// I/Os by elapsed time; [`bucket_start_ns`] says which is where.
+    /// I/Os by elapsed time; [`bucket_start_ns`] returns where each bucket starts.
     pub buckets: [u64; BUCKETS],
     comm: [u8; 16],
 }
 
-// SAFETY: u64 throughout and 16 bytes at the end, so without a gap, and any bytes are numbers.
+// SAFETY: u64 throughout and 16 bytes at the end, so without padding, and any bytes are valid
+// numbers.
 unsafe impl Plain for IoTotals {}
 
-/// The least latency of a bucket in nanoseconds.
+/// Returns the lowest latency of a bucket in nanoseconds.
 pub const fn bucket_start_ns(bucket: usize) -> u64 {
     if bucket == 0 {
         return 0;
@@ -89,12 +90,12 @@ pub const fn bucket_start_ns(bucket: usize) -> u64 {
     (4 + (bucket as u64 - 1) % 4) << (8 + (bucket - 1) / 4)
 }
 
-/// What must be there for a request or a call to find its end is attached first.
+/// Attached in this order, so that the end of a request or call is seen if its start is.
 const BLOCK_PROGRAMS: [&str; 4] =
     ["block_io_done", "block_rq_merge", "block_rq_issue", "block_io_start"];
 const CALL_PROGRAMS: [&str; 2] = ["sys_exit", "sys_enter"];
 
-/// Counts as long as it lives.
+/// Counts I/O until it is dropped.
 #[derive(Debug)]
 pub struct IoTracer {
     totals: Table<IoKey, IoTotals>,
@@ -102,14 +103,14 @@ pub struct IoTracer {
     followed: Followed,
     settings: Table<u32, u32>,
     dropped: Table<u32, u64>,
-    /// What [`Self::want`] has set so far.
+    /// Processes set by [`Self::want`] so far.
     set: BTreeSet<u32>,
     loaded: Loaded,
 }
 
 impl IoTracer {
-    /// Starts to count block requests, and system calls if wanted, of the processes of `tgids`.
-    /// Fails when the kernel does not take the programs.
+    /// Starts to count block requests, and system calls if wanted, of the processes in `tgids`.
+    /// Fails when the kernel does not accept the programs.
     pub fn start(system_calls: bool, tgids: &BTreeSet<u32>) -> Result<Self, BpfError> {
         let loaded = Loaded::new(object!("io"))?;
         let mut tracer = Self {
@@ -127,9 +128,8 @@ impl IoTracer {
         Ok(tracer)
     }
 
-    /// From now on counts these processes and the children they will have, and threads of the
-    /// kernel at the block layer; with an empty set, all processes. Fails when there is no room for
-    /// that many.
+    /// Counts these processes and their future children from now on, and kernel threads at the
+    /// block layer; with an empty set, all processes. Fails when there is no room for that many.
     pub fn want(&mut self, tgids: &BTreeSet<u32>) -> Result<(), BpfError> {
         self.followed.forget(self.set.difference(tgids))?;
         self.followed.want(tgids)?;
@@ -139,7 +139,7 @@ impl IoTracer {
         Ok(())
     }
 
-    /// Gives the sums of every key as they are now.
+    /// Visits the current sums of every key.
     pub fn each(&mut self, visit: impl FnMut(&IoKey, &IoTotals)) -> Result<(), BpfError> {
         self.totals.each(visit).map_err(on("read", "totals"))
     }
@@ -149,7 +149,8 @@ impl IoTracer {
         self.totals.take(key).map_err(on("read", "totals"))
     }
 
-    /// The path of a key's file within its file system when first seen; none without a name.
+    /// Returns the path of a key's file within its file system when first seen; `None` if it has no
+    /// name.
     pub fn path_of(&self, key: &IoKey) -> Result<Option<String>, BpfError> {
         self.files.path_of(&key.file, key.kind)
     }
@@ -182,14 +183,14 @@ impl IoKey {
         self.file.subject(self.kind)
     }
 
-    /// The device, or the one that holds the file.
+    /// Returns the device, or the one that holds the file.
     pub fn device(&self) -> Device {
         self.file.device()
     }
 }
 
 impl IoTotals {
-    /// The name of the thread when it was first seen.
+    /// Returns the name of the thread when it was first seen.
     pub fn comm(&self) -> String {
         text(&self.comm)
     }
@@ -199,7 +200,7 @@ impl IoTotals {
 mod tests {
     use super::*;
 
-    /// The bucket in which the kernel program counts a latency.
+    /// Returns the bucket in which the kernel program counts a latency.
     fn bucket_of(ns: u64) -> usize {
         match ns {
             ..0x400 => 0,

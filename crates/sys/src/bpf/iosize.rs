@@ -1,5 +1,5 @@
-//! In which sizes some processes ask for I/O, and in which sizes the page cache and the device get
-//! it, counted inside the kernel. docs/bpf.md has the definitions.
+//! Sizes in which some processes request I/O, and sizes in which it reaches the page cache and the
+//! device, counted inside the kernel. docs/bpf.md has the definitions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ pub enum Layer {
     Device,
 }
 
-/// What asks for I/O, by the number that the program has for it.
+/// Sources of I/O requests, indexed by the number that the program uses.
 const CALLS: [&str; 15] = [
     "read",
     "pread",
@@ -52,30 +52,30 @@ struct SizeKey {
     size: u64,
 }
 
-// SAFETY: its fields fill 40 bytes without a gap, and any bytes are numbers.
+// SAFETY: its fields fill 40 bytes without padding, and any bytes are valid numbers.
 unsafe impl Plain for SizeKey {}
 
-/// All cumulative.
+/// Cumulative counts.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
-    /// Those that did not fail.
+    /// Calls that did not fail.
     pub calls: u64,
-    /// Those of them that moved something: what is read at the end of a file moves nothing.
+    /// Successful calls that moved data: a read at the end of a file moves none.
     pub moved: u64,
     pub failed: u64,
-    /// Bytes that were moved.
+    /// Bytes moved.
     pub bytes: u64,
-    /// Of those that moved something, those that begin where the last of this file ended.
+    /// Calls that moved data and began where the previous one on this file ended.
     pub sequential: u64,
-    /// Of those that moved something, those that begin and end at a multiple of 4 KiB.
+    /// Calls that moved data and began and ended at a multiple of 4 KiB.
     pub aligned: u64,
 }
 
-// SAFETY: u64 throughout, and any bytes are numbers.
+// SAFETY: u64 throughout, and any bytes are valid numbers.
 unsafe impl Plain for Sum {}
 
-/// A file, a device, or what belongs to no file.
+/// A file, a device, or I/O that belongs to no file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     file: FileKey,
@@ -87,7 +87,7 @@ impl Place {
         self.file.subject(self.kind)
     }
 
-    /// The device, or the one that holds the file.
+    /// Returns the device, or the one that holds the file.
     pub fn device(&self) -> Device {
         self.file.device()
     }
@@ -101,12 +101,12 @@ pub struct OfSize {
     pub is_write: bool,
     /// The system call, `io_uring`, `aio` or `page fault`; empty in the other layers.
     pub call: &'static str,
-    /// What was asked for; what was moved is in the sum.
+    /// Bytes requested; the bytes moved are in `sum`.
     pub size_bytes: u64,
     pub sum: Sum,
 }
 
-/// What must be there for a call or a request to find its end is attached first.
+/// Attached in this order, so that the end of a call or request is seen if its start is.
 const PROGRAMS: [&str; 6] = [
     "block_rq_merge",
     "block_rq_issue",
@@ -115,7 +115,7 @@ const PROGRAMS: [&str; 6] = [
     "sys_exit",
     "sys_enter",
 ];
-/// Not every kernel has their tracepoints.
+/// Programs whose tracepoints not every kernel has.
 const OPTIONAL: [&str; 6] = [
     "page_fault_user",
     "page_fault_kernel",
@@ -125,14 +125,14 @@ const OPTIONAL: [&str; 6] = [
     "io_uring_submit_req",
 ];
 
-/// Counts as long as it lives.
+/// Counts I/O until it is dropped.
 #[derive(Debug)]
 pub struct SizeTracer {
     sizes: Table<SizeKey, Sum>,
     files: Files,
     followed: Followed,
     dropped: Table<u32, u64>,
-    /// Whether page faults are seen, writes to mapped pages, and requests to a ring.
+    /// Whether page faults, writes to mapped pages and requests to a ring are seen.
     pub sees_faults: bool,
     pub sees_mapped_writes: bool,
     pub sees_rings: bool,
@@ -140,7 +140,7 @@ pub struct SizeTracer {
 }
 
 impl SizeTracer {
-    /// Starts with no process. Fails when the kernel does not take the programs.
+    /// Starts without any process. Fails when the kernel does not accept the programs.
     pub fn start() -> Result<Self, BpfError> {
         let mut loaded = Loaded::new(object!("iosize"))?;
         let programs = [&follow::PROGRAMS, &PROGRAMS[..]].concat();
@@ -158,23 +158,23 @@ impl SizeTracer {
         })
     }
 
-    /// From now on counts this process, by its id in the initial PID namespace, and the children
-    /// that it will have.
+    /// Counts this process from now on, by its ID in the initial PID namespace, and its future
+    /// children.
     pub fn want(&self, tgid: u32) -> Result<(), BpfError> {
         self.followed.want([&tgid])
     }
 
-    /// From now on does not count this process; the children that it has are counted still.
+    /// Stops counting this process; the children that it already has are still counted.
     pub fn forget(&self, tgid: u32) -> Result<(), BpfError> {
         self.followed.forget([&tgid])
     }
 
-    /// Processes that are counted and have not ended.
+    /// Returns the counted processes that have not ended.
     pub fn living(&mut self) -> Result<BTreeSet<u32>, BpfError> {
         self.followed.living()
     }
 
-    /// What was counted, by place, layer, operation, call and size.
+    /// Returns the counts, by place, layer, operation, call and size.
     pub fn sizes(&mut self) -> Result<Vec<OfSize>, BpfError> {
         let mut found = BTreeMap::new();
         let each = self.sizes.each(|key, sum| {
@@ -196,12 +196,13 @@ impl SizeTracer {
         Ok(found.into_iter().map(of).collect())
     }
 
-    /// The path of a file within its file system when first seen; none without a name.
+    /// Returns the path of a file within its file system when first seen; `None` if it has no name.
     pub fn path_of(&self, place: &Place) -> Result<Option<String>, BpfError> {
         self.files.path_of(&place.file, place.kind)
     }
 
-    /// Calls, requests, files and processes that are not counted, because a table had no room.
+    /// Returns the number of calls, requests, files and processes not counted because a table was
+    /// full.
     pub fn dropped(&self) -> u64 {
         count(&self.dropped)
     }

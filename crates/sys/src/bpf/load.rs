@@ -1,4 +1,4 @@
-//! Loads compiled programs, attaches them to their tracepoints and says what they cost.
+//! Loads compiled programs, attaches them to their tracepoints and reports their cost.
 
 use std::error::Error;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,19 +10,19 @@ use aya::{Btf, Ebpf, EbpfLoader};
 
 use super::BpfError;
 
-/// Programs that are attached as long as this lives.
+/// Programs that stay attached until this is dropped.
 #[derive(Debug)]
 pub struct Loaded {
     ebpf: Ebpf,
-    /// The kernel's types, until the programs are attached: they take tens of megabytes.
+    /// The kernel's types, kept until the programs are attached: they take tens of megabytes.
     btf: Option<Btf>,
-    /// As long as it is open, the kernel measures what programs cost: all of them, whichever
-    /// process runs them. None where that is not permitted.
+    /// While this is open, the kernel measures the cost of all programs, whichever process runs
+    /// them. `None` if that is not permitted.
     stats: Option<OwnedFd>,
 }
 
 impl Loaded {
-    /// Loads the object: its tables are there, nothing runs yet.
+    /// Loads the object: its tables exist, but nothing runs yet.
     pub fn new(object: &[u8]) -> Result<Self, BpfError> {
         let btf = Btf::from_sys_fs().map_err(|error| missing(&error))?;
         let loaded = EbpfLoader::new().btf(Some(&btf)).load(object);
@@ -30,9 +30,9 @@ impl Loaded {
         Ok(Self { ebpf, btf: Some(btf), stats: enable_stats(Stats::RunTime).ok() })
     }
 
-    /// Attaches each, in this order, to the tracepoint that it is named after, and those of
-    /// `optional` whose tracepoints this kernel has: for each of these, whether it has. To be
-    /// called once.
+    /// Attaches each program, in this order, to the tracepoint that it is named after, then those
+    /// of `optional` whose tracepoints this kernel has; returns for each of these whether it has.
+    /// May be called only once.
     pub fn attach<const N: usize>(
         &mut self,
         programs: &[&str],
@@ -67,7 +67,7 @@ impl Loaded {
         fd.map_err(|source| BpfError::Table { operation: "open", table: name, source })
     }
 
-    /// How often the programs ran and the nanoseconds they took, where the kernel measures it.
+    /// Returns how often the programs ran and the nanoseconds they took, if the kernel measures it.
     pub fn spent(&self) -> Option<(u64, u64)> {
         self.stats.as_ref()?;
         let infos = self.ebpf.programs().filter_map(|(_, program)| program.info().ok());
@@ -81,7 +81,7 @@ fn missing(error: &dyn Error) -> BpfError {
     BpfError::Missing { why: in_full(error) }
 }
 
-/// The error and what lies beneath it, in one line; of the verifier's log only the end.
+/// Returns the error and its causes in one line, but only the end of the verifier's log.
 fn in_full(error: &dyn Error) -> String {
     let causes = std::iter::successors(Some(error), |&error| error.source());
     let texts: Vec<String> = causes.map(ToString::to_string).collect();

@@ -1,4 +1,4 @@
-//! In the place of the loader where the feature `bpf` is off.
+//! Replacement for the loader when the feature `bpf` is off.
 
 use std::convert::Infallible;
 use std::os::fd::OwnedFd;

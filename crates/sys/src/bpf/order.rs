@@ -16,15 +16,15 @@ const FRAMES: usize = 16;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// To share it with others.
+    /// Waits for shared access.
     pub shared: u64,
     pub shared_ns: u64,
-    /// To have it alone.
+    /// Waits for exclusive access.
     pub exclusive: u64,
     pub exclusive_ns: u64,
 }
 
-// SAFETY: u64 throughout, and any bytes are numbers.
+// SAFETY: u64 throughout, and any bytes are valid numbers.
 unsafe impl Plain for Waits {}
 
 #[repr(C)]
@@ -34,15 +34,15 @@ struct Stack {
     frames: [u64; FRAMES],
 }
 
-// SAFETY: u64 throughout, and any bytes are numbers.
+// SAFETY: u64 throughout, and any bytes are valid numbers.
 unsafe impl Plain for Stack {}
 
 const EMPTY: Stack = Stack { taken: 0, frames: [0; FRAMES] };
 
-/// What must be there for a wait to find its end is attached first.
+/// Attached in this order, so that the end of a wait is seen if its start is.
 const PROGRAMS: [&str; 4] = ["contention_end", "sched_waking", "contention_begin", "sys_enter"];
 
-/// Counts as long as it lives, of the files that it holds open.
+/// Counts waits until it is dropped, for the files that it holds open.
 #[derive(Debug)]
 pub struct LockTracer {
     waits: Table<u32, Waits>,
@@ -54,8 +54,8 @@ pub struct LockTracer {
 }
 
 impl LockTracer {
-    /// Watches the threads of this process. Fails when the kernel does not take the programs, or
-    /// when its locks cannot be told apart.
+    /// Watches the threads of this process. Fails when the kernel does not accept the programs, or
+    /// when its locks cannot be distinguished.
     pub fn start() -> Result<Self, BpfError> {
         if is_real_time(Path::new("/")) {
             let why = "the locks of a real-time kernel have other addresses".to_owned();
@@ -74,39 +74,39 @@ impl LockTracer {
         })
     }
 
-    /// From now on counts waits for the lock of this file too; returns its number. Fails when there
-    /// are too many, or when the kernel's program did not see it.
+    /// Counts waits for the lock of this file too from now on, and returns its number. Fails when
+    /// there are too many, or when the kernel's program did not see it.
     pub fn watch(&mut self, file: File) -> Result<usize, BpfError> {
         let number = self.watched.add(file)?;
         self.waits.set(&(number as u32), &Waits::default()).map_err(on("write", "waits"))?;
         Ok(number)
     }
 
-    /// Waits for the lock of one file.
+    /// Returns the waits for the lock of one file.
     pub fn waits(&self, number: usize) -> Result<Waits, BpfError> {
         let waits = self.waits.get(&(number as u32)).map_err(on("read", "waits"))?;
         Ok(waits.unwrap_or_default())
     }
 
-    /// Forgets all files and what was counted of them.
+    /// Forgets all files and their counts.
     pub fn forget(&mut self) -> Result<(), BpfError> {
         self.watched.clear()?;
         self.stack.set(&0, &EMPTY).map_err(on("write", "stack"))?;
         self.holder.set(&0, &EMPTY).map_err(on("write", "holder"))
     }
 
-    /// Where in the kernel the first thread was that waited since the files were forgotten: its
+    /// Returns the kernel stack of the first thread that waited since the files were forgotten: its
     /// addresses, innermost first.
     pub fn first_stack(&self) -> Result<Vec<u64>, BpfError> {
         Ok(addresses(self.stack.get(&0).map_err(on("read", "stack"))?))
     }
 
-    /// The same of the thread that let the first of them go on.
+    /// Returns the kernel stack of the thread that let the first waiter continue.
     pub fn first_holder(&self) -> Result<Vec<u64>, BpfError> {
         Ok(addresses(self.holder.get(&0).map_err(on("read", "holder"))?))
     }
 
-    /// Waits that are not counted, because a table had no room.
+    /// Returns the number of waits not counted because a table was full.
     pub fn dropped(&self) -> u64 {
         count(&self.dropped)
     }
@@ -117,7 +117,7 @@ fn addresses(stack: Option<Stack>) -> Vec<u64> {
     frames.into_iter().take_while(|&frame| frame != 0).collect()
 }
 
-/// Whether the kernel was built with `PREEMPT_RT`.
+/// Returns whether the kernel was built with `PREEMPT_RT`.
 fn is_real_time(root: &Path) -> bool {
     let version = std::fs::read_to_string(under(root, "/proc/version"));
     version.is_ok_and(|version| version.contains("PREEMPT_RT"))
@@ -132,7 +132,7 @@ mod tests {
 
     use super::*;
 
-    /// Each write through the page cache has the lock alone, and copies a mebibyte meanwhile.
+    /// Writes through the page cache, holding the lock exclusively while it copies a mebibyte.
     fn write(file: &File, times: usize) {
         let data = vec![7; 1 << 20];
         for _ in 0..times {

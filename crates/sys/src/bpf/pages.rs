@@ -14,13 +14,13 @@ use super::{BpfError, object, on, open};
 /// Files that can be watched at the same time.
 pub const FILES_MAX: usize = 64;
 
-/// linux/magic.h.
+/// From linux/magic.h.
 const OVERLAYFS_SUPER_MAGIC: i64 = 0x794c_7630;
 
-/// Counts as long as it lives.
+/// Counts pages until it is dropped.
 #[derive(Debug)]
 pub struct PageTracer {
-    /// Those of the files, each plus one, and zeros behind them.
+    /// Descriptors of the files, each plus one, followed by zeros.
     descriptors: Table<u32, u32>,
     added: Table<u32, u64>,
     /// The program finds the files by these descriptors.
@@ -29,7 +29,7 @@ pub struct PageTracer {
 }
 
 impl PageTracer {
-    /// Starts with no file. Fails when the kernel does not take the program.
+    /// Starts without any file. Fails when the kernel does not accept the program.
     pub fn start() -> Result<Self, BpfError> {
         let mut loaded = Loaded::new(object!("pages"))?;
         own(&loaded, true)?;
@@ -42,12 +42,13 @@ impl PageTracer {
         })
     }
 
-    /// From now on counts the pages of this file or device too. Fails when it cannot be opened,
+    /// Counts the pages of this file or device too from now on. Fails when it cannot be opened,
     /// when there are too many, and on an overlay file system, whose files have their pages in
     /// those of the file system below.
     pub fn watch(&mut self, path: &Path) -> Result<(), BpfError> {
         let error = |why: String| BpfError::File { path: path.to_owned(), why };
-        // A device may be named by a link of root's; a link of another user leads nowhere of ours.
+        // A device may be named by a symbolic link that root owns; a link of another user is not
+        // followed.
         let is_link_of_trust = crate::path::look_at_name(path)
             .is_ok_and(|it| it.is_symlink() && crate::path::is_trusted(it.uid()));
         let how = if is_link_of_trust { 0 } else { libc::O_NOFOLLOW };
@@ -65,23 +66,23 @@ impl PageTracer {
         self.apply()
     }
 
-    /// Stops counting the pages of a file, which may be removed then.
+    /// Stops counting the pages of a file, which may then be removed.
     pub fn forget(&mut self, path: &Path) -> Result<(), BpfError> {
         let (gone, kept) = self.files.drain(..).partition(|(known, _)| known == path);
         self.files = kept;
         let applied = self.apply();
-        // Closed only now: its number may go to another file.
+        // Closed only now: the descriptor number may be reused for another file.
         drop::<Vec<_>>(gone);
         applied
     }
 
-    /// Pages that this process has added so far.
+    /// Returns the number of pages that this process has added so far.
     pub fn added_pages(&self) -> Result<u64, BpfError> {
         let added = self.added.get(&0).map_err(on("read", "added"))?;
         Ok(added.unwrap_or(0))
     }
 
-    /// How often the program ran and the nanoseconds it took, where the kernel measures it.
+    /// Returns how often the program ran and the nanoseconds it took, if the kernel measures it.
     pub fn spent(&self) -> Option<(u64, u64)> {
         self.loaded.spent()
     }
@@ -135,7 +136,7 @@ mod tests {
         evict(&path);
         assert!(Command::new("cat").arg(&path).output().unwrap().status.success());
         assert_eq!(tracer.added_pages().unwrap(), PAGES, "added by another process");
-        // A read of pages that are there adds none.
+        // A read of cached pages adds none.
         std::fs::read(&path).unwrap();
         assert_eq!(tracer.added_pages().unwrap(), PAGES);
         evict(&path);

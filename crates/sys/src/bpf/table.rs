@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr;
 
-/// What the kernel may fill in and read byte by byte.
+/// Data that the kernel may fill in and read byte by byte.
 ///
 /// # Safety
 /// `repr(C)` without padding, and any bytes are a valid value.
@@ -67,7 +67,7 @@ pub struct Table<K, V> {
 }
 
 impl<K: Plain, V: Plain> Table<K, V> {
-    /// The map behind `fd`; an error if its keys or values have other sizes than these types.
+    /// Wraps the map behind `fd`; fails if its keys or values differ in size from these types.
     pub fn new(fd: OwnedFd) -> io::Result<Self> {
         let sizes = sizes(&fd)?;
         if sizes != (size_of::<K>(), size_of::<V>()) {
@@ -80,7 +80,7 @@ impl<K: Plain, V: Plain> Table<K, V> {
         self.fetch(Command::Lookup, key)
     }
 
-    /// Removes a key and returns the value it had last.
+    /// Removes a key and returns its last value.
     pub fn take(&self, key: &K) -> io::Result<Option<V>> {
         self.fetch(Command::LookupAndDelete, key)
     }
@@ -91,7 +91,7 @@ impl<K: Plain, V: Plain> Table<K, V> {
         bpf(Command::Update, &mut self.element(key, value)).map(drop)
     }
 
-    /// Removes a key, if it is there.
+    /// Removes a key, if it exists.
     pub fn remove(&self, key: &K) -> io::Result<()> {
         match bpf(Command::Delete, &mut self.element(key, ptr::null_mut())) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -99,7 +99,8 @@ impl<K: Plain, V: Plain> Table<K, V> {
         }
     }
 
-    /// Gives every element once. Those that appear or go meanwhile may or may not be among them.
+    /// Visits every element once. Elements that are added or removed meanwhile may or may not be
+    /// included.
     pub fn each(&mut self, mut visit: impl FnMut(&K, &V)) -> io::Result<()> {
         self.reserve(BATCH);
         let mut place = [0_u64; 8];
@@ -119,7 +120,7 @@ impl<K: Plain, V: Plain> Table<K, V> {
             let done = match bpf(Command::LookupBatch, &mut batch) {
                 Ok(_) => false,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => true,
-                // One bucket of the map has more elements than there is room for.
+                // One bucket of the map has more elements than fit.
                 Err(error) if error.raw_os_error() == Some(libc::ENOSPC) => {
                     self.reserve(self.keys.len() * 2);
                     place = before;
@@ -160,7 +161,7 @@ impl<K: Plain, V: Plain> Table<K, V> {
     }
 }
 
-/// Bytes of a key and a value, from `/proc/self/fdinfo`.
+/// Returns the sizes in bytes of a key and a value, from `/proc/self/fdinfo`.
 fn sizes(fd: &OwnedFd) -> io::Result<(usize, usize)> {
     let text = std::fs::read(format!("/proc/self/fdinfo/{}", fd.as_raw_fd()))?;
     let number = |key| crate::proc::numbers_after(&text, key)?.next();
@@ -175,15 +176,15 @@ use tests::bpf;
 #[cfg(not(all(test, miri)))]
 fn bpf<T>(command: Command, arguments: &mut T) -> io::Result<i64> {
     let arguments = (&raw mut *arguments).cast::<libc::c_void>();
-    // SAFETY: `arguments` is what the command takes, of the size given; addresses in it point to
+    // SAFETY: `arguments` is what the command takes, of the size given; its addresses point to
     // memory that lives during the call and has the map's sizes, which `Table::new` checked.
     let answer =
         unsafe { libc::syscall(libc::SYS_bpf, command as libc::c_int, arguments, size_of::<T>()) };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
 }
 
-/// A map of the kernel in this process: under Miri, which has no bpf(2) and checks that each
-/// address given to it may be read and written. `cargo +nightly miri test -p blockstone-sys
+/// A stand-in for the kernel's map in this process, for Miri, which has no bpf(2) and checks that
+/// each address passed to it may be read and written. `cargo +nightly miri test -p blockstone-sys
 /// --no-default-features bpf::table`, with `MIRIFLAGS=-Zmiri-disable-isolation`.
 #[cfg(all(test, miri))]
 mod tests {
@@ -199,7 +200,7 @@ mod tests {
     pub fn bpf<T>(command: Command, arguments: &mut T) -> io::Result<i64> {
         let arguments = &raw mut *arguments;
         MAP.with_borrow_mut(|map| match command {
-            // SAFETY: as the kernel, this believes that the arguments fit the command.
+            // SAFETY: like the kernel, this trusts that the arguments fit the command.
             Command::LookupBatch => unsafe { batch(map, &mut *arguments.cast()) },
             // SAFETY: as above.
             _ => unsafe { element(map, command, &*arguments.cast()) },
@@ -207,7 +208,7 @@ mod tests {
     }
 
     /// # Safety
-    /// The element's addresses may be read, and written where the command does.
+    /// The element's addresses may be read, and also written if the command writes.
     unsafe fn element(
         map: &mut BTreeMap<u32, u64>,
         command: Command,

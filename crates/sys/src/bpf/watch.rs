@@ -1,4 +1,4 @@
-//! This process as the programs know it, and files that it makes known to them.
+//! This process as the programs identify it, and the files that it registers with them.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -9,7 +9,7 @@ use super::load::Loaded;
 use super::table::{Plain, Table};
 use super::{BpfError, on, open};
 
-/// Files that can be watched at once.
+/// Files that can be watched at the same time.
 const FILES_MAX: usize = 2048;
 
 #[repr(C)]
@@ -21,11 +21,11 @@ struct Owner {
     counts: u32,
 }
 
-// SAFETY: its fields fill 24 bytes without a gap, and any bytes are numbers.
+// SAFETY: its fields fill 24 bytes without padding, and any bytes are valid numbers.
 unsafe impl Plain for Owner {}
 
-/// Has the programs recognise this process, by its number in its own PID namespace; `counts` says
-/// whether its own I/O is looked at where only that of some processes is.
+/// Makes the programs recognise this process, by its ID in its own PID namespace; `counts` says
+/// whether its own I/O is counted when only that of selected processes is.
 pub(super) fn own(loaded: &Loaded, counts: bool) -> Result<(), BpfError> {
     let namespace = std::fs::metadata("/proc/self/ns/pid");
     let namespace = namespace.map_err(|error| BpfError::Missing { why: error.to_string() })?;
@@ -42,14 +42,14 @@ pub(super) fn own(loaded: &Loaded, counts: bool) -> Result<(), BpfError> {
 #[derive(Clone, Copy, Debug)]
 struct Introduction {
     fd: i32,
-    /// Of the file that is being introduced, from 1; zero when none is.
+    /// Number of the file being introduced, from 1; zero if there is none.
     number: u32,
 }
 
-// SAFETY: its fields fill 8 bytes without a gap, and any bytes are numbers.
+// SAFETY: its fields fill 8 bytes without padding, and any bytes are valid numbers.
 unsafe impl Plain for Introduction {}
 
-/// Files that the programs know by number as long as this holds them open.
+/// Files that the programs know by number for as long as this holds them open.
 #[derive(Debug)]
 pub(super) struct Watched {
     introduction: Table<u32, Introduction>,
@@ -70,8 +70,8 @@ impl Watched {
         self.files.len()
     }
 
-    /// Makes a file or device known; returns its number. Fails when there are too many, or when the
-    /// kernel's program did not see it.
+    /// Registers a file or device and returns its number. Fails when there are too many, or when
+    /// the kernel's program did not see it.
     pub(super) fn add(&mut self, file: File) -> Result<usize, BpfError> {
         let number = self.files.len();
         if number == FILES_MAX {
@@ -83,7 +83,7 @@ impl Watched {
             self.introduction.set(&0, &introduction).map_err(on("write", "introduction"))
         };
         introduce(number as u32 + 1)?;
-        // The program at the entry of this call takes the file's identity from the descriptor.
+        // The program at the entry of this call reads the file's identity from the descriptor.
         let _ = rustix::fs::seek(&file, rustix::fs::SeekFrom::Current(0));
         let left = self.introduction.get(&0).map_err(on("read", "introduction"))?;
         introduce(0)?;

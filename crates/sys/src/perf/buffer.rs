@@ -1,5 +1,5 @@
-//! The memory through which the kernel hands over records: one page of control, then a ring of
-//! bytes that the kernel fills from `tail` to `head` and this side gives back by moving `tail`.
+//! The memory through which the kernel hands over records: one control page, then a ring of bytes
+//! that the kernel fills from `tail` to `head` and this side releases by moving `tail`.
 
 use std::fs::File;
 use std::io;
@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags};
 
-/// Bytes of the ring, a power of two: at 5,000 samples a second, a second of them.
+/// Bytes of the ring, a power of two: enough for a second at 5,000 samples a second.
 const RING_BYTES: usize = 128 << 10;
-/// Where `data_head` and `data_tail` stand in the page of control, `linux/perf_event.h`.
+/// Offsets of `data_head` and `data_tail` in the control page, `linux/perf_event.h`.
 const HEAD_AT: usize = 1024;
 const TAIL_AT: usize = 1032;
 
@@ -20,13 +20,13 @@ pub struct SharedBuffer {
     page_bytes: usize,
 }
 
-// SAFETY: the value alone owns the mapping, and reaches it through `&mut` only.
+// SAFETY: this value alone owns the mapping, and reaches it through `&mut` only.
 unsafe impl Send for SharedBuffer {}
 
 impl SharedBuffer {
     pub fn map(event: &File) -> io::Result<Self> {
         let page_bytes = rustix::param::page_size();
-        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
+        // SAFETY: a new mapping at an address that the kernel chooses touches no memory of ours.
         let mapping = unsafe {
             rustix::mm::mmap(
                 std::ptr::null_mut(),
@@ -41,8 +41,9 @@ impl SharedBuffer {
         Ok(Self { mapping, page_bytes })
     }
 
-    /// Appends what the kernel has written since the last time to `to`, and gives its room back.
-    /// Says no when head and tail cannot be: nothing is taken then, and what was there is lost.
+    /// Appends what the kernel has written since the last call to `to`, and releases its space.
+    /// Returns false when head and tail are impossible: nothing is taken then, and the data is
+    /// lost.
     pub fn take(&mut self, to: &mut Vec<u8>) -> bool {
         // Acquire: the records below `head` are seen as the kernel wrote them before it moved it.
         let head = self.position(HEAD_AT).load(Ordering::Acquire);
@@ -62,14 +63,14 @@ impl SharedBuffer {
     }
 
     fn position(&self, at: usize) -> &AtomicU64 {
-        // SAFETY: `at` lies in the page of control and is aligned to eight bytes, as the page is;
-        // the mapping lives as long as `self`, and both sides access it atomically only.
+        // SAFETY: `at` is in the control page and aligned to eight bytes, as the page is; the
+        // mapping lives as long as `self`, and both sides access it only atomically.
         unsafe { AtomicU64::from_ptr(self.mapping.as_ptr().add(at).cast()) }
     }
 
     fn bytes(&self, start: usize, len: usize) -> &[u8] {
         assert!(start + len <= RING_BYTES, "{len} bytes from {start} on");
-        // SAFETY: the range lies inside the mapping, behind the page of control. The kernel writes
+        // SAFETY: the range is inside the mapping, after the control page. The kernel writes
         // nothing between `tail` and `head` until `tail` moves, which `take` does afterwards.
         unsafe {
             let ring = self.mapping.as_ptr().add(self.page_bytes);

@@ -1,9 +1,9 @@
-//! What the kernel writes into an event's buffer, `linux/perf_event.h`.
+//! Records that the kernel writes into an event's buffer, `linux/perf_event.h`.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record<'a> {
     Sample(Sample),
-    /// A thread has a name from now on, perhaps because its process executes a new program.
+    /// A thread has a new name, perhaps because its process executes a new program.
     Name {
         process: u32,
         thread: u32,
@@ -19,16 +19,16 @@ pub enum Record<'a> {
         process: u32,
         thread: u32,
     },
-    /// Records found no room, or made no sense.
+    /// Records did not fit, or were invalid.
     Lost {
         records: u64,
     },
 }
 
-/// What a processor executed at one moment.
+/// Code executed by a processor at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// The process: zero for a processor without a task, and for processes outside of this PID
+    /// ID of the process: zero for a processor without a task, and for processes outside this PID
     /// namespace; all bits set for one that has ended but for its last instructions.
     pub process: u32,
     pub thread: u32,
@@ -47,7 +47,8 @@ const CPU_MODE_MASK: u16 = 7;
 const CPU_MODE_KERNEL: u16 = 1;
 const MISC_COMM_EXEC: u16 = 1 << 13;
 
-/// Gives every record of `bytes`. From the first invalid byte on, all count as one lost record.
+/// Visits every record of `bytes`. From the first invalid byte on, the rest counts as one lost
+/// record.
 pub fn each(mut bytes: &[u8], visit: &mut impl FnMut(Record<'_>)) {
     while !bytes.is_empty() {
         let header = (u32_at(bytes, 0), u16_at(bytes, 4), u16_at(bytes, 6));
@@ -66,7 +67,7 @@ pub fn each(mut bytes: &[u8], visit: &mut impl FnMut(Record<'_>)) {
     }
 }
 
-/// A record from what follows its header; none for kinds that say nothing here.
+/// Parses a record from the bytes after its header; `None` for kinds that are not used here.
 fn record(kind: u32, misc: u16, body: &[u8]) -> Option<Record<'_>> {
     match kind {
         SAMPLE => Some(Record::Sample(Sample {

@@ -1,4 +1,4 @@
-//! What lies where in the kernel: /proc/kallsyms.
+//! Symbols of the kernel by address: /proc/kallsyms.
 
 use std::io;
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::proc::under;
 
 #[derive(Debug)]
 pub struct KernelSymbols {
-    /// In the order of their addresses.
+    /// Sorted by address.
     symbols: Vec<Entry>,
     names: String,
     modules: Vec<String>,
@@ -27,17 +27,17 @@ struct Entry {
 pub struct Symbol<'a> {
     /// The module: `vmlinux` for the kernel proper.
     pub module: &'a str,
-    /// The function, without what compilers append to it.
+    /// Name of the function, without what compilers append to it.
     pub name: &'a str,
-    /// Whether a processor that executes it waits for work.
+    /// Whether a processor that executes it is waiting for work.
     pub is_idle: bool,
 }
 
-/// No function is longer; what lies further behind a symbol is something else.
+/// No function is longer; an address further behind a symbol belongs to something else.
 const FUNCTION_BYTES_MAX: u64 = 1 << 20;
 
 impl KernelSymbols {
-    /// Reads them. `root` is that of `/proc`. Fails when the file cannot be read; of kind
+    /// Reads the symbols. `root` contains `/proc`. Fails when the file cannot be read, with
     /// `PermissionDenied` when it hides the addresses.
     pub fn read(root: &Path) -> io::Result<Self> {
         let text = std::fs::read_to_string(under(root, "/proc/kallsyms"))?;
@@ -76,13 +76,13 @@ impl KernelSymbols {
         for line in text.lines() {
             read.line(line);
         }
-        // Of several names for one place the best comes first, and stays.
+        // Of several names for one address the best sorts first, and is kept.
         read.symbols.sort_by_key(|entry| (entry.start, entry.rank));
         read.symbols.dedup_by_key(|entry| entry.start);
         read
     }
 
-    /// `ffffffff81000000 T name`, and a tab and `[module]` where it is one's.
+    /// Parses `ffffffff81000000 T name`, followed by a tab and `[module]` if it belongs to one.
     fn line(&mut self, line: &str) {
         let mut words = line.split_ascii_whitespace();
         let (Some(start), Some(kind), Some(name)) = (words.next(), words.next(), words.next())
@@ -95,7 +95,7 @@ impl KernelSymbols {
             "__cpuidle_text_end" => self.idle[1] = start,
             _ => {}
         }
-        // Code only; and not the padding in front of it.
+        // Only code, and not the padding in front of it.
         if start == 0 || !matches!(kind, "t" | "T" | "w" | "W") || name.starts_with("__pfx_") {
             return;
         }
@@ -104,7 +104,7 @@ impl KernelSymbols {
         let module = words.next().map_or(0, |module| self.module(module.trim_matches(['[', ']'])));
         let underscores = name.bytes().take_while(|&byte| byte == b'_').count().min(9) as u8;
         let local = u8::from(!matches!(kind, "T"));
-        // Marks of a section, and second names for the time before memory is mapped.
+        // Section markers, and second names for the time before memory is mapped.
         let no_name = ["_text", "_stext", "__pi_"].iter().any(|no_name| name.starts_with(no_name));
         let at = self.names.len() as u32;
         self.names.push_str(name);
@@ -123,7 +123,7 @@ impl KernelSymbols {
     }
 }
 
-/// Whether a processor waits in it, although it is not in the kernel's idle section.
+/// Returns whether a processor waits in it, although it is not in the kernel's idle section.
 fn waits(name: &str) -> bool {
     name.contains("safe_halt") || name == "native_halt"
 }

@@ -1,10 +1,10 @@
-//! Trees as machines show them: none of these machines is at hand.
+//! Trees of `/proc` and `/sys` as such machines show them; none of these machines is available.
 
 use super::*;
 use crate::tree::Tree;
 
 impl Tree {
-    /// Idle states of a processor: name, exit latency in µs, entries, time in µs.
+    /// Adds idle states of a processor: name, exit latency in µs, entries, time in µs.
     fn idle(&self, cpu: u32, states: &[(&str, u64, u64, u64)]) -> &Self {
         for (at, (name, latency, usage, time)) in states.iter().enumerate() {
             let file = |file: &str, content: &str| {
@@ -19,7 +19,7 @@ impl Tree {
         self
     }
 
-    /// Busy and idle ticks of two processors, and the interrupts of a disk that each took.
+    /// Adds busy and idle ticks of two processors, and a disk's interrupts that each took.
     fn counters(&self, ticks: [(u64, u64); 2], interrupts: [u64; 2]) -> &Self {
         let [a, b] = ticks;
         let stat = format!(
@@ -38,7 +38,7 @@ impl Tree {
 
 const PCI: &str = "/sys/devices/pci0000:80/0000:81:00.0";
 
-/// Two sockets with a processor each, and an `NVMe` disk at the second.
+/// Creates two sockets with a processor each, and an `NVMe` disk at the second.
 fn server() -> Tree {
     let tree = Tree::new();
     let states = [("POLL", 0, 5, 10), ("C1", 2, 100, 1_000), ("C6", 133, 1_000, 500_000)];

@@ -11,7 +11,7 @@ use super::*;
 
 const STRANGER: u32 = 4321;
 
-/// Two programs that differ as files: the server, and another.
+/// Creates two programs that are different files: the server, and another.
 fn programs(dir: &Path) -> [PathBuf; 2] {
     ["server", "other"].map(|name| {
         let path = dir.join(name);
@@ -25,7 +25,7 @@ fn age(path: &Path) {
     File::open(path).unwrap().set_modified(old).unwrap();
 }
 
-/// What a killed run leaves at `path`: the directory, unlocked, as old as its name says.
+/// Creates what a killed run leaves at `path`: the directory, unlocked and old.
 fn leave(path: &Path, program: Option<&Path>) {
     let made = ScratchDir::create(path, program).unwrap();
     fs::create_dir_all(path.join("data/base/1")).unwrap();
@@ -124,7 +124,7 @@ fn damaged_records_are_refused() {
     assert_eq!(parse(good), Some(Some(Identity { device: 1, inode: 2 })));
     assert_eq!(parse("blockstone scratch directory\ninode 7\n"), Some(None));
     for len in 0..good.len() - 1 {
-        // The program is in the last line, which ends where it ends.
+        // The program is in the last line, so a record cut short has none.
         let cut = parse(&good[..len]).flatten();
         assert_eq!(cut, None, "{}", &good[..len]);
     }
@@ -191,7 +191,7 @@ fn a_log_is_written_through_no_link() {
     log.writer().unwrap().write_all(b"first\n").unwrap();
     log.writer().unwrap().write_all(b"second\n").unwrap();
     assert_eq!(fs::read(&victim).unwrap(), b"data");
-    // Its server replaces it: what was written is still what is read.
+    // The server replaces its log: the file that was written is still the one that is read.
     fs::remove_file(path.join("server.log")).unwrap();
     symlink(&victim, path.join("server.log")).unwrap();
     assert_eq!(log.text(), "first\nsecond\n");
@@ -264,7 +264,7 @@ fn a_directory_is_made_in_one_that_is_held_and_removed_however_deep_it_is() {
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o700);
     assert_eq!(made.owner(), fs::metadata(&path).unwrap().uid());
     ScratchDir::create_in(&held, "made").unwrap_err();
-    // Directories beside each other, all deeper than is removed at once.
+    // Sibling directories, all deeper than one removal reaches.
     let deep = (0..70).fold(path.clone(), |path, _| path.join("d"));
     fs::create_dir_all(&deep).unwrap();
     for above in deep.ancestors().take(60) {

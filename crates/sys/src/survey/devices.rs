@@ -1,4 +1,4 @@
-//! The chain of block devices: from a file system or a device down to what has no device beneath.
+//! The chain of block devices, from a file system or a device down to devices with none beneath.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use super::link;
 use crate::mounts::{Mount, Mounts};
 use crate::proc::{entries, name_of, names, number, text, under};
 
-/// Every device beneath the file system of `mount`, from the top down, none twice. The devices
-/// beneath a mount. If it is an overlay, also the type of the file system that stores its files.
+/// Returns every device beneath the file system of `mount`, from the top down, without duplicates.
+/// If it is an overlay, also returns the type of the file system that stores its files.
 pub fn chain_of_mount(
     root: &Path,
     mounts: &Mounts,
@@ -29,7 +29,7 @@ pub fn chain_of_number(root: &Path, mounts: &Mounts, number: (u32, u32)) -> Vec<
     walk.found
 }
 
-/// The device of that kernel name; none when there is none.
+/// Returns the device with that kernel name; `None` if there is none.
 pub fn named(root: &Path, name: &str) -> Option<BlockDevice> {
     Some(block_device(root, name, &directory(root, name)?))
 }
@@ -38,9 +38,10 @@ struct Walk<'a> {
     root: &'a Path,
     mounts: &'a Mounts,
     found: Vec<BlockDevice>,
-    /// Mounts on the way: an overlay whose layers another namespace holds seems to lie on itself.
+    /// Mounts visited so far: an overlay whose layers another namespace holds appears to be on
+    /// itself.
     seen: Vec<u64>,
-    /// The type of the first file system on the way that is not an overlay.
+    /// Type of the first file system on the way that is not an overlay.
     last: Option<String>,
 }
 
@@ -98,7 +99,7 @@ impl Walk<'_> {
 fn device_names(root: &Path, mount: &Mount) -> Vec<String> {
     let mut found = Vec::new();
     if mount.number.starts_with("0:") {
-        // An anonymous number: btrfs over one or more devices, bcachefs with `:` between them.
+        // An anonymous number: btrfs on one or more devices, or bcachefs with `:` between them.
         let sources = mount.source.split(':').filter(|source| source.starts_with("/dev/"));
         found.extend(sources.filter_map(|source| name_of_path(root, source)));
     } else {
@@ -122,11 +123,11 @@ pub fn name_of_number(root: &Path, number: &str) -> Option<String> {
     name_of(&fs::canonicalize(under(root, "/sys/dev/block").join(number)).ok()?)
 }
 
-/// `/dev/sda1`, or a link of udev's (`/dev/mapper/vg-data`, `/dev/disk/by-uuid/…`).
+/// Resolves `/dev/sda1`, or a udev link (`/dev/mapper/vg-data`, `/dev/disk/by-uuid/…`).
 pub fn name_of_path(root: &Path, path: &str) -> Option<String> {
     let resolved = fs::canonicalize(under(root, path)).ok();
     let name = resolved.as_deref().and_then(name_of);
-    // Without udev's links a mapped device is known by the name it was given.
+    // Without udev links a mapped device is known by the name it was given.
     let mapped = || {
         let given = path.strip_prefix("/dev/mapper/")?;
         entries(&under(root, "/sys/block"))
@@ -138,7 +139,8 @@ pub fn name_of_path(root: &Path, path: &str) -> Option<String> {
     name.filter(|name| directory(root, name).is_some()).or_else(mapped).or_else(direct)
 }
 
-/// The device's directory under /sys/devices, where its ancestors are the hardware it hangs on.
+/// Returns the device's directory under /sys/devices, whose ancestors are the hardware it is
+/// attached to.
 pub fn directory(root: &Path, name: &str) -> Option<PathBuf> {
     fs::canonicalize(under(root, "/sys/class/block").join(name)).ok()
 }
@@ -146,7 +148,7 @@ pub fn directory(root: &Path, name: &str) -> Option<PathBuf> {
 fn block_device(root: &Path, name: &str, directory: &Path) -> BlockDevice {
     let kind = kind_of(name, directory);
     let parent = directory.parent().unwrap_or(directory);
-    // A partition has no queue of its own: what its disk does holds for it.
+    // A partition has no queue of its own: its disk's queue applies.
     let whole = if kind == DeviceKind::Partition { parent } else { directory };
     let queue = |file: &str| number(&whole.join("queue").join(file));
     let queue_text = |file: &str| text(&whole.join("queue").join(file));
@@ -173,7 +175,7 @@ fn block_device(root: &Path, name: &str, directory: &Path) -> BlockDevice {
     }
 }
 
-/// What md says of itself; none where it does not even name its number of disks.
+/// Returns the state of an md array; `None` if md does not even report its number of disks.
 fn raid(directory: &Path) -> Option<RaidState> {
     let md = directory.join("md");
     Some(RaidState {
@@ -202,7 +204,7 @@ fn beneath(root: &Path, kind: DeviceKind, directory: &Path, parent: &Path) -> Ve
     match kind {
         DeviceKind::Partition => name_of(parent).into_iter().collect(),
         DeviceKind::Loop => text(&directory.join("loop/backing_file")).into_iter().collect(),
-        // Swapped-out pages of zram may go to a device; `none` where they do not.
+        // Swapped-out pages of zram may go to a device; `none` if they do not.
         DeviceKind::Zram => text(&directory.join("backing_dev"))
             .and_then(|path| Some(path.strip_prefix("/dev/")?.to_owned()))
             .into_iter()
@@ -215,8 +217,8 @@ fn beneath(root: &Path, kind: DeviceKind, directory: &Path, parent: &Path) -> Ve
     }
 }
 
-/// The paths to an `NVMe` disk that has several: `nvme0c0n1` and `nvme0c1n1` for `nvme0n1`. They
-/// have no node under /dev, but requests are sent to them, and counted there.
+/// Returns the paths to an `NVMe` disk that has several: `nvme0c0n1` and `nvme0c1n1` for `nvme0n1`.
+/// They have no node under /dev, but requests are sent to them, and counted there.
 pub fn nvme_paths(name: &str, among: Vec<String>) -> Vec<String> {
     let parts = |name: &str| {
         let rest = name.strip_prefix("nvme")?;
@@ -235,24 +237,24 @@ pub fn nvme_paths(name: &str, among: Vec<String>) -> Vec<String> {
     among.into_iter().filter(is_path).collect()
 }
 
-/// Vendor and model of a disk; `LVM vg-data` of a mapped device; `raid1` of an array.
+/// Returns vendor and model of a disk, `LVM vg-data` for a mapped device, `raid1` for an array.
 fn model(directory: &Path) -> Option<String> {
     if let Some(level) = text(&directory.join("md/level")) {
         return Some(level);
     }
     if let Some(name) = text(&directory.join("dm/name")) {
         let uuid = text(&directory.join("dm/uuid")).unwrap_or_default();
-        // The creator's mark stands before the first dash: LVM, CRYPT, mpath.
+        // The creator's prefix is in front of the first dash: LVM, CRYPT, mpath.
         let maker = uuid.split_once('-').map_or("", |(maker, _)| maker);
         return Some(format!("{maker} {name}").trim_start().to_owned());
     }
     let model = text(&directory.join("device/model"))?;
-    // A SCSI device has a vendor by name, a virtio one a number.
+    // A SCSI device has a vendor name, a virtio one a number.
     let vendor = text(&directory.join("device/vendor")).filter(|v| !v.starts_with("0x"));
     Some(vendor.map_or(model.clone(), |vendor| format!("{vendor} {model}")))
 }
 
-/// The scheduler in brackets: `none [mq-deadline] kyber`.
+/// Returns the scheduler in brackets: `none [mq-deadline] kyber`.
 fn active(list: &str) -> String {
     let bracketed = list.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     bracketed.map_or(list, |(name, _)| name).to_owned()

@@ -1,4 +1,4 @@
-//! The machine: its processors, memory, hypervisor, and the databases that already run on it.
+//! The machine: its processors, memory and hypervisor, and the databases already running on it.
 
 use std::path::{Path, PathBuf};
 
@@ -25,10 +25,10 @@ const DATABASES: [&str; 14] = [
     "etcd",
 ];
 
-/// Oracle has one such process an instance, with the instance's name at the end.
+/// Oracle has one such process per instance, with the instance's name at the end.
 const ORACLE_PMON: [&str; 2] = ["ora_pmon_", "asm_pmon_"];
 
-/// What a hypervisor writes into the firmware's vendor or product field, and its name.
+/// Text that a hypervisor writes into the firmware's vendor or product field, and its name.
 const DMI_HYPERVISORS: [(&str, &str); 12] = [
     ("Amazon EC2", "Amazon EC2"),
     ("Google", "Google Compute Engine"),
@@ -44,7 +44,7 @@ const DMI_HYPERVISORS: [(&str, &str); 12] = [
     ("Parallels", "Parallels"),
 ];
 
-/// Paravirtual clocks, which give their hypervisor away where the firmware says nothing.
+/// Paravirtual clocks, which reveal the hypervisor if the firmware does not name it.
 const CLOCK_HYPERVISORS: [(&str, &str); 3] =
     [("kvm-clock", "KVM"), ("hyperv_clocksource", "Hyper-V"), ("xen", "Xen")];
 
@@ -96,15 +96,16 @@ fn count(cpus: &str) -> u32 {
     cpus_of_list(cpus).len() as u32
 }
 
-/// Azure gives all of its machines this asset tag; Hyper-V elsewhere has another. Source:
-/// cloud-init's `DataSourceAzure`.
+/// All Azure machines have this asset tag; Hyper-V elsewhere has another. Source: cloud-init's
+/// `DataSourceAzure`.
 const AZURE_ASSET_TAG: &str = "7783-7084-3265-9085-8269-3286-77";
 
-/// Rented machines of metal have these firmware tables too. Nothing is asked over the network.
+/// Returns the cloud, from firmware tables, which rented bare-metal machines have too. No network
+/// requests are made.
 fn cloud(root: &Path) -> Option<Cloud> {
     let dmi = |field: &str| text(&under(root, "/sys/class/dmi/id").join(field)).unwrap_or_default();
     let vendor = dmi("sys_vendor");
-    // Under Xen only the version tells: `4.11.amazon`.
+    // Under Xen only the version shows it: `4.11.amazon`.
     if vendor == "Amazon EC2" || dmi("bios_version").ends_with("amazon") {
         Some(Cloud::Aws)
     } else if vendor == "Google" && dmi("product_name").starts_with("Google") {
@@ -127,8 +128,8 @@ fn hypervisor(root: &Path, cpuinfo: &str) -> Option<String> {
         .lines()
         .filter(|line| line.starts_with("flags"))
         .any(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"));
-    // The same cloud vendors also rent whole machines: on x86 the processor's flag decides, and
-    // elsewhere such a machine's product name says so.
+    // The same cloud vendors also rent bare-metal machines: on x86 the processor's flag decides,
+    // and elsewhere the product name of such a machine says so.
     if x86 && !flagged || product.contains("metal") {
         return None;
     }
@@ -137,7 +138,7 @@ fn hypervisor(root: &Path, cpuinfo: &str) -> Option<String> {
     let named = |table: &[(&str, &str)], given: &str| {
         table.iter().find(|(mark, _)| given.contains(mark)).map(|&(_, name)| name.to_owned())
     };
-    // QEMU's firmware is the same with KVM and without it; only KVM gives its guests a clock.
+    // QEMU's firmware is the same with and without KVM; only KVM provides its guests with a clock.
     if vendor == "QEMU" && !clocks.contains("kvm-clock") {
         return Some("QEMU".to_owned());
     }

@@ -1,4 +1,4 @@
-//! The link to a device, where the kernel knows its speed: a ceiling that no transfer can pass.
+//! The link to a device, if the kernel knows its speed: a ceiling that no transfer can exceed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,8 @@ use crate::proc::{entries, text, under};
 const EMULATED_VENDORS: [&str; 7] =
     ["0x1b36", "0x1af4", "0x15ad", "0x1414", "0x1d0f", "0x1ae0", "0x80ee"];
 
-/// The slowest link between a device and the processor; the sum of several paths to an `NVMe` one.
+/// Returns the slowest link between a device and the processor; for an `NVMe` device with several
+/// paths, their sum.
 pub fn of_device(root: &Path, directory: &Path) -> Option<Link> {
     let paths = nvme_controllers(directory);
     if paths.len() < 2 {
@@ -30,7 +31,8 @@ pub fn of_device(root: &Path, directory: &Path) -> Option<Link> {
     })
 }
 
-/// With native multipath a namespace belongs to a subsystem, which links to its controllers.
+/// Returns the controllers of a namespace. With native multipath it belongs to a subsystem, which
+/// has links to its controllers.
 fn nvme_controllers(directory: &Path) -> Vec<PathBuf> {
     let in_subsystem = |parent: &&Path| {
         parent.file_name().is_some_and(|name| name.to_string_lossy().starts_with("nvme-subsys"))
@@ -46,7 +48,7 @@ fn nvme_controllers(directory: &Path) -> Vec<PathBuf> {
 }
 
 fn slowest(root: &Path, directory: &Path) -> Option<Link> {
-    // Below its root the tree may itself lie anywhere, so only the part beneath /sys counts.
+    // The root may itself be anywhere, so only the part of the path beneath /sys counts.
     let devices = fs::canonicalize(under(root, "/sys/devices")).ok()?;
     directory
         .ancestors()
@@ -62,8 +64,8 @@ fn slowest(root: &Path, directory: &Path) -> Option<Link> {
         .min_by(|a, b| a.bytes_per_s.total_cmp(&b.bytes_per_s))
 }
 
-/// The negotiated PCI Express link of a device or of a port above it. Packet headers take a further
-/// 10 to 20 % of its payload.
+/// Returns the negotiated PCI Express link of a device or of a port above it. Packet headers take a
+/// further 10 to 20 % of its payload.
 fn pcie(directory: &Path) -> Option<(Link, PathBuf)> {
     let vendor = text(&directory.join("vendor"))?;
     if EMULATED_VENDORS.contains(&vendor.as_str()) {
@@ -71,7 +73,7 @@ fn pcie(directory: &Path) -> Option<(Link, PathBuf)> {
     }
     let file = directory.join("current_link_speed");
     let (gigatransfers, lanes) = pcie_rate(directory, "current")?;
-    // The port above is the other end; where it is a part of the processor it may not say.
+    // The port above is the other end; if it is part of the processor it may not report this.
     let ends = [Some(directory), directory.parent()].into_iter().flatten();
     let able: Vec<(f64, u32)> = ends.filter_map(|end| pcie_rate(end, "max")).collect();
     let most = able.into_iter().reduce(|a, b| (a.0.min(b.0), a.1.min(b.1)));
@@ -85,14 +87,15 @@ fn pcie(directory: &Path) -> Option<(Link, PathBuf)> {
     Some((link, file))
 }
 
-/// Speed in GT/s and lanes of a PCI Express link: the `current` ones or the `max` of this end.
+/// Returns speed in GT/s and lanes of a PCI Express link: the `current` ones or the `max` of this
+/// end.
 fn pcie_rate(directory: &Path, which: &str) -> Option<(f64, u32)> {
     let read = |what: &str| text(&directory.join(format!("{which}_link_{what}")));
     let lanes = read("width")?.parse().ok().filter(|&lanes| lanes > 0)?;
     Some((leading_number(&read("speed")?)?, lanes))
 }
 
-/// The negotiated SATA link.
+/// Returns the negotiated SATA link.
 fn sata(directory: &Path) -> Option<(Link, PathBuf)> {
     let port = directory.file_name()?.to_str()?.strip_prefix("ata")?;
     let port: u32 = port.parse().ok()?;
@@ -101,7 +104,7 @@ fn sata(directory: &Path) -> Option<(Link, PathBuf)> {
     Some((of_one_speed(LinkKind::Sata { gigabits }), file))
 }
 
-/// The negotiated speed of a Fibre Channel host port.
+/// Returns the negotiated speed of a Fibre Channel host port.
 fn fc(root: &Path, directory: &Path) -> Option<(Link, PathBuf)> {
     let host = directory.file_name()?.to_str().filter(|name| name.starts_with("host"))?;
     let file = Path::new("/sys/class/fc_host").join(host).join("speed");
@@ -109,7 +112,7 @@ fn fc(root: &Path, directory: &Path) -> Option<(Link, PathBuf)> {
     Some((of_one_speed(LinkKind::FibreChannel { gigabits }), file))
 }
 
-/// A link of which only the negotiated speed is known.
+/// Returns a link of which only the negotiated speed is known.
 fn of_one_speed(kind: LinkKind) -> Link {
     Link {
         description: kind.to_string(),
@@ -120,7 +123,7 @@ fn of_one_speed(kind: LinkKind) -> Link {
     }
 }
 
-/// The number at the start of `16.0 GT/s PCIe`, `6.0 Gbps`, `32 Gbit`; none for `Unknown`.
+/// Parses the number at the start of `16.0 GT/s PCIe`, `6.0 Gbps`, `32 Gbit`; `None` for `Unknown`.
 fn leading_number(text: &str) -> Option<f64> {
     text.split_whitespace().next()?.parse().ok().filter(|&value: &f64| value > 0.0)
 }

@@ -1,4 +1,4 @@
-//! What the running kernel says about a path: the part of a survey that no file tells.
+//! The part of a survey that only system calls on the path report, and no file contains.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -15,12 +15,12 @@ use super::SurveyError;
 pub struct Place {
     pub path: PathBuf,
     pub kind: PathKind,
-    /// Major and minor number: of the device itself, or of the one its file system says it is on
+    /// Major and minor number of the device itself, or of the one that its file system reports
     /// (`st_dev`, anonymous with major 0 on btrfs, overlay, tmpfs and network file systems).
     pub device: (u32, u32),
     pub mount_id: Option<u64>,
-    /// Bytes free to this user in a directory; the size of a file; zero for a device, whose size
-    /// sysfs tells even to those who may not open it.
+    /// Bytes free to this user in a directory, or the size of a file; zero for a device, whose size
+    /// sysfs shows even to those who may not open it.
     pub free_bytes: u64,
     pub alignment: Alignment,
 }
@@ -28,13 +28,14 @@ pub struct Place {
 /// Direct I/O as statx(2) describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alignment {
-    /// Possible when offsets, lengths and memory are aligned so.
+    /// Possible if offsets, lengths and memory have this alignment.
     Known {
         offset_bytes: u32,
         memory_bytes: u32,
     },
     Refused,
-    /// The kernel (before 6.1) or file system does not say, or nothing could be opened to ask.
+    /// The kernel (before 6.1) or file system does not report it, or nothing could be opened to
+    /// ask.
     Unknown,
 }
 
@@ -85,7 +86,7 @@ fn kind_of(path: &Path, file_type: fs::FileType) -> Result<PathKind, SurveyError
     Err(SurveyError::NotStorage { path: path.to_owned(), what })
 }
 
-/// Asks about the file, or about one without a name (`O_TMPFILE`) in the directory.
+/// Queries the file, or a nameless one (`O_TMPFILE`) in the directory.
 fn alignment(path: &Path, kind: PathKind) -> Alignment {
     let nameless = (kind == PathKind::Directory).then_some(OFlags::TMPFILE);
     let open = |flags: OFlags| {
@@ -104,7 +105,7 @@ fn alignment(path: &Path, kind: PathKind) -> Alignment {
     }
 }
 
-/// What statx(2) says of an open file.
+/// Returns the alignment that statx(2) reports for an open file.
 pub fn alignment_of(file: &File) -> Alignment {
     let described = rustix::fs::statx(file.as_fd(), "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)
         .ok()

@@ -1,5 +1,5 @@
-//! Surveys of machines that are not at hand: trees of `/proc` and `/sys` files as those machines
-//! show them, and beside them the machine the tests run on.
+//! Surveys of other machines: trees of `/proc` and `/sys` files as those machines show them, and of
+//! the machine the tests run on.
 
 mod chains;
 mod groups;
@@ -16,7 +16,7 @@ use super::*;
 use crate::tree::Tree;
 
 impl Tree {
-    /// A device in its directory below /sys/devices, with the links by name and by number.
+    /// Adds a device in its directory below /sys/devices, with the links by name and by number.
     fn device(&self, directory: &str, number: &str, sectors: u64) -> &Self {
         let name = directory.rsplit('/').next().unwrap();
         let holders = proc::under(self.root(), format!("{directory}/holders"));
@@ -28,7 +28,7 @@ impl Tree {
             .link(&format!("/sys/dev/block/{number}"), directory)
     }
 
-    /// A device with the queue of the virtio disk these tests were written on.
+    /// Adds a device with the queue of the virtio disk on which these tests were written.
     fn disk(&self, directory: &str, number: &str, sectors: u64) -> &Self {
         let queue = |file: &str, content: &str| {
             self.file(&format!("{directory}/queue/{file}"), content);
@@ -47,14 +47,15 @@ impl Tree {
         self.device(directory, number, sectors).file(&format!("{directory}/partition"), "1")
     }
 
-    /// `upper` is built over `lower`, both given by their directories.
+    /// Builds `upper` on top of `lower`, both given by their directories.
     fn stacked(&self, upper: &str, lower: &str) -> &Self {
         let name = |directory: &str| directory.rsplit('/').next().unwrap().to_owned();
         self.link(&format!("{upper}/slaves/{}", name(lower)), lower)
             .link(&format!("{lower}/holders/{}", name(upper)), upper)
     }
 
-    /// What the kernel shows of processes: the first one, and that this is the whole machine.
+    /// Adds the kernel's files of processes: the first one, and a sign that this is the whole
+    /// machine.
     fn processes(&self) -> &Self {
         fs::create_dir_all(proc::under(self.root(), "/proc/1/fd")).unwrap();
         fs::create_dir_all(proc::under(self.root(), "/proc/self/ns")).unwrap();
@@ -67,7 +68,7 @@ impl Tree {
     }
 }
 
-/// A directory on the file system with this `st_dev`, reached through this mount.
+/// Returns a directory on the file system with this `st_dev`, reached through this mount.
 fn directory(path: &str, device: (u32, u32), mount_id: u64) -> Place {
     Place {
         path: PathBuf::from(path),

@@ -1,8 +1,8 @@
-//! What uses a block device, so that overwriting it would destroy something: asked before that, and
-//! refused where the kernel's files do not tell.
+//! Finds what uses a block device, because overwriting it would destroy something. The check comes
+//! before a device is overwritten, which is refused if the kernel's files do not show it.
 //!
-//! What a mapped or RAID device stands on needs no question of its own: that device holds its
-//! members for itself alone. A loop device does not, so what it stands on is examined too.
+//! What a mapped or RAID device is built on needs no check of its own: that device holds its
+//! members exclusively. A loop device does not, so what it is built on is examined too.
 
 mod processes;
 
@@ -22,21 +22,21 @@ use super::place::Place;
 use crate::mounts::{Mount, Mounts};
 use crate::proc::{entries, name_of, names, text, under};
 
-/// Loop devices over loop devices that are followed.
+/// Most levels of loop devices over loop devices that are followed.
 const DEPTH: u32 = 8;
-/// udev looks at a device after each change of it, and closes it again.
+/// udev opens a device after each change to it, and closes it again.
 const PATIENCE: Duration = Duration::from_secs(3);
 pub(super) const NO_SYSFS: &str = "mount /sys and /proc as the kernel shows them";
 
-/// What uses the block device `device` (`/dev/sdb`): a mount in any visible namespace, swap, a
-/// device built over it, partitions, or a process that has it open; `None` when nothing does.
-/// Fails when that cannot be told.
+/// Returns what uses the block device `device` (`/dev/sdb`): a mount in any visible namespace,
+/// swap, a device built over it, partitions, or a process that has it open; `None` if nothing does.
+/// Fails when that cannot be determined.
 pub fn user_of(root: &Path, device: &Path) -> Result<Option<String>, SurveyError> {
     user_of_beside(root, device, &[])
 }
 
-/// The same, where the loop devices with these names (`loop1`) may stand on the same file: they are
-/// used together with it.
+/// Like [`user_of`], but the loop devices with these names (`loop1`) may be backed by the same
+/// file: they are used together with it.
 pub fn user_of_beside(
     root: &Path,
     device: &Path,
@@ -50,7 +50,7 @@ pub fn user_of_beside(
     user_of_number_beside(root, place.device, twins).map_err(|unknown| unknown.of(device))
 }
 
-/// Why it cannot be told whether a device is in use.
+/// Reason why it cannot be determined whether a device is in use.
 #[derive(Debug)]
 pub(super) struct Unknown {
     pub why: String,
@@ -143,7 +143,7 @@ impl Machine<'_> {
         })
     }
 
-    /// What uses the device of that number apart from the loop device `except`.
+    /// Returns what uses the device with that number, apart from the loop device `except`.
     fn user(
         &self,
         number: &str,
@@ -181,13 +181,14 @@ impl Machine<'_> {
         }
     }
 
-    /// A mount among `mounts` of one of these devices, or of something built over them.
+    /// Returns a mount among `mounts` of one of these devices, or of something built over them.
     fn mount(&self, mounts: &Mounts, related: &Related) -> Option<String> {
         let disk = related.disk.as_ref().and_then(|disk| directory(self.root, disk));
         let disk = disk.and_then(|directory| text(&directory.join("dev")));
         let mounted = |mount: &&Mount| {
             let (held, _) = chain_of_mount(self.root, mounts, mount);
-            // Every partition's chain ends at the disk, which a mount of another one leaves alone.
+            // Every partition's chain ends at the disk, but a mount of another partition does not
+            // use this one.
             held.iter().any(|device| device.name == related.name)
                 || disk.as_ref() == Some(&mount.number)
         };
@@ -229,7 +230,7 @@ impl Machine<'_> {
         Ok(None)
     }
 
-    /// A loop device over one of these, or over the file that one of these is a loop device over.
+    /// Returns a loop device over one of these, or over the file that backs one of these.
     fn loop_over(
         &self,
         related: &Related,
@@ -264,8 +265,8 @@ impl Machine<'_> {
     }
 }
 
-/// The number of the block device that a path or descriptor leads to. The question waits for no
-/// server: a network file system answers from what it knows.
+/// Returns the number of the block device that a path or descriptor leads to. This does not wait
+/// for a server: a network file system answers from what it has cached.
 pub(super) fn block_number(path: &Path) -> Option<String> {
     let flags = AtFlags::STATX_DONT_SYNC;
     let found = rustix::fs::statx(CWD, path, flags, StatxFlags::TYPE).ok()?;

@@ -1,4 +1,4 @@
-//! What processes and connections had counted at one moment, and how far that moved.
+//! Counters of processes and connections at one moment, and their changes.
 
 use std::path::Path;
 
@@ -7,20 +7,19 @@ use blockstone_sys::{account, netns, tcp};
 
 use crate::sql::error::SqlError;
 
-/// All cumulative, at one moment.
+/// Cumulative counters at one moment.
 #[derive(Clone, Debug)]
 pub struct Counted {
-    /// Of the interface of the namespace; none outside of one.
+    /// Bytes on the interface of the namespace; `None` outside a namespace.
     pub interface_bytes: Option<u64>,
     pub ends: Ends,
-    /// Blocks of tables that were not in the shared buffers of the cells, as these say.
+    /// Table blocks that were not in the cells' shared buffers, as reported by the cells.
     pub buffer_reads: u64,
-    /// Those that were.
+    /// Table blocks that were in the shared buffers.
     pub buffer_hits: u64,
-    /// Processor time of the backends: of the host, then of each cell.
+    /// Processor time of the backends: the host's, then that of each cell.
     pub cpu_ns: Vec<Option<u64>>,
-    /// Of the backends of the cells: bytes that reading system calls returned, and those that came
-    /// from storage.
+    /// Bytes returned by read system calls of each cell's backend, and bytes read from storage.
     pub io: Vec<Option<(u64, u64)>>,
 }
 
@@ -31,7 +30,7 @@ pub struct Ends {
     pub cells: Vec<Socket>,
 }
 
-/// What one statement took.
+/// Resources used by one statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moved {
     /// The first row of the answer.
@@ -39,20 +38,20 @@ pub struct Moved {
     pub seconds: f64,
     /// Blocks of the table that the cells read into their shared buffers.
     pub buffer_reads: u64,
-    /// Those that were there.
+    /// Blocks of the table found in the shared buffers.
     pub buffer_hits: u64,
-    /// Bytes that the cells' reading system calls returned, as the kernel counts.
+    /// Bytes returned by the cells' read system calls, as counted by the kernel.
     pub file_bytes: Option<u64>,
-    /// Those of them that came from storage and not from the page cache.
+    /// Bytes read from storage rather than from the page cache.
     pub storage_bytes: Option<u64>,
-    /// Payload from the cells to the host, and back.
+    /// Payload bytes from the cells to the host, without retransmissions.
     pub received_bytes: u64,
     pub sent_bytes: u64,
-    /// Payload that either end sent again.
+    /// Payload bytes retransmitted by either end.
     pub resent_bytes: u64,
-    /// Payload, also what was sent again, and headers, both ways.
+    /// Payload including retransmissions, and headers, in both directions.
     pub wire_bytes: u64,
-    /// The same as the interface counted it; none outside of a network namespace.
+    /// The same as counted by the interface; `None` outside a network namespace.
     pub interface_bytes: Option<u64>,
     pub host_cpu_ns: Option<u64>,
     pub cell_cpu_ns: Option<u64>,
@@ -94,7 +93,7 @@ impl Moved {
                 moved.sent_bytes += sent - since(|it| it.resent_bytes);
             }
             moved.resent_bytes += since(|it| it.resent_bytes);
-            // Segments wrap at 2³².
+            // The counter of segments wraps at 2³².
             let segments = socket.sent_segments.wrapping_sub(was.map_or(0, |it| it.sent_segments));
             moved.wire_bytes += sent + u64::from(segments) * u64::from(socket.header_bytes);
         }
@@ -119,8 +118,9 @@ impl Moved {
     }
 }
 
-/// Both ends of the connections to these ports, once they are quiet, and where all servers are in a
-/// network namespace of the calling thread, `apart`, what its interface counted.
+/// Waits until the connections to these ports are quiet and returns both of their ends. With
+/// `apart`, all servers are in a network namespace of the calling thread, and the bytes on its
+/// interface are returned too.
 pub fn connections(ports: &[u16], apart: bool) -> Result<(Option<u64>, Ends), SqlError> {
     const COUNTERS: &str = "read the counters of connections";
     let failed = |what: &'static str| {
@@ -148,8 +148,8 @@ pub fn connections(ports: &[u16], apart: bool) -> Result<(Option<u64>, Ends), Sq
     Ok((interface, Ends { host, cells: others.into_iter().filter(from_cells).collect() }))
 }
 
-/// Bytes that reading system calls of a process returned, and those that came from storage; none
-/// where this user may not know.
+/// Returns the bytes returned by read system calls of a process, and those read from storage;
+/// `None` if this user may not see them.
 pub fn io_of(pid: u32) -> Option<(u64, u64)> {
     let io = account::account(Path::new("/"), pid, None)?.io?;
     Some((io.requested_read_bytes, io.read_bytes))
@@ -185,7 +185,7 @@ mod tests {
             io: vec![Some((cpu, 0)), Some((cpu, 1))],
         };
         let before = counted(vec![socket(1, 1000, u32::MAX)], vec![socket(9, 1000, 5)], 5);
-        // One wrapped, and one was connected in between.
+        // One counter wrapped, and one socket was connected in between.
         let host = vec![socket(1, 3000, 1), socket(2, 100, 3)];
         let after = counted(host, vec![socket(9, 21_000, 9)], 8);
         let moved = Moved::between(&before, &after, (Vec::new(), 1.0));

@@ -1,5 +1,5 @@
-//! Samples and counters of the sessions of the miniature instance, in the form of a monitored
-//! database's.
+//! Samples and counters of the miniature instance's sessions, in the form of those of a monitored
+//! database.
 
 use std::time::Duration;
 
@@ -14,13 +14,14 @@ use blockstone_sys::usage::ThreadUsage;
 use crate::monitor::recent::CHARGED_IO;
 use crate::unmeasured::{Missing, some};
 
-/// A sample of many sessions is taken less often: a recording has a thousand rows a second at most.
+/// Many sessions are sampled less often, so that a recording has at most a thousand rows per
+/// second.
 pub const PAUSE_PER_SESSION: Duration = Duration::from_millis(1);
-/// … and so are their counters.
+/// The same for their counters.
 pub const PAUSE_PER_ROW: Duration = Duration::from_millis(1);
-/// What monitors call it when a session waits for nothing.
+/// Monitors' name for a session that waits for nothing.
 const ON_CPU: &str = "On CPU";
-/// Columns of samples that an instance has nothing for.
+/// Columns of samples that an instance cannot fill.
 const NONE: [&str; 8] = [
     "user",
     "database",
@@ -32,8 +33,8 @@ const NONE: [&str; 8] = [
     "statement_age_ns",
 ];
 
-/// Appends a sample of each session in a call and of each background process in a wait, and how
-/// many sessions there are, which is returned.
+/// Appends a sample of each session in a call and of each background process in a wait, and the
+/// number of sessions, which it also returns.
 pub fn look(instance: &Instance, readings: &mut Vec<Reading>) -> u32 {
     let (mut connected, mut active) = (0, 0);
     instance.each_process(|process| {
@@ -50,14 +51,14 @@ pub fn look(instance: &Instance, readings: &mut Vec<Reading>) -> u32 {
         "connected" => Cell::Value(connected.into()),
         "active" => Cell::Value(active.into()),
         "idle" => Cell::Value((connected - active).into()),
-        // Transactions end within a call, and rows have no locks.
+        // Transactions end within a call, and there are no row locks.
         _ => Cell::Unmeasured,
     }));
     connected
 }
 
-/// Appends the counters of each session and background process, and of each of its waits; returns
-/// how many of these are not zero. `used` is what each took of the processors.
+/// Appends the counters of each session and background process, and of each of its waits. Returns
+/// the number of wait counters other than zero. `used` is the processor time of each process.
 pub fn count(
     instance: &Instance,
     used: &[ThreadUsage],
@@ -71,7 +72,8 @@ pub fn count(
         for &event in Event::ALL {
             let waits = process.waits(event);
             counted += u32::from(waits.count > 0);
-            // What has not happened yet may happen before the next exact look: its zero counts.
+            // Zeros are recorded only at an exact look: an event without waits may still occur
+            // before the next.
             if exact || waits.count > 0 {
                 let object = format!("{object}/{}", event.name());
                 let cells = vec![Cell::from(waits.count), Cell::from(waits.time_ns)];

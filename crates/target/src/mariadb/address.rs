@@ -1,4 +1,4 @@
-//! The address of a server: who, where, and how to say it without the password.
+//! The address of a server: user, host, and a form without the password for display.
 
 use std::error::Error;
 use std::net::ToSocketAddrs;
@@ -18,32 +18,32 @@ use crate::sql::parameters::{self, Taken};
 use crate::sql::password;
 use crate::sql::tls::{self, Mode, Tls};
 
-/// A table by which the schema is known as a run's.
+/// The table that marks the schema as created by a run.
 pub const MARK: &str = "made_by_a_run";
-/// How long a connection may take, and how long the network may be silent.
+/// Time limits for a connection and for silence on the network.
 const PATIENCE: Duration = Duration::from_secs(10);
 const SILENCE_MS: u32 = 30_000;
-/// The longest message, unless the address says otherwise with `max_allowed_packet`, in bytes. The
-/// driver would believe what the server says of that.
+/// The longest message in bytes, unless the address sets `max_allowed_packet`. The driver would
+/// otherwise trust the server's value.
 const MESSAGE_MOST: usize = 64 << 20;
-/// Parameters of an address that the driver does not know, as the clients of MySQL and MariaDB
-/// name them.
+/// Parameters of an address that the driver does not know, with the names used by the clients of
+/// MySQL and MariaDB.
 const PARAMETERS: [&str; 5] =
     ["ssl-mode", "ssl-verify-server-cert", "ssl-ca", "ssl-cert", "ssl-key"];
 
 #[derive(Clone, Debug)]
 pub struct Address {
     pub name: String,
-    /// The database that it names.
+    /// The database that the address names.
     pub database: Option<String>,
     opts: Opts,
     pub local: bool,
     peers: Vec<Peer>,
-    /// Whether a connection without TLS will do where the server does not offer it.
+    /// Whether to connect without TLS if the server does not offer it.
     plain_will_do: bool,
 }
 
-/// What the address says of TLS.
+/// Returns the TLS options of the address.
 fn wanted_tls(taken: &Taken, is_local: bool) -> Result<Tls, String> {
     let given = |name: &str| parameters::value(taken, name);
     let verifies = match given("ssl-verify-server-cert") {
@@ -58,8 +58,8 @@ fn wanted_tls(taken: &Taken, is_local: bool) -> Result<Tls, String> {
         Some("DISABLED") => Some(Mode::Disable),
         Some("PREFERRED") => Some(Mode::Prefer),
         Some("REQUIRED") => Some(Mode::Require),
-        // The driver believes the public authorities beside those of ssl-ca, and those give
-        // anybody a certificate for a name of their own.
+        // The driver trusts the public authorities in addition to those of ssl-ca, and they issue
+        // certificates to anybody for a name of their own.
         Some("VERIFY_CA") => {
             return Err("ssl-mode=VERIFY_CA is not supported; VERIFY_IDENTITY is".to_owned());
         }
@@ -69,7 +69,7 @@ fn wanted_tls(taken: &Taken, is_local: bool) -> Result<Tls, String> {
             return Err(format!("ssl-mode is {other}; there are {known}"));
         }
     };
-    // Who names an authority, or wants the certificate verified, means that.
+    // ssl-ca, or verifying the certificate, implies VERIFY_IDENTITY.
     if mode.is_none() && verifies.unwrap_or(given("ssl-ca").is_some()) {
         mode = Some(Mode::VerifyFull);
     }
@@ -88,9 +88,9 @@ fn wanted_tls(taken: &Taken, is_local: bool) -> Result<Tls, String> {
     Ok(Tls { mode: Mode::settled(mode, is_local), roots: file("ssl-ca"), identity })
 }
 
-/// The same for the driver.
+/// Converts the TLS options for the driver.
 fn driver_tls(wanted: &Tls) -> Result<Option<SslOpts>, String> {
-    // Reads the files, which the driver does again at each connection.
+    // Checks the files early; the driver reads them again at each connection.
     if wanted.client()?.is_none() {
         return Ok(None);
     }
@@ -103,14 +103,14 @@ fn driver_tls(wanted: &Tls) -> Result<Option<SslOpts>, String> {
 }
 
 impl Address {
-    /// Of a private server.
+    /// Creates the address of a private server.
     pub fn private(name: String, socket: String, opts: OptsBuilder) -> Self {
         let peers = local_peer(&socket).into_iter().collect();
         let opts = usual(opts.socket(Some(socket))).into();
         Self { name, database: None, opts, local: true, peers, plain_will_do: false }
     }
 
-    /// The same, for a client that calls itself `application`.
+    /// Sets the name that the client reports to the server.
     pub fn named(self, application: &str) -> Self {
         let attributes = [("program_name".to_owned(), application.to_owned())];
         let opts = OptsBuilder::from_opts(self.opts.clone());
@@ -162,7 +162,7 @@ impl ServerAddress for Address {
         let port = given.get_tcp_port();
         let mut peers = vec![Peer::Net((address, port).into())];
         if wanted.mode == Mode::VerifyFull {
-            // The driver verifies the name that it connects to, and looks it up itself.
+            // The driver verifies the name that it connects to, and resolves it itself.
             let found = (host, port).to_socket_addrs().into_iter().flatten();
             peers.extend(found.map(Peer::Net));
         } else {
@@ -237,7 +237,7 @@ impl ServerAddress for Address {
             WHERE table_schema = ?";
         let known: Option<(u64, u64)> =
             answer::executed(owner, ask, (MARK, SCHEMA)).during(LOOK)?;
-        // Killed between the first two statements, a run leaves an empty schema.
+        // A run killed between its first two statements leaves an empty schema.
         Ok(known.map(|(tables, marks)| tables == 0 || marks > 0))
     }
 
@@ -247,7 +247,7 @@ impl ServerAddress for Address {
     }
 }
 
-/// Whether TLS could not be agreed on.
+/// Whether the error is a failed TLS handshake.
 fn is_about_tls(error: &mysql::Error) -> bool {
     match error {
         mysql::Error::TlsError(_) => true,
@@ -258,7 +258,7 @@ fn is_about_tls(error: &mysql::Error) -> bool {
     }
 }
 
-/// What helps when a server was not reached, or did not let this user in.
+/// Returns a hint for a server that was not reached or refused the user.
 fn hint(error: &mysql::Error) -> &'static str {
     match error {
         mysql::Error::MySqlError(said) if said.code == 1045 => {
@@ -277,7 +277,8 @@ fn local_peer(socket: &str) -> Option<Peer> {
     Path::new(socket).file_name().map(|name| Peer::Local(name.to_owned()))
 }
 
-/// What every connection is like: rows that match are counted, not only those that change.
+/// Sets the options of every connection: affected rows are the matched rows, not only the changed
+/// ones.
 fn usual(opts: OptsBuilder) -> OptsBuilder {
     let opts: Opts = opts.into();
     let most = opts.get_max_allowed_packet().unwrap_or(MESSAGE_MOST);
@@ -297,7 +298,7 @@ mod tests {
 
     use super::*;
 
-    /// The error of connecting to what answers `answer` and closes.
+    /// Returns the error of connecting to a server that sends `answer` and closes.
     fn refused_by(answer: &'static [u8]) -> String {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();

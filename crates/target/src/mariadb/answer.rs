@@ -1,5 +1,5 @@
-//! Answers to single queries. What answers may be of a version that is not known, or no MariaDB: a
-//! row that is not as it was asked for is an error.
+//! Answers to single queries. Answers may come from an unknown version, or from a server other than
+//! MariaDB: a row of an unexpected form is an error.
 
 use std::cell::Cell;
 use std::io;
@@ -12,15 +12,15 @@ use mysql::{Conn, Error, Params, Row, Value};
 
 use crate::sql::border::caught;
 
-/// All rows that are kept of one answer, and what reading them may take of memory.
+/// Limits on the rows kept from one answer, and on the memory for reading them.
 const MOST: Bytes = Bytes::mib(256);
 const MEMORY_MOST: Bytes = Bytes::mib(512);
-/// What the driver keeps for a row, and for a value in it, beside the bytes.
+/// Memory of the driver for a row, and for each value in it, in addition to their bytes.
 const ROW_BYTES: usize = 128;
 const VALUE_BYTES: usize = 32;
 
-/// Has the driver read an answer. Fails where it panics, or takes too much of memory: then the
-/// connection is ended.
+/// Reads an answer with the driver. If the driver panics or uses too much memory, this fails and
+/// the connection is closed.
 fn answered<T>(
     link: &mut Conn,
     read: impl FnOnce(&mut Conn) -> Result<T, Error>,
@@ -42,7 +42,8 @@ fn unfit<T>(why: &str) -> Result<T, Error> {
     Err(io::Error::new(io::ErrorKind::InvalidData, format!("the answer: {why}")).into())
 }
 
-/// All rows of an answer. Fails, and ends the connection, where they take more than [`MOST`].
+/// Returns all rows of an answer. If they take more than [`MOST`], it fails and closes the
+/// connection.
 pub fn rows<T: FromRow>(link: &mut Conn, query: &str) -> Result<Vec<T>, Error> {
     answered(link, |link| all_rows(link, query))
 }
@@ -54,7 +55,7 @@ fn all_rows<T: FromRow>(link: &mut Conn, query: &str) -> Result<Vec<T>, Error> {
         let row = row?;
         bytes += kept_bytes(&row);
         if bytes as u64 > MOST.get() {
-            // The driver would read the rest before it uses the connection again.
+            // Otherwise the driver would read the rest before it uses the connection again.
             peer::hang_up_socket(socket);
             return unfit(&format!("its rows take more than {MOST}"));
         }
@@ -75,7 +76,7 @@ pub fn first<T: FromRow>(link: &mut Conn, query: &str) -> Result<Option<T>, Erro
     answered(link, |link| Ok(link.query_first_opt(query)?.transpose()?))
 }
 
-/// The first row of a statement with parameters.
+/// Returns the first row of a statement with parameters.
 pub fn executed<T: FromRow>(
     link: &mut Conn,
     statement: impl AsStatement,

@@ -1,4 +1,4 @@
-//! What the server counts, and what its threads cost.
+//! Counters of the server, and resource usage of its threads.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::unmeasured::{Missing, absent, some};
 
 const SETTINGS: &str = include_str!("../../sql/mariadb/settings.sql");
 const WAITS: &str = include_str!("../../sql/mariadb/waits.sql");
-/// Whether the server knows what its sessions wait for.
+/// Asks whether the server records the waits of its sessions.
 const KNOWS_WAITS: &str = "SELECT COUNT(*) FROM performance_schema.setup_consumers
     WHERE NAME = 'events_waits_current' AND ENABLED = 'YES' AND @@performance_schema = 1";
 /// Waits that sessions usually have.
@@ -33,7 +33,7 @@ const USUAL_WAITS: [&str; 3] = [
     "wait/io/file/sql/binlog",
 ];
 
-/// Our columns and the status variables that they are.
+/// Our columns and the status variables they are read from.
 pub const STATISTICS: [(&str, &str); 9] = [
     ("logical_reads", "Innodb_buffer_pool_read_requests"),
     ("physical_reads", "Innodb_pages_read"),
@@ -47,28 +47,29 @@ pub const STATISTICS: [(&str, &str); 9] = [
 ];
 const MS_NS: u64 = 1_000_000;
 pub const DOUBLE_WRITES: &str = "Innodb_dblwr_pages_written";
-/// Requests of all kinds, for the server as a whole.
+/// Requests of all kinds, for the whole server.
 pub const TRANSFERS: [&str; 4] =
     ["Innodb_data_reads", "Innodb_data_read", "Innodb_data_writes", "Innodb_data_written"];
 
-/// Waits for locks on rows that ended, and their sum in milliseconds, by all sessions.
+/// Completed waits for row locks, and their sum in milliseconds, over all sessions.
 const ROW_LOCKS: [&str; 2] = ["Innodb_row_lock_waits", "Innodb_row_lock_time"];
 
 pub struct Counters {
     link: Conn,
     pid: Option<u32>,
-    /// Whether only the run uses the server, so that what the server counts is of the run.
+    /// Whether the run is the only user of the server, so that the server's counters are those of
+    /// the run.
     is_private: bool,
     page_bytes: u64,
     processes: Processes,
-    /// None where the server does not know its waits, or not for us.
+    /// `None` if the server does not record waits, or does not show them to us.
     waits: Option<SampledWaits>,
-    /// None where its threads are not on this machine.
+    /// `None` if the threads are not on this machine.
     threads: Option<SampledThreads>,
 }
 
 impl Counters {
-    /// Over `link`, to the server in process `pid`.
+    /// Creates counters over `link` for the server in process `pid`.
     pub fn new(mut link: Conn, pid: Option<u32>, is_private: bool, page_bytes: u64) -> Self {
         let waits = knows_waits(&mut link).then(|| SampledWaits::new(&USUAL_WAITS));
         let threads = pid.map(|_| SampledThreads::default());
@@ -82,7 +83,7 @@ impl Counters {
     }
 }
 
-/// The threads of the server with their roles; none where it is on another machine.
+/// Returns the threads of the server with their roles; empty if it is on another machine.
 fn members(pid: Option<u32>, sessions: &[Member]) -> Vec<(Member, String)> {
     let Some(pid) = pid else { return Vec::new() };
     let named = account::threads(Path::new("/"), pid).into_iter().map(|(thread, name)| {
@@ -93,11 +94,11 @@ fn members(pid: Option<u32>, sessions: &[Member]) -> Vec<(Member, String)> {
     named.collect()
 }
 
-/// The role of a server's thread by the name it gives itself.
+/// Returns the role of a server's thread by its name.
 pub fn role(name: &str) -> &str {
     match name {
         "connection" | "one_connection" | "mysqld" | "mariadbd" => "server",
-        // The kernel's workers for the server's io_uring come and go, each with a number.
+        // The kernel's io_uring workers for the server come and go, each with its own number.
         worker if worker.starts_with("iou-") => "io_uring",
         other => other,
     }
@@ -132,7 +133,7 @@ impl Watcher for Counters {
     }
 }
 
-/// A server that others use too counts the waits of their sessions with ours.
+/// With other users on the server, these counters would include the waits of their sessions.
 fn row_locks(values: &HashMap<String, u64>) -> impl Iterator<Item = Reading> {
     let [waits, ms] = ROW_LOCKS.map(|name| values.get(name));
     let cells = waits.zip(ms).map(|(waits, ms)| vec![Cell::from(*waits), Cell::from(ms * MS_NS)]);
@@ -157,7 +158,7 @@ pub fn settings(link: &mut Conn) -> Result<Vec<(String, String)>, SqlError> {
     answer::rows(link, SETTINGS).during(READ_SETTINGS)
 }
 
-/// Version, settings, and what this version does not count.
+/// Returns version and settings, and the columns that this version does not count.
 pub fn describe(link: &mut Conn) -> Result<Description, SqlError> {
     let version: Option<String> = answer::first(link, "SELECT @@version").during(READ_SETTINGS)?;
     let version = version.unwrap_or_default();
@@ -178,7 +179,7 @@ pub fn describe(link: &mut Conn) -> Result<Description, SqlError> {
     })
 }
 
-/// The files of `tables`, on this machine, if each has one of its own.
+/// Returns the paths of the files of `tables` if they are on this machine and each has its own.
 pub fn files(link: &mut Conn, tables: impl Iterator<Item = String>) -> Vec<PathBuf> {
     let directory: Option<String> = answer::first(link, "SELECT @@datadir").ok().flatten();
     let Some(directory) = directory.map(PathBuf::from) else { return Vec::new() };
@@ -198,10 +199,11 @@ fn unmeasured(known: &HashMap<String, u64>, knows_waits: bool) -> Missing {
         .concat()
 }
 
-/// Waits until what the load changed in `tables` is written: else the window would see that.
+/// Waits until the changes of the load in `tables` are written, which otherwise happens in the
+/// window.
 pub fn write_out(link: &mut Conn, tables: &[String]) -> Result<(), SqlError> {
-    // Writes all pages of the tables as fast as the storage takes them; a limit on dirty pages has
-    // them written at innodb_io_capacity, a minute for each 100 MB. Not every user may.
+    // Writes all pages of the tables as fast as the storage allows; with a limit on dirty pages,
+    // they would be written at innodb_io_capacity, a minute for each 100 MB. Needs a privilege.
     let exported = link.query_drop(format!("FLUSH TABLES {} FOR EXPORT", tables.join(", ")));
     if exported.and_then(|()| link.query_drop("UNLOCK TABLES")).is_ok() {
         return Ok(());
@@ -217,7 +219,7 @@ fn write_out_slowly(link: &mut Conn) -> Result<(), SqlError> {
         answer::first(link, "SELECT @@innodb_max_dirty_pages_pct").during(FLUSH)?;
     let before = before.unwrap_or_default();
     if link.query_drop("SET GLOBAL innodb_max_dirty_pages_pct = 0").is_err() {
-        return Ok(()); // Only some users may.
+        return Ok(()); // Needs a privilege.
     }
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {

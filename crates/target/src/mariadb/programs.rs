@@ -1,4 +1,4 @@
-//! A private server: its programs, and how it is made.
+//! A private server: its programs, and its creation.
 
 use std::path::{Path, PathBuf};
 
@@ -44,9 +44,10 @@ fn io(io: Io, spec: &TargetSpec) -> Result<Settings, IoRefused> {
 }
 
 const PROGRAMS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/usr/libexec", "/usr/local/mysql/bin"];
-/// Connections beside those of the sessions.
+/// Connections in addition to those of the sessions.
 const MORE_CONNECTIONS: u32 = 20;
-/// What lets us see what sessions wait for; of waits, files and locks are watched.
+/// Settings for sampling the waits of sessions; of the waits, those for files and locks are
+/// enabled.
 const WAITS_SAMPLED: [&str; 2] =
     ["--performance-schema=ON", "--performance-schema-consumer-events-waits-current=ON"];
 const SOCKET: &str = "server.sock";
@@ -73,7 +74,7 @@ impl Recipe for Programs {
     }
 
     fn start(&self, spec: &TargetSpec, home: &Home) -> Result<Server, SqlError> {
-        // Names in the working directory: that is held, and a path could come to lead elsewhere.
+        // Relative to the working directory, which is held open: a path could be redirected.
         let data = "--datadir=./data".to_owned();
         let page = format!("--innodb-page-size={}", spec.block.get());
         let plain = [
@@ -85,14 +86,14 @@ impl Recipe for Programs {
         let mut arguments = plain.map(str::to_owned).to_vec();
         arguments.extend([page.clone(), data.clone()]);
         home.run(&self.install, &arguments, "make a MariaDB server")?;
-        // Read before the first connection is accepted.
+        // The server reads it before it accepts the first connection.
         let password = format!("ALTER USER root@localhost IDENTIFIED BY '{}';\n", home.password());
         home.secret(PASSWORD, &password)?;
         let mut arguments = ["--no-defaults", "--skip-networking"].map(str::to_owned).to_vec();
         arguments.extend([
             page,
             data,
-            // Relative to the data directory: an address of a socket must be short.
+            // Relative to the data directory, because socket addresses must be short.
             format!("--socket=../{SOCKET}"),
             format!("--init-file=../{PASSWORD}"),
             format!("--innodb-buffer-pool-size={}", spec.cache.get()),

@@ -1,4 +1,4 @@
-//! A session: statements that are prepared once and sent again and again.
+//! A session, with statements that are prepared once and executed many times.
 
 use std::path::PathBuf;
 
@@ -16,14 +16,14 @@ use crate::sql::{
 use crate::target::Canceller;
 
 const COPY: &str = include_str!("../../sql/mariadb/copy.sql");
-/// Rows of a page, of the table that is copied and of the copy.
+/// Rows per page, in the copied table and in its copy.
 const ROWS_OF_A_PAGE: u64 = 2;
 
 pub struct Session {
     pub(super) link: Conn,
     pub(super) address: Address,
     pub(super) page_bytes: u64,
-    /// Where the server's files are, on this machine.
+    /// The directory of the server's files, if it is on this machine.
     pub(super) directory: Option<PathBuf>,
     pub(super) member: Option<Member>,
     pub(super) prepared: Prepared<Statement>,
@@ -46,12 +46,12 @@ impl Session {
     }
 }
 
-/// Whether the user may not do that.
+/// Whether the user lacks the privilege.
 fn is_denied(error: &mysql::Error) -> bool {
     matches!(error, mysql::Error::MySqlError(said) if DENIED.contains(&said.code))
 }
 
-/// The first key and the last of `rows`.
+/// Returns the first and the last key of `rows` rows.
 fn range(first_key: u64, rows: u32) -> [Value; 2] {
     [first_key, first_key + u64::from(rows) - 1].map(Value::UInt)
 }
@@ -66,7 +66,7 @@ impl Link for Session {
     fn canceller(&self) -> Canceller {
         let (address, session) = (self.address.clone(), self.link.connection_id());
         Canceller::new(move || {
-            // A server that is gone has ended the statement too.
+            // The statement also ends if the server is gone.
             let _ =
                 address.connect().map(|mut link| link.query_drop(format!("KILL QUERY {session}")));
         })
@@ -126,7 +126,7 @@ impl Link for Session {
         let text = copy_text(COPY, (schema, table), table_name);
         self.link.query_drop(text).attempting("create a table")?;
         let rows = self.link.affected_rows();
-        // The size of a new table is no statistic before the server has sampled it.
+        // The server has no statistic of a new table's size before it has sampled it.
         let bytes = rows.div_ceil(ROWS_OF_A_PAGE) * self.page_bytes;
         Ok(Made { rows, bytes })
     }
@@ -147,7 +147,7 @@ impl Link for Session {
             done => done.attempting("flush a table")?,
         }
         self.link.query_drop("UNLOCK TABLES").attempting("unlock a table")?;
-        // Which flushes its files have got by now depends on the version.
+        // The version decides which flushes have reached the files at this point.
         let file = self.directory.as_ref().map(|directory| {
             directory.join(SCHEMA).join(format!("{}.ibd", Table::Copy(table).name(schema)))
         });

@@ -1,4 +1,4 @@
-//! What the operating system charges to the processes or threads of a server that is on this
+//! Resource usage that the operating system charges to a server's processes or threads on this
 //! machine.
 
 use blockstone_base::column::{Cell, Reading, Unmeasured};
@@ -16,12 +16,13 @@ pub type Charges = Vec<(&'static str, Cell)>;
 pub struct Accounts {
     processes: Processes,
     members: Vec<(Member, String)>,
-    /// Whether the system reported the I/O of all of them; none before the first look.
+    /// Whether the system reported the I/O of all members; `None` before the first look.
     has_io: Option<bool>,
 }
 
 impl Accounts {
-    /// Appends charges by role; `list` gives all members with their roles, when they are due.
+    /// Appends charges by role; `list` is called for all members with their roles when they are
+    /// due.
     pub fn look(
         &mut self,
         readings: &mut Vec<Reading>,
@@ -38,14 +39,14 @@ impl Accounts {
         readings.extend(seen);
     }
 
-    /// Members in the background that have not ended, each with its role and charges.
+    /// Returns the running background members, each with its role and charges.
     pub fn background(&self) -> impl Iterator<Item = (Member, &str, Charges)> {
         let background = self.members.iter().filter(|(_, role)| role != SESSION);
         background.filter_map(|(member, role)| Some((*member, role.as_str(), charged(*member)?)))
     }
 
-    /// What is not charged: nothing is `elsewhere`, on another machine, and I/O is `hidden` from
-    /// some users.
+    /// Returns the columns that are not charged: all, if the server is `elsewhere`, on another
+    /// machine, or those of I/O, which is `hidden` from some users.
     pub fn missing(&self, elsewhere: Option<Unmeasured>, hidden: &str) -> Missing {
         let charged_io = |why| some(&SESSION_STATISTICS, &CHARGED_IO, why);
         if let Some(why) = elsewhere {

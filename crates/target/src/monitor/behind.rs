@@ -1,4 +1,4 @@
-//! A monitor of a server, whose calls cross the border to it.
+//! A wrapper that passes all calls to a monitor across the border to its server.
 
 use blockstone_base::column::{Reading, Schema};
 
@@ -13,8 +13,8 @@ pub struct Behind<A, M> {
     address: A,
     border: Border,
     monitor: M,
-    /// Whether it answered with counters since it was connected; until then it has as long as for
-    /// a connection.
+    /// Whether it has returned counters since connecting. Until then, the time limit of a
+    /// connection applies.
     has_answered: bool,
 }
 
@@ -55,7 +55,8 @@ impl<A: ServerAddress, M: Monitor> Monitor for Behind<A, M> {
     }
 
     fn processes(&mut self) -> Vec<(Member, String)> {
-        // None are known of a server whose answer makes no sense; its counters say why.
+        // If the server's answer makes no sense, no processes are known; `counters` reports the
+        // error.
         let asked = self.border.cross(|| Ok::<_, SqlError>(self.monitor.processes()));
         asked.unwrap_or_default()
     }

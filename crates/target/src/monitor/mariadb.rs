@@ -1,5 +1,5 @@
-//! MariaDB, 10.11 and later: its status, its process list, its performance schema where that is on,
-//! and the operating system's accounts of its threads where they are on this machine.
+//! MariaDB 10.11 and later: its status, its process list, its performance schema if enabled, and
+//! the operating system's accounts of its threads if they are on this machine.
 
 mod class;
 mod link;
@@ -35,7 +35,7 @@ use schema::Counted;
 use status::Status;
 
 const THREADS: &str = include_str!("../../sql/monitor/mariadb/threads.sql");
-/// The threads of sessions, where only the process list tells them.
+/// The threads of sessions, if only the process list shows them.
 const SESSIONS: &str = "SELECT TID AS blockstone_watch, 'one_connection', ID
     FROM information_schema.PROCESSLIST WHERE TID > 0 AND COMMAND <> 'Daemon'";
 
@@ -64,7 +64,7 @@ struct Mariadb {
     counted: Counted,
     sample: Sample,
     reported: Reported,
-    /// What was known of the server as a whole at the last look.
+    /// Values of the whole server at the last look.
     values: Values,
     recent: Recent,
     accounts: Accounts,
@@ -72,7 +72,7 @@ struct Mariadb {
 }
 
 impl Mariadb {
-    /// The counters of the server as a whole, with the I/O of the server as its only role.
+    /// Reads the counters of the whole server, with its I/O as the only role.
     fn look(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError> {
         let status::Reported { mut values, transfers } = self.status.look(&mut self.link)?;
         let mut times = None;
@@ -94,7 +94,7 @@ impl Mariadb {
         Ok(())
     }
 
-    /// Sessions that worked lately, and threads in the background, one by one.
+    /// Appends the recently active sessions and the background threads, one by one.
     fn look_at_each(&mut self, readings: &mut Vec<Reading>) {
         for (number, member) in self.recent.take() {
             match member.map(charged) {
@@ -122,7 +122,7 @@ fn each(object: String, role: &str, charges: &[(&'static str, Cell)]) -> Reading
     })
 }
 
-/// The threads of the server with their roles, without our own.
+/// Returns the threads of the server with their roles, without our own.
 fn members(link: &mut Link) -> Vec<(Member, String)> {
     let Some(pid) = link.pid else { return Vec::new() };
     let query = if link.schema.is_usable() { THREADS } else { SESSIONS };

@@ -1,11 +1,11 @@
-//! This program's own part in what a server counts.
+//! This program's own share in the counters of a server.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::steady::Rising;
 
-/// What a monitor's own session did, to be taken off.
+/// Activity of a monitor's own session, to be subtracted.
 #[derive(Debug, Default)]
 pub struct Own {
     transactions: i64,
@@ -17,39 +17,39 @@ pub struct Own {
 #[derive(Debug)]
 struct Commits {
     total: Rising,
-    /// The shift that makes it continue from where it was after a reconnect.
+    /// Offset that makes the total continue from its last value after a reconnect.
     shift: Option<i64>,
     reported: i64,
 }
 
 #[derive(Debug)]
 struct Time {
-    /// The server's and ours at the last look; none after a reconnect.
+    /// The server's total and our own at the last look; `None` after a reconnect.
     last: Option<(u64, u64)>,
-    /// Ours of the last looks, which the server may not have counted yet.
+    /// Our own time of the last looks, which the server may not have counted yet.
     recent_ns: VecDeque<u64>,
     owed_ns: u64,
     told_ns: u64,
 }
 
-/// After this many looks at the latest, the server has counted what we did.
+/// After at most this many looks, the server has counted our activity.
 const LOOKS: usize = 3;
 
 impl Own {
-    /// A transaction was sent at `started` and is answered.
+    /// Records a transaction that was sent at `started` and has been answered.
     pub fn sent(&mut self, started: Instant) {
         self.transactions += 1;
         self.busy += started.elapsed();
     }
 
-    /// After a reconnect: what that took is charged to no session.
+    /// Call after a reconnect, whose own cost is not charged to any session.
     pub fn reconnected(&mut self) {
         self.commits.iter_mut().for_each(|commits| commits.shift = None);
         self.time.iter_mut().for_each(|time| time.last = None);
     }
 
-    /// `commits` without our own. The server may count ours later than we do: so it is never less
-    /// than before.
+    /// Returns `commits` without our own. The server may count ours later than we do, so the result
+    /// never decreases.
     pub fn off_commits(&mut self, commits: u64) -> u64 {
         let (raw, own) = (commits as i64, self.transactions);
         let fresh = || Commits { total: Rising::new(raw), shift: None, reported: raw };
@@ -60,8 +60,9 @@ impl Own {
         known.reported as u64
     }
 
-    /// `db_time_ns` without our own. The server measures that a little shorter than we do, and may
-    /// count it some looks later: what is left of it then is not taken off what is others'.
+    /// Returns `db_time_ns` without our own. The server measures our time a little shorter than we
+    /// do, and may count it some looks later; a remainder that it never counts is not subtracted
+    /// from others' time.
     pub fn off_time(&mut self, db_time_ns: u64) -> u64 {
         let own_ns = self.busy.as_nanos() as u64;
         let known = self.time.get_or_insert_with(|| Time::new(db_time_ns));
@@ -78,7 +79,8 @@ impl Time {
         Self { last: None, recent_ns: VecDeque::new(), owed_ns: 0, told_ns }
     }
 
-    /// Of `all_ns` since the last look, tells what is not ours; `own_ns` is new of ours.
+    /// Adds the time of others since the last look, given the total `all_ns` and our new time
+    /// `own_ns`.
     fn add(&mut self, all_ns: u64, own_ns: u64) {
         self.recent_ns.push_back(own_ns);
         if self.recent_ns.len() > LOOKS {

@@ -1,12 +1,12 @@
-//! What takes long is done more rarely.
+//! Limits the rate of expensive queries.
 
 use std::time::{Duration, Instant};
 
-/// At most one part in this many of the time is taken.
+/// A query takes at most this fraction of the time: 1 ÷ 100.
 const SHARE: u32 = 100;
 
-/// So often it is done at once: before the first tick, at it, and at the next, so that a short
-/// watch has something to compare.
+/// The first queries are not delayed: before the first tick, at it, and at the next, so that a
+/// short watch has values to compare.
 const AT_ONCE: u8 = 3;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,7 +20,7 @@ impl Pace {
         self.done < AT_ONCE || self.due.is_none_or(|due| Instant::now() >= due)
     }
 
-    /// It was started at `started` and is done.
+    /// Records that a query started at `started` has finished.
     pub fn done(&mut self, started: Instant) {
         let took = started.elapsed().max(Duration::from_millis(1));
         self.due = Some(started + took * SHARE);

@@ -1,5 +1,5 @@
-//! PostgreSQL, 13 and later: its views, and the operating system's accounts of its processes where
-//! they are on this machine.
+//! PostgreSQL 13 and later: its views, and the operating system's accounts of its processes if they
+//! are on this machine.
 
 mod io;
 mod link;
@@ -41,7 +41,7 @@ const REDO: &Forms = &[(13, include_str!("../../sql/monitor/postgres/redo.sql"))
 const MAINTENANCE: &Forms = &[(13, include_str!("../../sql/monitor/postgres/maintenance.sql"))];
 const PER_SESSION: &Forms =
     &[(18, include_str!("../../sql/monitor/postgres/session_statistics_18.sql"))];
-/// What this session has done itself shows at once, and can be taken off.
+/// Publishes the counters of this session immediately, so that they can be subtracted.
 const HAND_OVER: &Forms = &[(15, "SELECT pg_stat_force_next_flush()")];
 
 const UNTIMED: &str = "track_io_timing is off";
@@ -76,17 +76,17 @@ struct Postgres {
     address: Address,
     link: Link,
     queries: Queries,
-    /// As of when it was last asked for.
+    /// The value when last queried.
     maintenance_runs: Option<u64>,
     tracked: Tracked,
-    /// What was known of the server as a whole at the last look.
+    /// Values of the whole server at the last look.
     values: Values,
     recent: Recent,
     accounts: Accounts,
     steady: Steady,
 }
 
-/// All that is asked over one connection.
+/// All queries of one connection.
 struct Queries {
     hand_over: Query,
     totals: Query,
@@ -101,13 +101,13 @@ struct Queries {
     statements: Statements,
 }
 
-/// What the server keeps track of, which a reload may change.
+/// Statistics that the server collects, which a reload may change.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tracked {
     counts: bool,
     io_times: bool,
     redo_times: bool,
-    /// Redo is flushed by calls of its own, not by its writes.
+    /// Redo is flushed by separate calls, not by its writes.
     redo_flushes: bool,
 }
 
@@ -166,7 +166,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Sessions that worked lately, and processes in the background, one by one.
+    /// Appends the recently active sessions and the background processes, one by one.
     fn look_at_each(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError> {
         let sessions = self.recent.take();
         let pids: Vec<i32> = sessions.iter().map(|(pid, _)| *pid as i32).collect();
@@ -213,7 +213,7 @@ impl Postgres {
     }
 }
 
-/// The server's processes with their roles, without our own.
+/// Returns the server's processes with their roles, without our own.
 fn members(postmaster: Option<u32>, own: Option<Member>) -> Vec<(Member, String)> {
     let Some(postmaster) = postmaster else { return Vec::new() };
     let children = processes(postmaster).into_iter().filter(|(member, _)| Some(*member) != own);

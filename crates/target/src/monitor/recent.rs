@@ -1,4 +1,4 @@
-//! Sessions that worked lately, one by one: what the operating system charges to each.
+//! Recently active sessions, with the resource usage charged to each by the operating system.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,11 +8,11 @@ use blockstone_sys::account;
 
 use crate::sql::Member;
 
-/// For how many looks a session is reported after it was last seen active.
+/// Number of looks for which a session is reported after it was last active.
 const LOOKS: u32 = 60;
 const SESSIONS_MAX: usize = 200;
 
-/// The sessions, by the number that the database gives them.
+/// Sessions by the database's number.
 #[derive(Debug, Default)]
 pub struct Recent(BTreeMap<u32, Seen>);
 
@@ -23,7 +23,7 @@ struct Seen {
 }
 
 impl Recent {
-    /// Session `number`, which is `member` of the operating system here, works.
+    /// Records that session `number`, which is `member` in the operating system, is working.
     pub fn works(&mut self, number: u32, member: Option<Member>) {
         if self.0.len() < SESSIONS_MAX || self.0.contains_key(&number) {
             self.0.insert(number, Seen { member, left: LOOKS });
@@ -38,14 +38,14 @@ impl Recent {
         self.0.iter().map(|(number, seen)| (*number, seen.member)).collect()
     }
 
-    /// None of them is there any more.
+    /// Forgets all sessions, because none exists any longer.
     pub fn forget(&mut self) {
         self.0.clear();
     }
 }
 
-/// What the operating system charges to `member`, by column of the series `session_statistics`;
-/// nothing of one that has ended.
+/// Returns what the operating system charges to `member`, by column of the series
+/// `session_statistics`; `None` if it has ended.
 pub fn charged(member: Member) -> Option<Vec<(&'static str, Cell)>> {
     let account = account::account(Path::new("/"), member.pid, member.thread)?;
     let io = account.io;
@@ -59,10 +59,10 @@ pub fn charged(member: Member) -> Option<Vec<(&'static str, Cell)>> {
     ])
 }
 
-/// The columns of [`charged`] that need a privilege.
+/// Columns of [`charged`] that need a privilege.
 pub const CHARGED_IO: [&str; 4] =
     ["requested_read_bytes", "requested_write_bytes", "charged_read_bytes", "charged_write_bytes"];
-/// Those that do not.
+/// Columns of [`charged`] that do not.
 pub const CHARGED_TIME: [&str; 2] = ["cpu_ns", "run_queue_ns"];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! All monitors. Adding one is a file and a line here.
+//! All monitors. To add one, add a file and a line here.
 
 use super::{Monitor, mariadb, postgres, run};
 use crate::sql::error::SqlError;
@@ -6,7 +6,7 @@ use crate::sql::error::SqlError;
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     pub schemes: &'static [&'static str],
-    /// What follows the scheme and a colon, as help shows it.
+    /// The part of an address after the scheme and a colon, as shown by the help.
     pub address: &'static str,
     pub doc: &'static str,
     pub open: fn(&str) -> Result<Box<dyn Monitor>, SqlError>,

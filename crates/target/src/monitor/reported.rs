@@ -1,4 +1,4 @@
-//! Statements whose text was reported: it is reported once.
+//! Statements whose text was already reported: each is reported once.
 
 use std::collections::HashSet;
 
@@ -8,10 +8,10 @@ use blockstone_base::database::STATEMENT_TEXT;
 use super::text::one_line;
 use super::values::row;
 
-/// The most statements that are remembered; with more, all are reported again.
+/// Maximum number of statements remembered; beyond it, all are reported again.
 const REPORTED_MAX: usize = 50_000;
 
-/// The statements, by their identities.
+/// Statements by identity.
 #[derive(Debug, Default)]
 pub struct Reported(HashSet<String>);
 

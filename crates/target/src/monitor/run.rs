@@ -1,4 +1,4 @@
-//! A run of Blockstone's own that is in progress in another process of this host.
+//! A run of Blockstone in progress in another process on this host.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::sql::Member;
 use crate::sql::error::SqlError;
 use crate::unmeasured::Missing;
 
-/// The series of a run whose sessions are sampled and counted.
+/// The series of a run that samples and counts its sessions.
 static WITH_SESSIONS: LazyLock<Vec<&Schema>> =
     LazyLock::new(|| database::ALL.iter().chain(database::OF_SESSIONS).copied().collect());
 
@@ -46,7 +46,7 @@ fn over(dir: &Path, error: &io::Error) -> SqlError {
 }
 
 impl Run {
-    /// Appends the series that are wanted, as of the run's last tick.
+    /// Appends the wanted series as of the run's last tick.
     fn ask(
         &mut self,
         readings: &mut Vec<Reading>,
@@ -76,7 +76,7 @@ impl Monitor for Run {
         self.ask(readings, |probe| !is_sample(probe))
     }
 
-    /// As the run sampled them last. What each event took of their time is exact in its counters.
+    /// Returns the run's last samples. The time of each event is exact in its counters.
     fn sessions(&mut self, readings: &mut Vec<Reading>) -> Result<(), SqlError> {
         self.ask(readings, is_sample)
     }
@@ -103,7 +103,7 @@ impl Monitor for Run {
         }
     }
 
-    /// Its threads are told apart by their names, as those of any run.
+    /// A run's threads are told apart by their names, like those of any run.
     fn processes(&mut self) -> Vec<(Member, String)> {
         Vec::new()
     }
@@ -114,7 +114,7 @@ impl Monitor for Run {
     }
 }
 
-/// What a recording is called, without what its name could break.
+/// Returns the recording's name, with characters replaced that would break the instance's name.
 fn name(dir: &Path) -> String {
     let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
     name.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_', "_")

@@ -1,14 +1,14 @@
-//! Counters that only rise, whatever the server does: it may set them back, lose them in a crash,
-//! or drop a database with all that was counted in it.
+//! Counters that never decrease, whatever the server does: it may reset them, lose them in a crash,
+//! or drop a database with all its counters.
 
 use std::collections::HashMap;
 
 use blockstone_base::column::{Cell, Kind, Reading, Schema};
 
-/// With more rows than these, only those of the last look are remembered.
+/// Above this number of rows, only those of the last look are remembered.
 const ROWS_MAX: usize = 20_000;
 
-/// What was last reported of each row, to continue from.
+/// The last reported values of each row, to continue from.
 #[derive(Debug, Default)]
 pub struct Steady {
     rows: HashMap<(&'static str, String), Row>,
@@ -21,7 +21,7 @@ struct Row {
     seen: u64,
 }
 
-/// A counter that adds nothing where the server's falls.
+/// A counter that adds nothing when the server's value falls.
 #[derive(Clone, Copy, Debug)]
 pub struct Rising {
     last: i64,
@@ -33,7 +33,7 @@ impl Rising {
         Self { last: first, total: first }
     }
 
-    /// Its total at the server's value `raw`.
+    /// Returns the total at the server's value `raw`.
     pub fn at(&mut self, raw: i64) -> i64 {
         self.total = self.total.saturating_add(raw.saturating_sub(self.last).max(0));
         self.last = raw;
@@ -42,7 +42,8 @@ impl Rising {
 }
 
 impl Steady {
-    /// Makes the counters of `readings`, which are rows of `series`, go on from what they were.
+    /// Makes the counters of `readings`, which are rows of `series`, continue from their last
+    /// values.
     pub fn hold(&mut self, series: &[&'static Schema], readings: &mut [Reading]) {
         self.round += 1;
         for reading in readings {

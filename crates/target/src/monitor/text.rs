@@ -1,10 +1,10 @@
-//! Texts of statements: on one line, truncated, and an identity for those that the server gives
-//! none.
+//! Texts of statements: reduced to one line, truncated, and given an identity if the server has
+//! none for them.
 
 /// The longest text that is reported, in characters.
 pub const TEXT_CHARACTERS: usize = 200;
 
-/// `text` in one line, cut.
+/// Returns `text` on one line, truncated.
 pub fn one_line(text: &str) -> String {
     let mut line = String::new();
     for word in text.split_whitespace() {
@@ -19,17 +19,17 @@ pub fn one_line(text: &str) -> String {
     line.chars().take(TEXT_CHARACTERS).collect()
 }
 
-/// How a server writes literals.
+/// A server's syntax of literals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// A backslash means something in `E'…'` only; `$tag$…$tag$` is a string too.
+    /// A backslash is an escape in `E'…'` only; `$tag$…$tag$` is a string too.
     Postgres,
-    /// A backslash always means something; `"…"` is a string, `#` begins a comment.
+    /// A backslash is always an escape; `"…"` is a string, and `#` begins a comment.
     Mysql,
 }
 
-/// `text` with `?` for each number and each string, on one line, not truncated. What is left open
-/// is a string to its end. Comments stay.
+/// Returns `text` with `?` for each number and each string, on one line, not truncated. An
+/// unterminated quote is a string to the end of the text. Comments are kept.
 pub fn normalised(text: &str, dialect: Dialect) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -47,7 +47,7 @@ pub fn normalised(text: &str, dialect: Dialect) -> String {
                 (next.len_utf8(), &rest[..next.len_utf8()])
             };
         rest = &rest[taken..];
-        // A string that continues in another is one.
+        // Adjacent strings are one string.
         if shown == "?" && out.ends_with('?') {
             continue;
         }
@@ -63,7 +63,7 @@ pub fn normalised(text: &str, dialect: Dialect) -> String {
     out
 }
 
-/// The length of the comment that `text` begins with.
+/// Returns the length of the comment at the start of `text`.
 fn comment(text: &str, dialect: Dialect) -> Option<usize> {
     if text.starts_with("/*") {
         return Some(text.find("*/").map_or(text.len(), |end| end + 2));
@@ -72,18 +72,18 @@ fn comment(text: &str, dialect: Dialect) -> Option<usize> {
     to_line_end.then(|| text.find('\n').unwrap_or(text.len()))
 }
 
-/// The length of the quoted name that `text` begins with.
+/// Returns the length of the quoted name at the start of `text`.
 fn name(text: &str, dialect: Dialect) -> Option<usize> {
     let quote = if dialect == Dialect::Postgres { '"' } else { '`' };
     text.starts_with(quote).then(|| quoted(text, quote, false))
 }
 
-/// The length of the string that `text` begins with; `before` is what stands before it.
+/// Returns the length of the string at the start of `text`; `before` is the text in front of it.
 fn string(text: &str, before: &str, in_word: bool, dialect: Dialect) -> Option<usize> {
     let quote = text.chars().next()?;
     match (quote, dialect) {
         ('\'', Dialect::Postgres) => {
-            // `E` by itself, not the end of a word.
+            // `E` as a word, not at the end of one.
             let mut last = before.chars().rev();
             let is_e = matches!(last.next(), Some('e' | 'E'));
             let escapes = is_e && !last.next().is_some_and(|c| c.is_alphanumeric() || c == '_');
@@ -102,7 +102,7 @@ fn string(text: &str, before: &str, in_word: bool, dialect: Dialect) -> Option<u
     }
 }
 
-/// The length of what stands between `quote` and the next one. A doubled quote inside ends one
+/// Returns the length of the text in quotes, up to the next `quote`. A doubled quote ends one
 /// string and begins the next.
 fn quoted(text: &str, quote: char, escapes: bool) -> usize {
     let mut is_literal = false;
@@ -118,7 +118,7 @@ fn quoted(text: &str, quote: char, escapes: bool) -> usize {
     text.len()
 }
 
-/// An identity of a normalised text: FNV-1a, as `x` and sixteen hexadecimal digits.
+/// Returns an identity of a normalised text: FNV-1a, as `x` and sixteen hexadecimal digits.
 pub fn identity(normalised: &str) -> String {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     format!("x{:016x}", normalised.bytes().fold(0xcbf2_9ce4_8422_2325, step))

@@ -1,13 +1,13 @@
-//! Values by column, from which rows are made.
+//! Values by column, from which rows are built.
 
 use std::collections::HashMap;
 
 use blockstone_base::column::{Cell, Reading, Schema};
 
-/// What is known now, by name of a column.
+/// Known values by column name.
 pub type Values = HashMap<&'static str, u64>;
 
-/// What PostgreSQL counts of a session, since version 18, and MariaDB does not.
+/// Counters of a session in PostgreSQL 18 and later, which MariaDB lacks.
 pub const PER_SESSION: [&str; 10] = [
     "read_ios",
     "read_bytes",
@@ -21,12 +21,12 @@ pub const PER_SESSION: [&str; 10] = [
     "full_page_images",
 ];
 
-/// The row of `schema` on the server as a whole.
+/// Returns the row of `schema` for the whole server.
 pub fn whole(schema: &'static Schema, values: &Values) -> Reading {
     row(schema, String::new(), |name| Cell::from(values.get(name).copied()))
 }
 
-/// What only the miniature instance counts of a session.
+/// Counters of a session that only the miniature instance has.
 pub const OF_INSTANCES: [&str; 4] = ["logical_reads", "block_changes", "commits", "db_time_ns"];
 
 pub fn row(
@@ -38,7 +38,7 @@ pub fn row(
     Reading { probe: schema.probe, object, cells }
 }
 
-/// A level that may be negative where clocks differ a little.
+/// Converts a level, which may be slightly negative because of clock differences.
 pub fn level(value: Option<i64>) -> Cell {
     value.map_or(Cell::Unmeasured, |value| Cell::Value(value.max(0)))
 }

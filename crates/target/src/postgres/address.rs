@@ -1,4 +1,4 @@
-//! The address of a server: who, where, which database, and how to say it without the password.
+//! The address of a server: user, host and database, and a form without the password for display.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
@@ -21,23 +21,23 @@ use crate::sql::parameters::{self, Taken};
 use crate::sql::password;
 use crate::sql::tls::{self, Mode, Tls};
 
-/// The comment by which a schema is known as a run's.
+/// The comment that marks a schema as created by a run.
 pub const MARK: &str = "made by blockstone run; may be removed";
-/// Whoever may create a function in a schema that is searched could have it called by a superuser
-/// who means the server's own of that name.
+/// A user who may create functions in a schema of the search path could have a superuser call them
+/// in place of the server's own functions of that name.
 const OWN_NAMES_ONLY: &str = "SET search_path = pg_catalog, pg_temp";
-/// Held by a run for as long as it lives.
+/// An advisory lock that a run holds as long as it lives.
 const LOCK: i64 = 0x626c_6f63_6b73_746f;
 
-/// Parameters of an address that the driver does not know, as libpq names them.
+/// Parameters of an address that the driver does not know, with libpq's names.
 const PARAMETERS: [&str; 4] = ["sslmode", "sslrootcert", "sslcert", "sslkey"];
 const PORT: u16 = 5432;
 const USUAL_DIRS: [&str; 3] = ["/run/postgresql", "/var/run/postgresql", "/tmp"];
-/// What the driver says where the server wants a password.
+/// The driver's message if the server wants a password.
 const NO_PASSWORD: &str = "password missing";
 const PASSWORDS: &str = "give the password in PGPASSWORD, in ~/.pgpass or with --password-file";
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long the network may be silent before a connection counts as lost.
+/// Maximum silence on the network before a connection counts as lost.
 const SILENCE: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Debug)]
@@ -46,15 +46,16 @@ pub struct Address {
     pub config: Config,
     pub local: bool,
     pub tls: Connector,
-    /// What `tls` was made of, for other programs.
+    /// The TLS options from which `tls` was made, for other programs.
     pub secured: Tls,
-    /// Whether a connection without TLS will do where one with it cannot be made.
+    /// Whether to connect without TLS if a connection with TLS fails.
     pub plain_will_do: bool,
-    /// Why there is a list of passwords that was not read.
+    /// The reason why an existing list of passwords was not read.
     pub unread: Option<String>,
 }
 
-/// What the address says of TLS, else the environment, else the files where libpq looks.
+/// Returns the TLS options from the address, otherwise the environment, otherwise libpq's usual
+/// files.
 fn wanted_tls(taken: &Taken, is_local: bool) -> Result<Tls, String> {
     let asked = |name: &str| {
         let given = parameters::value(taken, name).map(str::to_owned);
@@ -75,7 +76,7 @@ fn wanted_tls(taken: &Taken, is_local: bool) -> Result<Tls, String> {
     };
     let mut mode = Mode::settled(mode, is_local);
     let roots = match asked("sslrootcert").as_deref() {
-        // Anybody has a certificate of those, for a name of their own.
+        // The public authorities issue certificates to anybody for a name of their own.
         Some("system") if mode != Mode::Disable => {
             mode = Mode::VerifyFull;
             None
@@ -92,8 +93,8 @@ fn wanted_tls(taken: &Taken, is_local: bool) -> Result<Tls, String> {
     Ok(Tls { mode, roots, identity })
 }
 
-/// Adds the password that the address does not have, unless there is none; says why there is a
-/// list of passwords that was not read.
+/// Adds a password if the address has none and one is found. Returns why an existing list of
+/// passwords was not read.
 fn add_password(config: &mut Config) -> Option<String> {
     if config.get_password().is_some() {
         return None;
@@ -101,7 +102,7 @@ fn add_password(config: &mut Config) -> Option<String> {
     let user = config.get_user().unwrap_or_default();
     let host = match config.get_hosts().first() {
         Some(Host::Tcp(name)) => name.clone(),
-        // Where libpq looks for the socket without being told.
+        // The directories where libpq looks for the socket by default.
         Some(Host::Unix(dir)) if USUAL_DIRS.iter().any(|usual| dir == Path::new(usual)) => {
             "localhost".to_owned()
         }
@@ -126,28 +127,28 @@ fn add_password(config: &mut Config) -> Option<String> {
     }
 }
 
-/// A file of the user's for clients of PostgreSQL, if it is there.
+/// Returns a file in the user's directory for PostgreSQL clients, if it exists.
 fn in_home(name: &str) -> Option<PathBuf> {
     let path = Path::new(&std::env::var_os("HOME")?).join(".postgresql").join(name);
     path.is_file().then_some(path)
 }
 
-/// What the driver says, without its own words around.
+/// Returns the driver's error without the text that the driver adds.
 pub fn cause(error: &postgres::Error) -> String {
     error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-/// Why TLS was not agreed on, where it was not.
+/// Returns why TLS could not be negotiated, if that was the error.
 fn disagreed(error: &postgres::Error) -> Option<&Disagreed> {
     error.source()?.downcast_ref()
 }
 
-/// Whether TLS was not offered, or could not be agreed on.
+/// Whether TLS was not offered, or its negotiation failed.
 fn is_about_tls(error: &postgres::Error) -> bool {
     matches!(disagreed(error), Some(Disagreed::NotOffered | Disagreed::Failed(_)))
 }
 
-/// Whether the connection was made and then ended, or brought what is not the protocol.
+/// Whether the connection was closed after it was made, or received data outside the protocol.
 fn is_no_answer(error: &postgres::Error) -> bool {
     const ENDED: [ErrorKind; 7] = [
         ErrorKind::UnexpectedEof,
@@ -156,7 +157,7 @@ fn is_no_answer(error: &postgres::Error) -> bool {
         ErrorKind::BrokenPipe,
         ErrorKind::InvalidData,
         ErrorKind::InvalidInput,
-        // The driver's, when the stream ends within a message.
+        // Returned by the driver when the stream ends within a message.
         ErrorKind::Other,
     ];
     let cause = match disagreed(error) {
@@ -233,7 +234,7 @@ impl ServerAddress for Address {
         let plain_will_do = over_network && wanted.mode == Mode::Prefer;
         let otherwise = if plain_will_do { Otherwise::DoWithout } else { Otherwise::Refuse };
         let tls = Connector { client, otherwise, closing: Arc::default() };
-        // Over the network the connector sees every byte, with TLS or without.
+        // Over the network, the connector sees every byte, with or without TLS.
         if over_network {
             config.ssl_mode(SslMode::Require).ssl_negotiation(SslNegotiation::Direct);
         } else {
@@ -354,7 +355,7 @@ impl ServerAddress for Address {
             FROM pg_tables WHERE schemaname = $1";
         const WHAT: &str = "remove the schema blockstone";
         let tables: String = value(&owner.query_one(TABLES, &[&SCHEMA]).during(WHAT)?, 0)?;
-        // Without CASCADE, which would also drop views that other users have on these tables.
+        // Without CASCADE, which would also drop other users' views on these tables.
         let drop = format!("BEGIN; {tables} DROP SCHEMA IF EXISTS {SCHEMA}; COMMIT");
         owner.batch_execute(&drop).during(WHAT)
     }
@@ -384,11 +385,11 @@ mod tests {
         assert!(error.contains("no-such-host.invalid cannot be resolved"), "{error}");
     }
 
-    /// The error of connecting to what answers `answer` and closes.
+    /// Returns the error of connecting to a server that sends `answer` and closes.
     fn refused_by(answer: &'static [u8]) -> String {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        // It is asked again without TLS.
+        // The client asks again without TLS.
         std::thread::spawn(move || {
             while let Ok((mut stream, _)) = listener.accept() {
                 let _ = stream.read(&mut [0; 64]);

@@ -1,5 +1,5 @@
-//! A connection whose end waits for nobody: when the driver's own is dropped, it reads until all
-//! that it asked for is answered, however long a server takes or talks.
+//! A connection that closes without waiting. When the driver's own client is dropped, it reads
+//! until all its requests are answered, however long the server takes or however much it sends.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub struct Client {
     driver: postgres::Client,
-    /// Seen by the stream under the driver.
+    /// Read by the stream below the driver.
     closing: Arc<AtomicBool>,
 }
 
 impl Client {
-    /// Over the network, `closing` is that of the connector by which it was made.
+    /// Over the network, `closing` must be that of the connector which made the connection.
     pub fn new(driver: postgres::Client, closing: Arc<AtomicBool>) -> Self {
         Self { driver, closing }
     }

@@ -1,4 +1,4 @@
-//! A private cluster: its programs, and how it is made.
+//! A private cluster: its programs, and its creation.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,30 +18,30 @@ use crate::sql::scratch::{self, Home, Server};
 use crate::sql::server::{self, SCRATCH};
 use crate::sql::tls::{Mode, Tls};
 
-/// Where distributions put the programs of each version.
+/// Directories in which distributions put the programs of each version.
 const PROGRAMS: [&str; 4] =
     ["/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin", "/usr/bin"];
-/// The cluster's superuser and database.
+/// Name of the cluster's superuser and database.
 const NAME: &str = "blockstone";
-/// What its programs work in, by names in their working directory: that is held, and a path could
-/// come to lead elsewhere.
+/// Names relative to the programs' working directory, which is held open: a path could be
+/// redirected.
 const DATA: &str = "data";
 const PASSWORD: &str = "password";
-/// Connections beside those of the sessions: owner, watcher, loaders, some to spare.
+/// Connections in addition to those of the sessions: owner, watcher, loaders, and some spare ones.
 const MORE_CONNECTIONS: u32 = 20;
 
 pub struct Cluster {
     initdb: PathBuf,
     postgres: PathBuf,
-    /// Where a setting names one: it is part of the socket's name too.
+    /// The port if a setting names one: it is part of the socket's name too.
     port: Option<u16>,
 }
 
-/// The version from which on a cluster can pass by the page cache.
+/// The first version of a cluster that can bypass the page cache.
 const DIRECT_SINCE: u32 = 16;
 
 impl Cluster {
-    /// The major version of its programs; none where they do not say.
+    /// Returns the major version of the programs; `None` if they do not report it.
     pub fn version(spec: &TargetSpec) -> Result<Option<u32>, SqlError> {
         Ok(major(&Self::find(spec)?.postgres))
     }
@@ -51,7 +51,7 @@ impl Cluster {
                             directory of their programs";
         let settings = server::io(spec, ("debug_io_direct", "data,wal"))?;
         if io == Io::Buffered {
-            // As it does by itself.
+            // The default.
             return Ok(Settings::new());
         }
         match Self::find(spec).ok().and_then(|found| major(&found.postgres)) {
@@ -65,7 +65,7 @@ impl Cluster {
     }
 }
 
-/// The version that a program says it has.
+/// Returns the version that a program reports.
 fn major(program: &Path) -> Option<u32> {
     const SOON: Duration = Duration::from_secs(10);
     let mut asked = Program::at(program).ok()?;
@@ -104,7 +104,7 @@ impl Recipe for Cluster {
             arguments.extend(["-c".to_owned(), format!("{name}={value}")]);
         };
         set("listen_addresses", "");
-        // Relative to the data directory: an address of a socket must be short.
+        // Relative to the data directory, because socket addresses must be short.
         set("unix_socket_directories", "..");
         set("unix_socket_permissions", "0700");
         set("shared_buffers", &format!("{}kB", (spec.cache.get() / 1024).max(128)));

@@ -1,4 +1,4 @@
-//! What the server's views say, by version; waits are sampled.
+//! Counters from the server's views, by version, and sampled waits.
 
 use std::path::PathBuf;
 
@@ -22,10 +22,10 @@ use crate::unmeasured::{Missing, absent, some};
 const STATISTICS: &str = include_str!("../../sql/postgres/statistics.sql");
 const WAITS: &str = include_str!("../../sql/postgres/waits.sql");
 
-/// A target's server has pages of this size, or is refused.
+/// Page size of a target's server; servers with another are refused.
 const BLOCK_BYTES: u64 = 8192;
 
-/// What each kind of process reads and writes.
+/// Reads and writes of each kind of process.
 const IO: &Forms = &[
     (16, include_str!("../../sql/postgres/io_16.sql")),
     (18, include_str!("../../sql/postgres/io_18.sql")),
@@ -62,7 +62,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Over `link`, whose process is `own`.
+    /// Creates counters over `link`, whose process is `own`.
     pub fn new(link: Client, version: u32, own: Option<Member>) -> Self {
         let postmaster = postmaster(own);
         Self {
@@ -76,7 +76,8 @@ impl Counters {
         }
     }
 
-    /// The waits, the views of one row, and last `pg_stat_io` where this version has it.
+    /// Prepares the statements for the waits, the views of one row, and last `pg_stat_io` if this
+    /// version has it.
     fn prepare(&mut self) -> Result<Vec<Statement>, SqlError> {
         if let Some(statements) = &self.statements {
             return Ok(statements.clone());
@@ -134,8 +135,8 @@ impl Watcher for Counters {
     }
 }
 
-/// A row of `pg_stat_io`. Times are there only if the server takes them: none of I/O that happened
-/// is no time.
+/// Converts a row of `pg_stat_io`. Times are present only if the server measures them; without I/O,
+/// a missing time is zero.
 fn transfers(row: &Row) -> Result<Reading, SqlError> {
     let count =
         |index: usize| Ok::<_, SqlError>(value::<Option<i64>>(row, index)?.map(|it| it as u64));
@@ -151,7 +152,7 @@ fn transfers(row: &Row) -> Result<Reading, SqlError> {
     Ok(Reading { probe: ROLE.probe, object, cells: values.map(Cell::from).into() })
 }
 
-/// Version, settings, and what this version does not count.
+/// Returns version and settings, and the columns that this version does not count.
 pub fn describe(link: &mut Client, version: u32) -> Result<Description, SqlError> {
     let (said, settings) = identity(link)?;
     Ok(Description {
@@ -162,7 +163,7 @@ pub fn describe(link: &mut Client, version: u32) -> Result<Description, SqlError
     })
 }
 
-/// The first files of `tables`, on this machine; none where the user may not know.
+/// Returns the first files of `tables` on this machine; none if the user may not know them.
 pub fn files(link: &mut Client, tables: impl Iterator<Item = String>) -> Vec<PathBuf> {
     const WHERE: &str = "SELECT current_setting('data_directory') || '/'
         || pg_relation_filepath($1::text::regclass)";

@@ -1,40 +1,41 @@
-//! The messages of a PostgreSQL server as they come in, before the driver sees them. Each begins
-//! with its kind and its length, and the driver keeps what comes until a message is whole, however
-//! long that is said to be. Here it is refused when it is announced.
+//! Checks messages of a PostgreSQL server before the driver sees them. Each begins with its kind
+//! and its length, and the driver buffers a message until it is complete, however long it claims to
+//! be. Here, an oversized message is refused as soon as its length is known.
 
 use std::io::{self, ErrorKind};
 
 use blockstone_base::units::Bytes;
 
-/// The longest message, but for a row of COPY: statements, notices and rows of queries.
+/// Maximum length of messages other than rows of COPY: statements, notices and rows of queries.
 const MESSAGE_MOST: Bytes = Bytes::mib(64);
-/// The longest row of COPY: the server's own limit for what it sends at once.
+/// Maximum length of a row of COPY: the server's own limit for a message.
 const COPY_MOST: Bytes = Bytes::mib(1024);
-/// All rows of the answers to one request, which the driver collects. Rows of COPY are handed on.
+/// Maximum size of all rows of the answers to one request, which the driver collects. Rows of COPY
+/// are passed on and do not count.
 const ROWS_MOST: Bytes = Bytes::mib(256);
-/// What the driver keeps for a row beside its bytes.
+/// Memory of the driver for a row, in addition to its bytes.
 const ROW_BYTES: u64 = 128;
 
 const ROW: u8 = b'D';
 const COPY_DATA: u8 = b'd';
 const READY: u8 = b'Z';
-/// The kind, and the length without it.
+/// Bytes of the kind and of the length, which does not include the kind.
 const HEAD: usize = 5;
 
-/// Where in the stream of messages a connection is.
+/// Position of a connection in the stream of messages.
 #[derive(Debug, Default)]
 pub struct Frames {
     head: [u8; HEAD],
-    /// Bytes of the head that have come.
+    /// Bytes of the head received so far.
     known: usize,
-    /// Bytes of the message that are to come.
+    /// Bytes of the message still to be received.
     left: u64,
     rows_bytes: u64,
 }
 
 impl Frames {
-    /// Takes notice of bytes that came. Fails when a message is longer than its kind may be, or
-    /// the rows of an answer are too many.
+    /// Checks received bytes. Fails if a message exceeds the maximum of its kind, or the rows of an
+    /// answer exceed theirs.
     pub fn feed(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             if self.left > 0 {
@@ -55,7 +56,7 @@ impl Frames {
         Ok(())
     }
 
-    /// The length of the message whose head is complete, without the head.
+    /// Returns the length of the message whose head is complete, without the head.
     fn announced(&mut self) -> io::Result<u64> {
         let [kind, length @ ..] = self.head;
         let refused = |why: String| Err(io::Error::new(ErrorKind::InvalidData, why));

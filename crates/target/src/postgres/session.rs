@@ -1,4 +1,4 @@
-//! A session: statements that are prepared once and sent again and again.
+//! A session, with statements that are prepared once and executed many times.
 
 use postgres::Statement;
 use postgres::error::SqlState;
@@ -27,7 +27,7 @@ impl Session {
         self.prepared.get(kind, schema, |text| self.link.prepare(text))
     }
 
-    /// What `select` counts among `rows` keys from `first_key` on.
+    /// Returns the count of `select` for the `rows` keys from `first_key`.
     fn count(&mut self, select: &Statement, first_key: u64, rows: u32) -> Result<u64, Trouble> {
         let (first, last) = (first_key as i64, first_key as i64 + i64::from(rows) - 1);
         let row = self.link.query_one(select, &[&first, &last]).attempting("select")?;
@@ -45,7 +45,7 @@ impl Link for Session {
     fn canceller(&self) -> Canceller {
         let (token, tls) = (self.link.cancel_token(), self.tls.clone());
         Canceller::new(move || {
-            // A server that is gone has ended the statement too.
+            // The statement also ends if the server is gone.
             let _ = token.cancel_query(tls.clone());
         })
     }
@@ -103,7 +103,7 @@ impl Link for Session {
         Ok(value::<i64>(&row, 0)? as u64)
     }
 
-    /// A scan begins with the first page, also where another session is scanning the table.
+    /// Starts each scan at the first page, even if another session is scanning the table.
     fn arrange_scans(&mut self, multiblock: Option<u32>) -> Result<(), SqlError> {
         const ARRANGE: &str = "arrange scans";
         self.link.batch_execute("SET synchronize_seqscans = off").during(ARRANGE)?;
@@ -121,7 +121,7 @@ impl Link for Session {
         Ok(Made { rows, bytes: value::<i64>(&size, 0)? as u64 })
     }
 
-    /// A checkpoint flushes the files of all tables that changed.
+    /// Issues a checkpoint, which flushes the files of all changed tables.
     fn flush_table(&mut self, _schema: u32, _table: u32) -> Result<(), Trouble> {
         match self.link.batch_execute("CHECKPOINT") {
             Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {

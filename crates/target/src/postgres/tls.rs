@@ -1,8 +1,8 @@
-//! The stream under the driver of PostgreSQL: TLS by rustls where the server offers it, and the
-//! lengths of messages held to their limits ([`Frames`]).
+//! The stream below the PostgreSQL driver: TLS by rustls if the server offers it, and limits on the
+//! length of messages ([`Frames`]).
 //!
-//! The driver is told that TLS begins with the first byte: so it hands over each connection over
-//! the network before it reads from it, and what TLS is to be agreed on here.
+//! The driver is configured for direct TLS negotiation, so it hands over each network connection
+//! before it reads from it, and the negotiation takes place here.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -23,45 +23,45 @@ use tokio_rustls::client::TlsStream;
 
 use super::frames::Frames;
 
-/// What a client says that wants TLS, and how a server agrees.
+/// The client's request for TLS, and the server's reply if it agrees.
 const REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 const AGREED: u8 = b'S';
 
-/// Makes connections.
+/// Opens connections.
 #[derive(Clone, Debug)]
 pub struct Connector {
-    /// Without it they do without TLS.
+    /// Without it, connections do not use TLS.
     pub client: Option<Arc<ClientConfig>>,
     pub otherwise: Otherwise,
-    /// Once it is set, the connections that were made with it have nothing more to read.
+    /// Once set, reads from connections made with this connector return nothing more.
     pub closing: Arc<AtomicBool>,
 }
 
 impl Connector {
-    /// Without TLS.
+    /// Creates a connector without TLS.
     pub fn plain() -> Self {
         Self { client: None, otherwise: Otherwise::DoWithout, closing: Arc::default() }
     }
 }
 
-/// What is done where the server does not offer TLS.
+/// Behaviour if the server does not offer TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Otherwise {
     Refuse,
     DoWithout,
 }
 
-/// One that is to be made.
+/// A connection to be made.
 pub struct Handshake {
     connector: Connector,
     host: String,
 }
 
-/// Why TLS could not be agreed on.
+/// Why TLS could not be negotiated.
 #[derive(Debug)]
 pub enum Disagreed {
     NotOffered,
-    /// What came, or did not, is no answer of PostgreSQL.
+    /// The server did not reply as PostgreSQL does.
     NoAnswer(Error),
     Failed(Error),
 }
@@ -81,7 +81,7 @@ pub struct Guarded {
     stream: Stream,
     frames: Frames,
     closing: Arc<AtomicBool>,
-    /// Whether the driver had a turn to take its leave since.
+    /// Whether the driver has had a chance to say goodbye since `closing` was set.
     is_closing: bool,
 }
 
@@ -147,8 +147,8 @@ impl postgres::tls::TlsStream for Guarded {
     }
 }
 
-/// The hash of a certificate, by which SCRAM ties a password to the connection: that of its own
-/// signature, and none where that has none (RFC 5929).
+/// Returns the hash of a certificate with which SCRAM binds a password to the connection: that of
+/// the certificate's signature, or `None` if the signature has none (RFC 5929).
 fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     const RSA: [u8; 8] = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01];
     const ECDSA: [u8; 7] = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03];
@@ -158,7 +158,7 @@ fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     let (name, _) = element(algorithm)?;
     let rsa = name.strip_prefix(&RSA);
     let ecdsa = name.strip_prefix(&ECDSA);
-    // MD5 and SHA-1 are raised to SHA-256.
+    // MD5 and SHA-1 are replaced by SHA-256.
     match (rsa, ecdsa) {
         (Some([4 | 5 | 11]), _) | (_, Some([2])) => Some(Sha256::digest(certificate).to_vec()),
         (Some([12]), _) | (_, Some([3])) => Some(Sha384::digest(certificate).to_vec()),
@@ -167,7 +167,7 @@ fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// What the first element of DER holds, and what follows it.
+/// Splits DER into the contents of its first element and the bytes after it.
 fn element(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (&[_, len], rest) = bytes.split_first_chunk()?;
     let (len, rest) = match len {
@@ -236,11 +236,11 @@ impl AsyncWrite for Guarded {
 mod tests {
     use super::*;
 
-    /// A certificate of nothing but the algorithm of its signature.
+    /// Returns a certificate that consists only of its signature's algorithm.
     fn signed_by(algorithm: &[u8]) -> Vec<u8> {
         let der = |tag: u8, bytes: &[u8]| [&[tag, bytes.len() as u8], bytes].concat();
         let named = der(0x30, &der(6, algorithm));
-        // A body whose length takes a byte of its own.
+        // A body whose length needs an extra byte.
         let body = [&[0x30, 0x81, 0x80][..], &[0; 0x80]].concat();
         let whole = [body, named, der(3, &[0; 9])].concat();
         [&[0x30, 0x82, 0, whole.len() as u8], &whole[..]].concat()
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(end_point(&rsa(11)).unwrap(), Sha256::digest(rsa(11)).to_vec());
         let ecdsa = signed_by(&[0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 3]);
         assert_eq!(end_point(&ecdsa).unwrap().len(), 48);
-        // RSA-PSS names its hash elsewhere; Ed25519 has none.
+        // RSA-PSS specifies its hash elsewhere; Ed25519 has none.
         assert_eq!(end_point(&rsa(10)), None);
         assert_eq!(end_point(&signed_by(&[0x2b, 0x65, 0x70])), None);
         for len in 0..ecdsa.len() {

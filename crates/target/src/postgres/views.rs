@@ -1,5 +1,5 @@
-//! Views whose form differs between versions, what their columns are called here, and what the
-//! server's processes are called.
+//! Views that differ between versions, our names for their columns, and the roles of the server's
+//! processes.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -16,10 +16,10 @@ use crate::sql::Member;
 use crate::sql::error::{During, SqlError};
 use crate::sql::processes::SESSION;
 
-/// The forms of one view: the first version that has it in each.
+/// The versions of one view, each with the first server version that has it.
 pub type Forms = [(u32, &'static str)];
 
-/// Checkpoints, and who wrote how many blocks.
+/// Checkpoints, and the blocks written by each kind of process.
 pub const CHECKPOINTS: &Forms = &[
     (13, include_str!("../../sql/postgres/checkpoints_13.sql")),
     (17, include_str!("../../sql/postgres/checkpoints_17.sql")),
@@ -33,13 +33,13 @@ pub const WAL: &Forms = &[
 
 const SETTINGS: &str = include_str!("../../sql/postgres/settings.sql");
 
-/// The form of a view that `version` has; none when it came later.
+/// Returns the form of a view for `version`; `None` if the view was added later.
 pub fn form(forms: &Forms, version: u32) -> Option<&'static str> {
     forms.iter().rev().find(|(since, _)| *since <= version).map(|(_, text)| *text)
 }
 
-/// A value of an answer. What answers may be of a version that is not known, or no PostgreSQL: the
-/// column may be absent, or of another type.
+/// Reads a value of an answer. Answers may come from an unknown version, or from a server other
+/// than PostgreSQL: the column may be missing or of another type.
 pub fn value<'a, T: FromSql<'a>>(
     row: &'a Row,
     index: impl RowIndex + Display,
@@ -47,7 +47,7 @@ pub fn value<'a, T: FromSql<'a>>(
     row.try_get(index).during("read the server's answer")
 }
 
-/// The columns of a row that are those of a series on the server as a whole.
+/// Returns the columns of a row that belong to a series for the whole server.
 pub fn statistics(row: &Row) -> Vec<(&'static str, u64)> {
     let known = [&INSTANCE, &SQL, &DATABASE].into_iter().flat_map(|schema| schema.columns);
     known
@@ -58,8 +58,8 @@ pub fn statistics(row: &Row) -> Vec<(&'static str, u64)> {
         .collect()
 }
 
-/// What versions without `pg_stat_io` tell of I/O by role: reads of all sessions, and who wrote a
-/// block.
+/// Returns I/O by role for versions without `pg_stat_io`: reads of all sessions, and blocks written
+/// by each role.
 pub fn old_transfers(statistics: &[(&str, u64)], block_bytes: u64) -> Vec<Reading> {
     let known = |name: &str| statistics.iter().find(|(known, _)| *known == name).map(|(_, n)| *n);
     let roles = [
@@ -75,7 +75,7 @@ pub fn old_transfers(statistics: &[(&str, u64)], block_bytes: u64) -> Vec<Readin
     roles.into_iter().map(reading).collect()
 }
 
-/// The server's version, as it says it, and its settings.
+/// Returns the version as reported by the server, and its settings.
 pub fn identity(link: &mut Client) -> Result<(String, Vec<(String, String)>), SqlError> {
     const READ: &str = "read settings";
     let row = link.query_one("SELECT current_setting('server_version')", &[]).during(READ)?;
@@ -84,15 +84,15 @@ pub fn identity(link: &mut Client) -> Result<(String, Vec<(String, String)>), Sq
     Ok((value(&row, 0)?, settings.collect::<Result<_, SqlError>>()?))
 }
 
-/// The main process of the server that `own`, one of its processes, belongs to.
+/// Returns the main process of the server to which the process `own` belongs.
 pub fn postmaster(own: Option<Member>) -> Option<u32> {
     Some(account::process(Path::new("/"), own?.pid)?.parent)
 }
 
-/// The names of processes that serve sessions.
+/// Role of the processes that serve sessions.
 pub const OTHERS: &str = "other sessions";
 
-/// The processes of the server, by their main process: each with its role.
+/// Returns the processes of a server with their roles, given its main process.
 pub fn processes(postmaster: u32) -> Vec<(Member, &'static str)> {
     let children = account::children(Path::new("/"), postmaster).into_iter();
     children
@@ -100,7 +100,7 @@ pub fn processes(postmaster: u32) -> Vec<(Member, &'static str)> {
         .collect()
 }
 
-/// The role of a server process by its title, as in `postgres: 15/main: checkpointer `.
+/// Returns the role of a server process by its title, such as `postgres: 15/main: checkpointer `.
 fn role(title: &str) -> &'static str {
     const ROLES: [&str; 17] = [
         "checkpointer",

@@ -1,5 +1,5 @@
-//! Where the sessions of a database in this process block, which itself reports no waits: the time
-//! of a call that was neither on a processor nor in the run queue, as the kernel has both.
+//! Waits of sessions whose database runs in this process and reports none itself: the time of a
+//! call that was spent neither on a processor nor in the run queue, both as measured by the kernel.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -10,32 +10,32 @@ use blockstone_sys::usage::{ThreadId, thread_cpu_ns};
 
 use super::processes::SESSION;
 
-/// Off the processor for less than this, a call is not looked at further.
+/// Calls that were off the processor for less than this are ignored.
 const LEAST_NS: u64 = 20_000;
 
-/// A part of a transaction, by what it can block in.
+/// A part of a transaction, by what it can wait for.
 #[derive(Clone, Copy, Debug)]
 pub enum Part {
-    /// One session writes at a time.
+    /// Waits for the writer: one session writes at a time.
     Begin,
     Statement,
     Commit,
-    /// A table is made of another.
+    /// Creates a table from another.
     Copy,
     Flush,
 }
 
 const EVENTS: [&str; 5] =
     ["Lock/writer", "IO/file read", "commit", "IO/file read and write", "IO/checkpoint"];
-/// Those of them that only a bulk write has, at the end.
+/// Events at the end of the list that only bulk writes have.
 const OF_COPIES: usize = 2;
 
-/// Waits and their time, of all sessions, for each [`Part`].
+/// Number and time of the waits of all sessions, for each [`Part`].
 #[derive(Debug, Default)]
 pub struct Blocked([(AtomicU64, AtomicU64); EVENTS.len()]);
 
 impl Blocked {
-    /// One row an event, for the series [`EVENT`]; those of a bulk write where there is one.
+    /// Returns one row per event for the series [`EVENT`]; those of bulk writes only with `copies`.
     pub fn readings(&self, copies: bool) -> impl Iterator<Item = Reading> {
         let shown = EVENTS.len() - if copies { 0 } else { OF_COPIES };
         EVENTS.iter().zip(&self.0).take(shown).map(|(event, (count, ns))| Reading {
@@ -60,7 +60,8 @@ impl Stopwatch {
         watch
     }
 
-    /// Does `work`, and adds to `blocked` what it was off the processor without waiting for one.
+    /// Runs `work`, and adds to `blocked` the time it was off the processor without waiting for
+    /// one.
     pub fn timed<T>(&mut self, blocked: &Blocked, part: Part, work: impl FnOnce() -> T) -> T {
         let (started, cpu_ns) = (Instant::now(), thread_cpu_ns());
         let done = work();
@@ -78,7 +79,7 @@ impl Stopwatch {
         done
     }
 
-    /// Time in the run queue since this was last asked.
+    /// Returns the time in the run queue since the last call.
     fn take_run_queue_ns(&mut self) -> u64 {
         let Some(usage) = self.thread.usage() else { return 0 };
         let since_ns = usage.run_queue_ns.saturating_sub(self.run_queue_ns);

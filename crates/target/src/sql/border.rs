@@ -1,9 +1,9 @@
-//! The border to a server: what its answers may take of memory, and what becomes of a panic of a
-//! driver that reads them.
+//! The border to a server: limits the memory of its answers, and converts panics of the driver that
+//! reads them.
 //!
-//! Drivers believe what a server says of counts and lengths, and some of their code panics where
-//! an answer makes no sense. All calls of a driver are made inside of [`Border::cross`]. What goes
-//! wrong there is one error; the connection is not used again.
+//! Drivers trust the counts and lengths that a server sends, and some of their code panics if an
+//! answer makes no sense. All calls of a driver are made inside [`Border::cross`], which turns such
+//! a failure into one error; the connection is then not used again.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo, catch_unwind, resume_unwind};
@@ -19,11 +19,11 @@ use super::error::SqlError;
 #[cfg(not(panic = "unwind"))]
 compile_error!("a panic of a driver is caught: build with panic = \"unwind\"");
 
-/// What one call may take of memory: a few times what the largest answer takes that is asked for.
+/// Maximum memory of one call: a few times that of the largest answer to our requests.
 const MOST: Bytes = Bytes::mib(128);
 const HINT: &str = "check that what listens there is the database, and its version";
 
-/// To one server; the default is to none, and lets everything pass.
+/// The border to one server; the default belongs to no server and lets everything pass.
 #[derive(Clone, Debug, Default)]
 pub struct Border(Option<Arc<Server>>);
 
@@ -34,13 +34,13 @@ struct Server {
 }
 
 impl Border {
-    /// To the server `name`, for messages, to which connections lead by `peers`.
+    /// Creates the border to the server `name`, as shown in messages, with connections to `peers`.
     pub fn of(name: &str, peers: Vec<Peer>) -> Self {
         Self(Some(Arc::new(Server { name: name.to_owned(), peers })))
     }
 
-    /// Does `work`, which calls a driver. Fails where that panics, or takes more than [`MOST`] of
-    /// memory: then all connections to the server are ended.
+    /// Runs `work`, which calls a driver. If it panics or takes more than [`MOST`] of memory, this
+    /// fails and closes all connections to the server.
     pub fn cross<T, E: From<SqlError>>(&self, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         let Some(server) = &self.0 else { return work() };
         let unfit = |why: String| Err(SqlError::unsuitable(&server.name, why, HINT).into());
@@ -64,17 +64,17 @@ thread_local! {
     static PANIC: RefCell<Option<Panic>> = const { RefCell::new(None) };
 }
 
-/// Where a driver panicked last, on any thread: what a thread is joined with does not say.
+/// Place of the last driver panic on any thread, which joining a panicked thread does not tell.
 static LAST: Mutex<Option<String>> = Mutex::new(None);
 
 /// The last panic of a thread.
 enum Panic {
-    /// The package, file and line of a driver.
+    /// In a driver, with package, file and line.
     Foreign(String),
     Own,
 }
 
-/// Packages whose panics are never reported as such, on no thread.
+/// Packages whose panics are never reported as panics, on any thread.
 const DRIVERS: [&str; 6] = [
     "mysql-",
     "mysql_common-",
@@ -84,9 +84,9 @@ const DRIVERS: [&str; 6] = [
     "tokio-postgres-",
 ];
 
-/// Does `work`; where a driver panics, on this thread or on one that is joined, the error is the
-/// place in its source. A panic of this program's own is reported and goes on. Where `crossing`,
-/// what panics in no package of this workspace is taken for a driver.
+/// Runs `work`. If a driver panics, on this thread or on one it joins, the error is the place in
+/// the driver's source. Panics of this program are reported and resumed. If `crossing`, panics
+/// outside this workspace's packages are attributed to a driver.
 pub fn caught<T>(crossing: bool, work: impl FnOnce() -> T) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -112,12 +112,12 @@ pub fn caught<T>(crossing: bool, work: impl FnOnce() -> T) -> Result<T, String> 
     })
 }
 
-/// The place of a panic of a driver; of the standard library's where this thread has crossed to
-/// one.
+/// Returns the place of a driver's panic, or of one in the standard library if this thread has
+/// crossed to a driver.
 fn foreign(info: &PanicHookInfo<'_>) -> Option<String> {
     let place = info.location()?;
     let file = place.file();
-    // A package of the registry is in a directory of its name and version.
+    // Packages of the registry are in directories named by name and version.
     let parts: Vec<&str> = file.split('/').collect();
     let package = parts.iter().rposition(|part| *part == "src").unwrap_or(1).saturating_sub(1);
     let is_driver = DRIVERS.iter().any(|name| parts[package].starts_with(name));
@@ -126,7 +126,7 @@ fn foreign(info: &PanicHookInfo<'_>) -> Option<String> {
         .then(|| format!("{}:{}", parts[package..].join("/"), place.line()))
 }
 
-/// Does `work`; a panic of a driver in it is an error. For what crosses no border of its own.
+/// Runs `work` and turns a panic of a driver into an error. For work that crosses no border itself.
 pub fn without_panics<T>(work: impl FnOnce() -> T) -> Result<T, SqlError> {
     caught(false, work).map_err(|place| {
         SqlError::unsuitable(

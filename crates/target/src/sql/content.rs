@@ -1,4 +1,4 @@
-//! What rows hold, and where they lie: derived from the seed, so that each loader knows its part.
+//! Contents and location of rows, derived from the seed, so that each loader can compute its part.
 
 use blockstone_base::rng;
 use blockstone_base::units::Bytes;
@@ -8,16 +8,16 @@ use super::{Chunk, Table};
 use crate::spec::TargetSpec;
 use crate::target::Demand;
 
-/// Columns of a row beside its key.
+/// Columns of a row in addition to its key.
 pub const COLUMNS: usize = 19;
 pub const COLUMN_BYTES: usize = 128;
 pub const ROW_BYTES: usize = COLUMNS * COLUMN_BYTES;
-/// What an order holds beside its number: about ten lines of 64 bytes.
+/// Bytes of an order in addition to its number: about ten lines of 64 bytes.
 pub const ORDER_BYTES: usize = 5 * COLUMN_BYTES;
-/// Columns that a light update changes.
+/// Columns changed by a light update.
 const LITE_COLUMNS: usize = 2;
 
-/// The tables of a schema that are filled before sessions begin.
+/// The tables of a schema that are filled before sessions start.
 pub const LOADED_TABLES: [Table; 2] = [Table::Rows, Table::Scan];
 
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ impl Content {
         }
     }
 
-    /// Rows of all tables that are made of the rows, at a time.
+    /// Rows of all tables that exist at a time as copies of the rows.
     pub fn copied_rows(&self) -> u64 {
         u64::from(self.schemas).saturating_mul(self.rows).saturating_mul(self.copies.into())
     }
@@ -74,7 +74,8 @@ impl Content {
         u64::from(self.schemas) * (self.rows + self.scan_rows)
     }
 
-    /// `row_bytes` a row and `aside` in the first place of `spec`, nothing in the others.
+    /// Returns a demand of `row_bytes` per row plus `aside` in the first place of `spec`, and
+    /// nothing in the others.
     pub fn demand(&self, spec: &TargetSpec, row_bytes: u64, aside: u64) -> Demand {
         let mut places = vec![Bytes(0); spec.places.len()];
         if let Some(first) = places.first_mut() {
@@ -89,7 +90,7 @@ impl Content {
         self.changed
     }
 
-    /// All places, in chunks of at most `most`.
+    /// Returns all places in chunks of at most `most`.
     pub fn chunks(&self, most: u64) -> Vec<Chunk> {
         let tables =
             (0..self.schemas).flat_map(|schema| LOADED_TABLES.map(|table| (schema, table)));
@@ -106,7 +107,8 @@ impl Content {
             .collect()
     }
 
-    /// The rows of `chunk`: place and key, and the bytes of all columns followed by `ballast`.
+    /// Returns the rows of `chunk`: place and key, and the bytes of all columns followed by
+    /// `ballast`.
     pub fn rows_of<'a>(
         &'a self,
         chunk: &Chunk,
@@ -122,21 +124,21 @@ impl Content {
         })
     }
 
-    /// What the `count`th update of session `session` writes.
+    /// Returns the data written by update number `count` of a session.
     pub fn change(&self, session: u32, count: u64) -> Change {
         let mut bytes = vec![0; self.changed * COLUMN_BYTES];
         self.write(rng::mix(self.seed ^ rng::mix(count << 20 | u64::from(session))), &mut bytes);
         Change { bytes }
     }
 
-    /// What order `number` of a schema holds.
+    /// Returns the contents of order `number` of a schema.
     pub fn order(&self, schema: u32, number: u64) -> Vec<u8> {
         let mut bytes = vec![0; ORDER_BYTES];
         self.write(rng::mix(self.seed ^ rng::mix(number << 20 | u64::from(schema))), &mut bytes);
         bytes
     }
 
-    /// Bytes that nothing shrinks in the part that was asked for, column by column, `X` elsewhere.
+    /// Fills the requested part of each column with incompressible bytes and the rest with `X`.
     fn write(&self, key: u64, bytes: &mut [u8]) {
         rng::fill(key, bytes);
         for column in bytes.chunks_mut(COLUMN_BYTES) {

@@ -1,10 +1,10 @@
-//! Why a database could not be used as a target.
+//! Reasons why a database cannot be used as a target.
 
 use std::path::PathBuf;
 
 use blockstone_sys::page_cache::PageCacheError;
 
-/// All that a run makes on a server lies in this schema.
+/// The schema for everything that a run creates on a server.
 pub const SCHEMA: &str = "blockstone";
 
 #[derive(Debug, thiserror::Error)]
@@ -13,7 +13,7 @@ pub enum SqlError {
     PageCache(#[from] PageCacheError),
     #[error("use target `{address}`: {why}\nhint: {hint}")]
     Address {
-        /// As it was given, without its password.
+        /// The address as given, without its password.
         address: String,
         why: String,
         hint: &'static str,
@@ -51,12 +51,12 @@ pub enum SqlError {
     Interrupted,
 }
 
-/// Why a statement did not do what it was sent for.
+/// Why a statement failed.
 #[derive(Debug)]
 pub enum Trouble {
-    /// The database rolled the transaction back to resolve a conflict: it may be retried.
+    /// The database rolled the transaction back to resolve a conflict; it may be retried.
     Again,
-    /// Somebody cancelled the statement.
+    /// The statement was cancelled.
     Cancelled(SqlError),
     Failed(SqlError),
 }
@@ -71,10 +71,10 @@ const SAID_CHARS: usize = 500;
 
 /// An error of a database's driver.
 pub trait DriverError {
-    /// What the database or the system said, with its code, however long it is.
+    /// The full message of the database or the system, with its code.
     fn words(&self) -> String;
 
-    /// What it said, as long as a reader wants to see it.
+    /// The message, truncated to a readable length.
     fn said(&self) -> String {
         let words = self.words();
         match words.char_indices().nth(SAID_CHARS) {
@@ -83,7 +83,7 @@ pub trait DriverError {
         }
     }
 
-    /// What helps when a statement failed with it.
+    /// A hint for a statement that failed with this error.
     fn hint(&self) -> &'static str;
 
     /// Whether the database rolled the transaction back to resolve a conflict.
@@ -93,11 +93,11 @@ pub trait DriverError {
     fn is_cancelled(&self) -> bool;
 }
 
-/// Names what a call of a driver was to do, for the case that it fails.
+/// Adds the purpose of a driver call to its error.
 pub trait During<T> {
     fn during(self, what: &str) -> Result<T, SqlError>;
 
-    /// As `during`, of a call in a transaction that may be retried.
+    /// Like `during`, for a call in a transaction that may be retried.
     fn attempting(self, what: &str) -> Result<T, Trouble>;
 }
 
@@ -117,7 +117,7 @@ impl<T, E: DriverError> During<T> for Result<T, E> {
     }
 }
 
-/// What helps when a disk is full.
+/// A hint for a full disk.
 pub const FREE_SPACE: &str = "free some space, or ask for less with --scale or --schemas";
 
 impl SqlError {
@@ -133,7 +133,7 @@ impl SqlError {
         Self::Statement { what: what.to_owned(), why: error.said(), hint: error.hint().to_owned() }
     }
 
-    /// There is a schema of our name on `server` that this program did not make.
+    /// A schema of our name exists on `server` that this program did not create.
     pub fn not_ours(server: &str) -> Self {
         Self::unsuitable(
             server,
@@ -142,7 +142,7 @@ impl SqlError {
         )
     }
 
-    /// The system has no thread to give.
+    /// The system cannot start another thread.
     pub fn no_thread(error: &std::io::Error) -> Self {
         Self::Program {
             what: "start a thread".to_owned(),
@@ -151,7 +151,7 @@ impl SqlError {
         }
     }
 
-    /// What the run made on `server` is still there, because of `error`.
+    /// What the run created on `server` remains there, because of `error`.
     pub fn remains(server: &str, error: &Self) -> Self {
         let said = error.to_string();
         let why = said.lines().next().unwrap_or_default();

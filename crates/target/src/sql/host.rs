@@ -1,4 +1,4 @@
-//! Servers: their addresses, the names of their hosts, and how to say them without a password.
+//! Servers: their addresses, the names of their hosts, and how to display them without a password.
 
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -11,26 +11,26 @@ use super::border::Border;
 use super::error::SqlError;
 use super::patience;
 
-/// A longer list of hosts is not read.
+/// Maximum size of /etc/hosts.
 const HOSTS_MOST: Bytes = Bytes::mib(16);
 
-/// Where a server is, and what a run does there before and after its work.
+/// The address of a server, and what a run does there before and after its work.
 pub trait ServerAddress: Clone + Send + Sync + 'static {
     type Connection: Send;
 
-    /// Of what follows the scheme and a colon.
+    /// Parses the part after the scheme and a colon.
     fn parse(rest: &str) -> Result<Self, SqlError>;
 
-    /// For messages; without the password.
+    /// The name for messages, without the password.
     fn name(&self) -> &str;
 
-    /// Where its connections lead.
+    /// The peers of its connections.
     fn peers(&self) -> Vec<Peer>;
 
-    /// Whether it can only be on this machine.
+    /// Whether the server can only be on this machine.
     fn is_local(&self) -> bool;
 
-    /// Connects and authenticates, however long the server takes.
+    /// Connects and authenticates, without a time limit.
     fn dial(&self) -> Result<Self::Connection, SqlError>;
 
     fn connect(&self) -> Result<Self::Connection, SqlError> {
@@ -41,25 +41,25 @@ pub trait ServerAddress: Clone + Send + Sync + 'static {
         Border::of(self.name(), self.peers())
     }
 
-    /// Does what a server answers at once, or ends the connections to it.
+    /// Does work to which a server replies immediately, and closes its connections if it does not.
     fn within_limit<T>(&self, work: impl FnOnce() -> Result<T, SqlError>) -> Result<T, SqlError> {
         patience::within(patience::ANSWER, self.name(), &self.peers(), || self.border().cross(work))
     }
 
-    /// Where its data are; none where this user may not know.
+    /// Returns the server's data directory; `None` if this user may not see it.
     fn data_directory(link: &mut Self::Connection) -> Option<PathBuf>;
 
-    /// Takes the lock that one run at a time holds.
+    /// Takes the lock that only one run can hold.
     fn take(&self, owner: &mut Self::Connection) -> Result<(), SqlError>;
 
-    /// Whether the schema is there, and whether a run made it.
+    /// Returns `None` if the schema does not exist, otherwise whether a run created it.
     fn found_schema(owner: &mut Self::Connection) -> Result<Option<bool>, SqlError>;
 
     fn drop_schema(owner: &mut Self::Connection) -> Result<(), SqlError>;
 }
 
-/// The address of a host. /etc/hosts is read here, since the C library of a static program may have
-/// no name service; what is not in it, the library is asked for.
+/// Resolves a host name. /etc/hosts is read here, because the C library of a static program may
+/// lack a name service; the library is used for names not in it.
 pub fn resolve(name: &str) -> Result<IpAddr, String> {
     if let Ok(address) = name.parse() {
         return Ok(address);
@@ -74,11 +74,11 @@ pub fn resolve(name: &str) -> Result<IpAddr, String> {
     found.next().ok_or_else(|| format!("the name {name} has no address"))
 }
 
-/// What helps where a name has no address.
+/// A hint for a name that cannot be resolved.
 pub const NAME_HINT: &str =
     "check the name; a numeric address or the path of a socket needs no name service";
 
-/// What a file of hosts says about `name`; of several addresses one of the older kind.
+/// Looks up `name` in a hosts file; of several addresses, IPv4 is preferred.
 fn listed(hosts: &str, name: &str) -> Option<IpAddr> {
     let lines = hosts.lines().map(|line| line.split('#').next().unwrap_or_default());
     let of = lines.filter_map(|line| {
@@ -90,7 +90,7 @@ fn listed(hosts: &str, name: &str) -> Option<IpAddr> {
     all.iter().find(|address| address.is_ipv4()).or(all.first()).copied()
 }
 
-/// `text`, an address or a part of a command line, without the passwords in it.
+/// Returns `text`, an address or a part of a command line, without its passwords.
 pub fn without_password(text: &str) -> String {
     let text = without_parameter(text);
     let Some(at) = text.rfind('@') else { return text };
@@ -103,7 +103,7 @@ pub fn without_password(text: &str) -> String {
     }
 }
 
-/// Puts an asterisk in place of the value of each parameter whose name ends in `password`.
+/// Replaces the value of each parameter whose name ends in `password` by an asterisk.
 fn without_parameter(text: &str) -> String {
     const NAME: &str = "password=";
     let lower = text.to_ascii_lowercase();

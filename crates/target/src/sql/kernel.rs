@@ -1,6 +1,6 @@
-//! What the threads of a server's sessions are at, sampled. Such a thread is on a processor, ready
-//! for one, or blocked in a system call: the kernel knows which call, also where the server has no
-//! event for the wait.
+//! Samples the state of a server's session threads. A thread is on a processor, ready for one, or
+//! blocked in a system call. The kernel knows which call, even if the server has no event for the
+//! wait.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,17 +16,17 @@ use super::Member;
 use super::processes::SESSION;
 use crate::unmeasured::{Missing, all};
 
-/// Between two samples on average, unless they take long.
+/// Mean time between two samples, unless they take long.
 const PAUSE: Duration = Duration::from_millis(5);
-/// Sampling takes at most one part in this many of the time.
+/// Sampling takes at most this fraction of the time: 1 ÷ 50.
 const SHARE: u32 = 50;
 
 #[derive(Debug)]
 pub struct SampledThreads {
-    /// Empty until a thread was seen.
+    /// Empty until a thread was sampled.
     time_ns: BTreeMap<&'static str, u64>,
     last: Option<Instant>,
-    /// Pauses differ, so that they share no rhythm with the sessions.
+    /// Random pauses avoid a common rhythm with the sessions.
     random: Rng,
 }
 
@@ -38,8 +38,8 @@ impl Default for SampledThreads {
 }
 
 impl SampledThreads {
-    /// Adds the time since the last sample to what the threads are at now. Returns when the next is
-    /// due.
+    /// Adds the time since the last sample to the current state of each thread. Returns the time
+    /// until the next sample is due.
     pub fn sample(&mut self, threads: &[Member]) -> Duration {
         let now = Instant::now();
         let passed_ns = self.last.map_or(0, |last| (now - last).as_nanos() as u64);
@@ -56,7 +56,7 @@ impl SampledThreads {
         pause.mul_f64(0.5 + self.random.unit())
     }
 
-    /// One row for each object, once a thread was seen.
+    /// Returns one row per object, once a thread was sampled.
     pub fn readings(&self) -> impl Iterator<Item = Reading> {
         self.time_ns.iter().map(|(object, ns)| Reading {
             probe: BLOCKED.probe,
@@ -83,8 +83,8 @@ fn object(activity: Activity) -> &'static str {
     found.map_or("other", |(_, object)| object)
 }
 
-/// Why it cannot be seen where the threads of the server in process `pid` block; nothing where it
-/// can.
+/// Returns why the blocking of the server's threads in process `pid` cannot be observed; nothing if
+/// it can.
 pub fn unseen(pid: Option<u32>) -> Missing {
     let tried = match pid {
         None => Err(io::Error::other("the server's process is not known, or not on this machine")),

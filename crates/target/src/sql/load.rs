@@ -1,4 +1,4 @@
-//! Filling the tables: several loaders take chunk after chunk, and report progress.
+//! Loads the tables: several loaders take one chunk after the other, and report progress.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -15,8 +15,8 @@ use crate::target::{Loading, Progress, unless};
 
 const TELL: Duration = Duration::from_millis(50);
 
-/// Fills all tables of `content`. Fails with the first error of a loader, or
-/// [`SqlError::Interrupted`] when `progress` ended it.
+/// Fills all tables of `content`. Fails with the first error of a loader, or with
+/// [`SqlError::Interrupted`] if `progress` stopped it.
 pub fn fill<D: Database>(
     database: &D,
     content: &Content,
@@ -36,7 +36,7 @@ pub fn fill<D: Database>(
                 return Err(SqlError::Interrupted);
             }
             if let Err(error) = border.cross(|| database.fill(chunk, &mut tell)) {
-                // The others need not go on.
+                // Stops the other loaders.
                 end.store(true, Ordering::Relaxed);
                 return Err(error);
             }
@@ -47,7 +47,7 @@ pub fn fill<D: Database>(
         let count = loaders.clamp(1, chunks.len().max(1));
         let started = (0..count).map(|_| scoped(scope, "loader", load));
         let started = started.collect::<io::Result<Vec<_>>>().inspect_err(|_| {
-            // Those that were started end with what they are at.
+            // Loaders that did start stop at the next opportunity.
             end.store(true, Ordering::Relaxed);
         });
         let threads = started.map_err(|error| SqlError::no_thread(&error))?;
@@ -65,7 +65,7 @@ pub fn fill<D: Database>(
             thread::sleep(TELL);
             flow = told(flow);
         }
-        // That a loader was interrupted may be a consequence of the first error.
+        // An interrupted loader may be a consequence of the first error.
         let (mut result, mut interrupted) = (Ok(()), flow.is_break());
         for thread in threads {
             match thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {

@@ -1,15 +1,14 @@
-//! Parameters in the address of a server that are ours to read, because its driver does not know
-//! them.
+//! Parameters in a server's address that we interpret because the driver does not know them.
 
 use percent_encoding::percent_decode_str;
 
 /// Names and values.
 pub type Taken = Vec<(&'static str, String)>;
 
-/// Takes the parameters with these names out of `address`: what is left, and each name with its
-/// value. Of a name that stands there twice the last value counts.
+/// Removes the parameters with these names from `address`. Returns the remaining address, and each
+/// name with its value. If a name occurs twice, the last value counts.
 pub fn take(address: &str, names: &[&'static str]) -> (String, Taken) {
-    // A password may have a question mark.
+    // A password may contain a question mark.
     let host = address.find('@').unwrap_or(0);
     let Some(mark) = address[host..].find('?').map(|mark| host + mark) else {
         return (address.to_owned(), Vec::new());
@@ -30,7 +29,7 @@ pub fn take(address: &str, names: &[&'static str]) -> (String, Taken) {
     (format!("{}{rest}", &address[..mark]), taken)
 }
 
-/// The value of one that was taken.
+/// Returns the value of a parameter that was taken.
 pub fn value<'a>(taken: &'a Taken, name: &str) -> Option<&'a str> {
     taken.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
 }

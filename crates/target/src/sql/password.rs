@@ -1,5 +1,5 @@
-//! Where the password of a server comes from when its address has none: a file that the command
-//! line names, and files of the user's that list servers.
+//! The source of a server's password if its address has none: a file named on the command line, and
+//! the user's own lists of servers.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -14,15 +14,15 @@ use super::host::without_password;
 const PASSWORD_MAX: Bytes = Bytes(4096);
 const LIST_MAX: Bytes = Bytes(1 << 20);
 
-/// For all servers of this process: it is in no address, so that it is printed with none.
+/// For all servers of this process. It is part of no address, so it is never printed with one.
 static GIVEN: OnceLock<String> = OnceLock::new();
 
-/// Whether `address` is that of a server, which may ask for a password.
+/// Whether `address` is that of a server, which may require a password.
 pub fn is_asked_at(address: &str) -> bool {
     address.split_once(':').is_some_and(|(_, rest)| rest.starts_with("//"))
 }
 
-/// Takes the password for the server at `address` from the first line of a file.
+/// Reads the password for the server at `address` from the first line of a file.
 pub fn read_for(address: &str, path: &Path) -> Result<(), SqlError> {
     let refused = |why: String, hint| SqlError::Password { path: path.to_owned(), why, hint };
     if without_password(address) != address {
@@ -37,18 +37,18 @@ pub fn read_for(address: &str, path: &Path) -> Result<(), SqlError> {
     if line.is_empty() {
         return Err(refused("its first line is empty".to_owned(), "write the password there"));
     }
-    // A second call is of the same command line.
+    // A second call comes from the same command line.
     let _ = GIVEN.set(line.to_owned());
     Ok(())
 }
 
-/// That of the command line, else that of the environment.
+/// Returns the password from the command line, otherwise the one from the environment.
 pub fn given(variable: &str) -> Option<String> {
     GIVEN.get().cloned().or_else(|| env::var(variable).ok())
 }
 
-/// The first entry for a server in the list of PostgreSQL's clients, by the rules of libpq; an
-/// error says why there is a list that was not read.
+/// Returns the first entry for a server in the password file of PostgreSQL's clients, by libpq's
+/// rules. An error tells why an existing file was not read.
 pub fn of_postgres(server: &Server<'_>) -> Result<Option<String>, String> {
     let named = env::var_os("PGPASSFILE").map(PathBuf::from);
     let usual = || Some(Path::new(&env::var_os("HOME")?).join(".pgpass"));
@@ -58,7 +58,7 @@ pub fn of_postgres(server: &Server<'_>) -> Result<Option<String>, String> {
     Ok(String::from_utf8_lossy(&list).lines().find_map(|line| server.password_in(line)))
 }
 
-/// A server as a list of passwords names it.
+/// A server in the terms of a password file.
 #[derive(Clone, Copy, Debug)]
 pub struct Server<'a> {
     pub host: &'a str,
@@ -68,7 +68,8 @@ pub struct Server<'a> {
 }
 
 impl Server<'_> {
-    /// The password of a line `host:port:database:user:password` if that is for this server.
+    /// Returns the password in a line `host:port:database:user:password` if the line matches this
+    /// server.
     fn password_in(&self, line: &str) -> Option<String> {
         if line.starts_with('#') {
             return None;
@@ -88,7 +89,7 @@ impl Server<'_> {
     }
 }
 
-/// Where the first colon is that no backslash stands before.
+/// Returns the position of the first colon that is not escaped by a backslash.
 fn end_of_field(text: &str) -> Option<usize> {
     let mut escaped = false;
     text.bytes().position(|byte| {
@@ -98,7 +99,7 @@ fn end_of_field(text: &str) -> Option<usize> {
     })
 }
 
-/// Without the backslashes that only protect what follows.
+/// Removes the backslashes that escape the next character.
 fn plain(field: &str) -> String {
     let mut chars = field.chars();
     let mut text = String::with_capacity(field.len());

@@ -1,5 +1,5 @@
-//! Servers that accept a connection and then keep silent. Drivers wait for ever; here the
-//! connection is ended, so that they get an error.
+//! Time limits for servers that accept a connection and then stay silent. Drivers wait forever;
+//! here the connection is closed, so that they get an error.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -12,19 +12,19 @@ use parking_lot::Mutex;
 
 use super::error::SqlError;
 
-/// How long a server may take to let this program in, and to say what it is.
+/// Time limit for a server to accept a connection and to identify itself.
 pub const ANSWER: Duration = Duration::from_secs(8);
-/// How long it may take to remove what a run made, after the user asked for the end.
+/// Time limit for removing what a run created, after the user asked the program to stop.
 const REMOVAL: Duration = Duration::from_mins(1);
-/// A connection that was not there yet when the others were ended.
+/// Interval for closing connections that did not exist yet when the others were closed.
 const AGAIN: Duration = Duration::from_millis(100);
 
 static KNOWN: Mutex<Vec<Peer>> = Mutex::new(Vec::new());
 static REMOVING: Mutex<Option<Instant>> = Mutex::new(None);
-/// The user asked for the end while a server was waited for.
+/// Whether the user asked the program to stop while it waited for a server.
 static HUNG_UP: AtomicBool = AtomicBool::new(false);
 
-/// Does `work` on the server `name`, whose connections are ended if that takes longer than `limit`.
+/// Runs `work` on the server `name`, and closes its connections if that takes longer than `limit`.
 pub fn within<T>(
     limit: Duration,
     name: &str,
@@ -57,7 +57,7 @@ pub fn within<T>(
         done
     });
     match done {
-        // What was ended may have answered in part.
+        // A closed connection may have returned part of an answer.
         _ if is_ending() => Err(SqlError::unsuitable(
             name,
             "it was waited for when this program was asked to end",
@@ -70,8 +70,8 @@ pub fn within<T>(
     }
 }
 
-/// Marks the time in which a run removes what it made, which the user's request to end does not cut
-/// short at once.
+/// Marks the time in which a run removes what it created: a request to stop does not immediately
+/// cut that short.
 pub fn removing<T>(work: impl FnOnce() -> T) -> T {
     *REMOVING.lock() = Some(Instant::now());
     let done = work();
@@ -79,13 +79,13 @@ pub fn removing<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Whether the user asked for the end, so that no server answers any more.
+/// Whether the program was asked to stop, so that no server responds any longer.
 pub fn is_ending() -> bool {
     HUNG_UP.load(Ordering::Relaxed) && REMOVING.lock().is_none()
 }
 
-/// Ends all connections to servers, so that whatever waits for one gets an error; unless a run
-/// removes what it made there.
+/// Closes all connections to servers, so that all who wait for one get an error, unless a run is
+/// removing what it created there.
 pub fn hang_up() {
     if REMOVING.lock().is_some_and(|since| since.elapsed() < REMOVAL) {
         return;

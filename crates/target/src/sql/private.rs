@@ -1,4 +1,5 @@
-//! A private server: made for a run, reached through a socket in its own directory, gone with it.
+//! A private server: created for a run, reached through a socket in its own directory, and removed
+//! with the run.
 
 use std::path::Path;
 
@@ -16,33 +17,34 @@ pub struct PrivateServer<A> {
     pub address: A,
     home: Home,
     server: Server,
-    /// Removed after the server ended.
+    /// Removed after the server has exited.
     page_cache: Option<PageCacheBound>,
     end: Signal,
 }
 
-/// What differs between the servers of databases.
+/// Steps that differ between databases.
 pub trait Recipe: Sized {
     type Address: ServerAddress;
-    /// The user it runs as where this program is the superuser: the first that exists.
+    /// Users to run it as if this program is the superuser: the first that exists is used.
     const USERS: &'static [&'static str];
-    /// What ends it at once; nothing in it is needed any more.
+    /// The signal that stops it immediately; its data are no longer needed.
     const END: Signal;
 
-    /// Finds the programs that make and serve it.
+    /// Finds the programs that create and run it.
     fn find(spec: &TargetSpec) -> Result<Self, SqlError>;
 
-    /// The server's.
+    /// Returns the path of the server program.
     fn program(&self) -> &Path;
 
-    /// Makes what it needs in its home, and starts it.
+    /// Creates what it needs in its home, and starts it.
     fn start(&self, spec: &TargetSpec, home: &Home) -> Result<Server, SqlError>;
 
     fn address(&self, home: &Home) -> Self::Address;
 }
 
 impl<A: ServerAddress> PrivateServer<A> {
-    /// Makes and starts it in the first place of `spec`. When that fails, the place is as it was.
+    /// Creates and starts it in the first place of `spec`. If that fails, the place is left as it
+    /// was.
     pub fn make<R: Recipe<Address = A>>(spec: &TargetSpec) -> Result<Self, SqlError> {
         let recipe = R::find(spec)?;
         let home = Home::make(&spec.first_place(), recipe.program(), R::USERS)?;
@@ -53,7 +55,7 @@ impl<A: ServerAddress> PrivateServer<A> {
             join(server.pid())?;
             let address = recipe.address(&home);
             server.wait_for(|| Ok(address.connect().ok().map(drop)))?;
-            // It may have been faster.
+            // Adds children that the server started before it was added itself.
             for child in account::children(Path::new("/"), server.pid()) {
                 join(child.pid)?;
             }
@@ -62,7 +64,7 @@ impl<A: ServerAddress> PrivateServer<A> {
         match started {
             Ok((server, address)) => Ok(Self { address, home, server, page_cache, end: R::END }),
             Err(error) => {
-                // A target that fails to open leaves its place as it was.
+                // If opening a target fails, its place is left as it was.
                 home.remove();
                 Err(error)
             }
@@ -73,7 +75,7 @@ impl<A: ServerAddress> PrivateServer<A> {
         self.server.pid()
     }
 
-    /// Whether it has not ended yet.
+    /// Whether it is still running.
     pub fn is_running(&mut self) -> bool {
         self.server.is_running()
     }

@@ -1,5 +1,5 @@
-//! What the operating system charges to a server's processes or threads, summed by role. One that
-//! ended keeps counting with what it had when it was last looked at.
+//! Resource usage that the operating system charges to a server's processes or threads, summed by
+//! role. Those that have ended keep counting with their last known values.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use blockstone_sys::usage;
 use super::Member;
 
 /// Reading accounts may use 1/`SHARE` of a processor. This is CPU time, not elapsed time: on a busy
-/// machine the reader itself has to wait for a processor, which must not lower the sampling rate.
+/// machine the reader itself waits for a processor, which must not lower the sampling rate.
 const SHARE: u32 = 50;
 
 /// The role of the processes or threads that serve sessions.
@@ -26,7 +26,7 @@ pub struct Processes {
     due: Option<Instant>,
 }
 
-/// Sums of accounts; a number that one of them lacks is lacking.
+/// Sums of accounts. A value that is missing in one account is missing in the sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sum([Option<u64>; 6]);
 
@@ -49,7 +49,7 @@ impl Sum {
         self.0.contains(&None)
     }
 
-    /// What is lacking, taken from `other`.
+    /// Fills in missing values from `other`.
     fn or(self, Self(other): &Self) -> Self {
         let mut sums = self;
         sums.0.iter_mut().zip(other).for_each(|(sum, other)| *sum = sum.or(*other));
@@ -64,8 +64,8 @@ impl Sum {
 }
 
 impl Processes {
-    /// Rows of the series `server` and, for processor time and run queue, `event`: of `members`,
-    /// which are listed only when a look is due. Between looks it returns no rows: repeating the
+    /// Returns rows of the series `server` and, for processor time and run queue, `event`.
+    /// `members` is called only when a look is due. Between looks there are no rows: repeating the
     /// last ones would claim that nothing was used since.
     pub fn look(
         &mut self,
@@ -84,7 +84,8 @@ impl Processes {
         readings
     }
 
-    /// Bytes that system calls of `role` returned so far, as of the last look; none when unknown.
+    /// Returns the bytes that read system calls of `role` returned up to the last look; `None` if
+    /// unknown.
     pub fn requested_read_bytes(&self, role: &str) -> Option<u64> {
         let known = self.known.values().filter(|(known, _)| known == role).map(|(_, sum)| sum);
         let ended = self.ended.get(role);
@@ -98,7 +99,7 @@ impl Processes {
             let Some(account) = look(member) else { continue };
             let mut sum = Sum::of(&account);
             if sum.lacks_something() {
-                // It may have ended in the middle of the look, and then has what it had before.
+                // The process may have ended during the look; its earlier values then count.
                 match (self.known.get(&member), look(member)) {
                     (Some((_, before)), _) => sum = sum.or(before),
                     (None, None) => continue,
@@ -153,7 +154,7 @@ mod tests {
         };
         let all = rows(500);
         assert!(all > 0);
-        // Much longer than 50 times the processor time of one look at one process.
+        // Much longer than 50 times the processor time for reading one process.
         std::thread::sleep(Duration::from_millis(500));
         assert_eq!(rows(0), all);
         assert_eq!(rows(0), 0, "the next look was not due");

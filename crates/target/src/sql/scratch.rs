@@ -1,5 +1,5 @@
-//! Directories that a run makes for a database, and servers that live in them: as a user without
-//! privileges, gone with the run, however it ends.
+//! Directories that a run creates for a database, and servers that run in them: as an unprivileged
+//! user, and removed with the run, however it ends.
 
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt;
@@ -16,18 +16,18 @@ use blockstone_sys::{input, path};
 use super::error::SqlError;
 use super::patience;
 
-/// How long a server may take until it answers.
+/// Maximum time until a server responds.
 const START: Duration = Duration::from_mins(1);
 const STOP: Duration = Duration::from_secs(10);
-/// How long a program may take that makes what a server needs, and how much it may write.
+/// Limits on the time and output of a program that creates what a server needs.
 const MAKING: Duration = Duration::from_mins(5);
 const SAID_MOST: Bytes = Bytes::mib(1);
 const LOG: &str = "server.log";
 const URANDOM: &str = "/dev/urandom";
 const LOG_LINES: usize = 3;
 
-/// Makes and locks the directory `place`, in which `program` will work. A process that finds its
-/// lock free may remove it, for the run that made it is gone.
+/// Creates and locks the directory `place` for `program`. A process that finds the lock free may
+/// remove the directory, because the run that created it is gone.
 pub fn directory(place: &Path, program: Option<&Path>) -> Result<ScratchDir, SqlError> {
     ScratchDir::create(place, program).map_err(|source| SqlError::File {
         what: "create the directory",
@@ -42,13 +42,13 @@ pub struct Home {
     path: PathBuf,
     directory: ScratchDir,
     user: Option<User>,
-    /// Of the server's administrator.
+    /// Password of the server's administrator.
     password: String,
 }
 
 impl Home {
-    /// Makes `place` the home of the server `program`, which runs as the first of `users` if this
-    /// process is the superuser: servers refuse to run as that.
+    /// Makes `place` the home of the server `program`. If this process is the superuser, the server
+    /// runs as the first of `users` that exists, because servers refuse to run as superuser.
     pub fn make(place: &Path, program: &Path, users: &[&str]) -> Result<Self, SqlError> {
         let parent = place.parent().unwrap_or(Path::new("/"));
         let parent = path::whole(parent).unwrap_or_else(|_| parent.to_owned());
@@ -78,7 +78,7 @@ impl Home {
         &self.password
     }
 
-    /// A new file in it that only the server may read.
+    /// Creates a file in it that only the server may read.
     pub fn secret(&self, name: &str, text: &str) -> Result<(), SqlError> {
         let made = self.directory.secret(name, text, self.user.as_ref());
         made.map_err(|source| SqlError::File {
@@ -89,27 +89,28 @@ impl Home {
         })
     }
 
-    /// The same place under a name that is short enough for a socket's address, in this process.
+    /// Returns a path to it for this process that is short enough for a socket address.
     pub fn short(&self) -> String {
         self.directory.short()
     }
 
-    /// Removes it with all that a server left in it. What cannot be removed is tried again with the
-    /// files of the run.
+    /// Removes it with everything that a server left in it. Whatever remains is removed later with
+    /// the files of the run.
     pub fn remove(&self) {
         let _ = self.directory.clear_away();
     }
 
-    /// A program that works in this directory, as the user of the server.
+    /// Prepares a program that works in this directory as the user of the server.
     fn program(&self, path: &Path) -> io::Result<Program> {
         let mut program = Program::at(path)?;
         program.user(self.user.as_ref()).end(Signal::KILL);
-        // MariaDB removes what it takes for leftovers of its own there: also a living neighbour's.
+        // MariaDB removes what it takes for its own leftovers there, including files of another
+        // live server.
         program.env("TMPDIR", &self.path).dir(&self.directory)?;
         Ok(program)
     }
 
-    /// Runs the program at `path` to its end.
+    /// Runs the program at `path` until it exits.
     pub fn run(&self, path: &Path, arguments: &[String], what: &str) -> Result<(), SqlError> {
         let run = || {
             let mut program = self.program(path)?;
@@ -128,7 +129,7 @@ impl Home {
         })
     }
 
-    /// Starts the server at `path`, which writes its log into this directory.
+    /// Starts the server at `path`, which writes its log to this directory.
     pub fn start(
         &self,
         path: &Path,
@@ -153,11 +154,11 @@ impl Home {
     }
 }
 
-/// A server that this run started. It is killed when this is dropped.
+/// A server started by this run. It is killed when this value is dropped.
 #[derive(Debug)]
 pub struct Server {
     pid: u32,
-    /// None once it was waited for.
+    /// `None` once its exit status was collected.
     child: Option<Child>,
     log: Log,
     what: &'static str,
@@ -172,14 +173,14 @@ impl Server {
         self.child.as_ref().is_some_and(|child| matches!(child.has_ended(), Ok(false)))
     }
 
-    /// How it ended, if it has.
+    /// Returns its exit status if it has exited.
     fn ended(&mut self) -> Option<ExitStatus> {
         let child = self.child.take_if(|child| matches!(child.has_ended(), Ok(true)))?;
         child.wait().ok().map(|ended| ended.status)
     }
 
-    /// Waits until `ready` gives something. Fails when the server ends or takes too long, with what
-    /// its log says, and when the user asks for the end.
+    /// Waits until `ready` returns a value. Fails with the last lines of the log if the server
+    /// exits or takes too long, and if the user asks the program to stop.
     pub fn wait_for<T>(
         &mut self,
         mut ready: impl FnMut() -> Result<Option<T>, SqlError>,
@@ -210,7 +211,7 @@ impl Server {
         }
     }
 
-    /// `error` of a statement with what the log says of the server's end, if it says something.
+    /// Adds the log's reason for the server's exit, if there is one, to `error` of a statement.
     pub fn explained(&self, error: SqlError) -> SqlError {
         const FATAL: [&str; 3] = ["No space left on device", "PANIC:", "[ERROR]"];
         const FULL: &str = "free some space, or ask for less with --scale or --schemas";
@@ -229,7 +230,7 @@ impl Server {
         }
     }
 
-    /// Ends it with `signal`, and by force when that takes too long.
+    /// Stops it with `signal`, and by force if that takes too long.
     pub fn stop(&mut self, signal: Signal) {
         let Some(child) = self.child.take() else { return };
         let until = Instant::now() + STOP;
@@ -237,15 +238,15 @@ impl Server {
         while matches!(child.has_ended(), Ok(false)) && Instant::now() < until {
             thread::sleep(Duration::from_millis(5));
         }
-        // What still runs is killed when it is dropped.
+        // A server that is still running is killed when it is dropped.
     }
 }
 
-/// The program `name` in `given`, or in the first of `usual` that has it. In a pattern of `usual`,
-/// `*` is a version, of which the highest is taken.
+/// Finds the program `name` in `given`, or in the first directory of `usual` that has it. In a
+/// pattern of `usual`, `*` is a version, and the highest is used.
 pub fn find(name: &str, given: Option<&Path>, usual: &[&str]) -> Result<PathBuf, SqlError> {
     let places: Vec<PathBuf> = match given {
-        // It is started in another directory.
+        // The program is started in another directory.
         Some(dir) => vec![std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned())],
         None => usual.iter().flat_map(|pattern| versions(pattern)).collect(),
     };
@@ -262,7 +263,7 @@ pub fn find(name: &str, given: Option<&Path>, usual: &[&str]) -> Result<PathBuf,
     })
 }
 
-/// The directories that `pattern` matches, highest version first.
+/// Returns the directories that match `pattern`, highest version first.
 fn versions(pattern: &str) -> Vec<PathBuf> {
     let Some((before, after)) = pattern.split_once('*') else { return vec![pattern.into()] };
     let entries = path::names(Path::new(before)).unwrap_or_default();
@@ -275,7 +276,7 @@ fn versions(pattern: &str) -> Vec<PathBuf> {
     names.into_iter().map(|(_, name)| PathBuf::from(format!("{before}{name}{after}"))).collect()
 }
 
-/// Whether `user` can get to `dir` at all: each directory above lets it through.
+/// Checks that `user` may pass through `dir` and all directories above it.
 fn check_way(dir: &Path, user: &User) -> Result<(), SqlError> {
     for step in dir.ancestors() {
         let Ok(found) = path::look(step) else { continue };
@@ -299,7 +300,7 @@ fn check_way(dir: &Path, user: &User) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// 128 random bits in hexadecimal digits.
+/// Returns 128 random bits in hexadecimal digits.
 fn password() -> io::Result<String> {
     let mut bits = [0; 16];
     input::open(Path::new(URANDOM))?.read_exact(&mut bits)?;
@@ -314,7 +315,7 @@ fn not_started(program: &Path, error: &io::Error) -> SqlError {
     }
 }
 
-/// The lines of `text` that speak of an error, and the last ones where none does.
+/// Returns the lines of `text` that mention an error, or the last lines if none does.
 fn telling_lines(text: &str) -> String {
     const WORDS: [&str; 4] = ["ERROR", "FATAL", "PANIC", "error:"];
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

@@ -1,5 +1,5 @@
-//! What all database servers have in common as targets: an address, a schema that goes with the
-//! run, and perhaps a server that does.
+//! Common behaviour of all database servers as targets: an address, a schema that is removed with
+//! the run, and possibly a private server that is too.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use crate::family::{Family, IoRefused, Settings};
 use crate::spec::{Storage, TargetSpec};
 use crate::target::{Demand, TargetError};
 
-/// The private server, in place of an address.
+/// The address of a private server.
 pub const SCRATCH: &str = "scratch";
 
 pub fn storage<A: ServerAddress>(spec: &TargetSpec) -> Result<Storage, TargetError> {
@@ -29,8 +29,8 @@ pub fn storage<A: ServerAddress>(spec: &TargetSpec) -> Result<Storage, TargetErr
     Ok(Storage::Served(directory.filter(|dir| address.is_local() && dir.is_dir())))
 }
 
-/// What a private server takes of its place: `row_bytes` a row, and `aside`. Settings are for a
-/// private one.
+/// Returns the space that a private server needs in its place: `row_bytes` per row, and `aside`.
+/// Settings are only for private servers.
 pub fn demand(
     spec: &TargetSpec,
     family: &Family,
@@ -51,7 +51,7 @@ pub fn demand(
     Ok(Demand { places: vec![Bytes(0); spec.places.len()] })
 }
 
-/// The setting of a private server that makes it read and write as asked.
+/// Returns the setting with which a private server uses the requested kind of I/O.
 pub fn io(spec: &TargetSpec, (name, value): (&str, &str)) -> Result<Settings, IoRefused> {
     if spec.address != SCRATCH {
         let hint = "the server's own settings say how it reads and writes";
@@ -63,8 +63,8 @@ pub fn io(spec: &TargetSpec, (name, value): (&str, &str)) -> Result<Settings, Io
     Ok(vec![(name.to_owned(), value.to_owned())])
 }
 
-/// Removes the schema that a run left on the server; says whether there was one. Fails when there
-/// is one that no run made.
+/// Removes the schema that a run left on the server; returns whether there was one. Fails if a
+/// schema of that name was not created by a run.
 pub fn remove_left<A: ServerAddress>(address: &str) -> Result<bool, TargetError> {
     let address = A::parse(address)?;
     let mut owner = address.connect()?;
@@ -79,15 +79,15 @@ pub fn remove_left<A: ServerAddress>(address: &str) -> Result<bool, TargetError>
     }
 }
 
-/// What a run has on a server until it is torn down: the lock, the schema, and the server itself
-/// where that is private.
+/// Resources of a run on a server until it is torn down: the lock, the schema, and the server if it
+/// is private.
 pub struct Owned<A: ServerAddress> {
     pub address: A,
-    /// Of the server, where it is private.
+    /// The server's process, if the server is private.
     pub pid: Option<u32>,
-    /// What a reader should know of how it began.
+    /// Notes for the reader about the start of the run.
     pub notes: Vec<String>,
-    /// Holds the lock and cleans up; none once that is done.
+    /// The connection that holds the lock and cleans up; `None` after that.
     owner: Mutex<Option<A::Connection>>,
     private: Mutex<Option<PrivateServer<A>>>,
 }
@@ -99,8 +99,8 @@ impl<A: ServerAddress> fmt::Debug for Owned<A> {
 }
 
 impl<A: ServerAddress> Owned<A> {
-    /// Connects to the server, or makes one by the recipe `R`. Returns what `check` says of it,
-    /// which is asked before anything is changed; `make` makes schema and tables.
+    /// Connects to the server, or creates one by the recipe `R`. Returns the result of `check`,
+    /// which is called before anything is changed; `make` creates schema and tables.
     pub fn open<R: Recipe<Address = A>, T>(
         spec: &TargetSpec,
         check: impl FnOnce(&A, &mut A::Connection) -> Result<T, SqlError>,
@@ -137,7 +137,7 @@ impl<A: ServerAddress> Owned<A> {
         Ok((Self { address, pid, notes, owner, private }, checked))
     }
 
-    /// `error` with what the log of a private server says.
+    /// Adds the reason in a private server's log to `error`.
     pub fn explained(&self, error: SqlError) -> SqlError {
         match &*self.private.lock() {
             Some(private) => private.explained(error),
@@ -155,7 +155,7 @@ impl<A: ServerAddress> Owned<A> {
             if A::drop_schema(&mut owner).is_ok() {
                 return Ok(());
             }
-            // The server may have come back since.
+            // The server may have been restarted in the meantime.
             let again = self.address.connect().and_then(|mut owner| A::drop_schema(&mut owner));
             again.map_err(|error| SqlError::remains(self.address.name(), &error))
         })

@@ -1,4 +1,4 @@
-//! A session of a real database: statements, commits on the clock, and transactions sent again.
+//! A session of a real database: statements, timed commits, and retried transactions.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -18,13 +18,13 @@ use crate::target::{
     Canceller, Executed, Operation, ScanHow, Statement, TableStep, TargetError, TargetSession,
 };
 
-/// How often a transaction is sent at most.
+/// Maximum number of attempts for a transaction.
 const ATTEMPTS_MAX: u32 = 1000;
 
-/// The columns of [`Counts`], which the server is not asked for.
+/// The columns of [`Counts`], which are not read from the server.
 pub const COUNTED_BY_SESSIONS: [&str; 4] = ["commits", "db_time_ns", "retries", "commit_ns"];
 
-/// What sessions count themselves: the client's side of the run.
+/// Counters of the sessions themselves: the client's side of the run.
 #[derive(Debug, Default)]
 pub struct Counts {
     pub db_time_ns: AtomicU64,
@@ -33,9 +33,9 @@ pub struct Counts {
     pub retries: AtomicU64,
     pub commit_latency: SharedHistogram,
     pub blocked: Blocked,
-    /// Raised to ask every session for the counts that it holds back.
+    /// Incremented to ask every session for the counts that it holds back.
     pub asked: AtomicU64,
-    /// Sessions that have handed theirs over since.
+    /// Number of sessions that have published theirs since.
     pub handed_over: AtomicU32,
     pub connected: AtomicU32,
     members: Mutex<BTreeSet<Member>>,
@@ -54,7 +54,7 @@ pub struct SqlSession<L: Link> {
     counts: Arc<Counts>,
     updates: u64,
     asked: u64,
-    /// None where the server says what sessions wait for.
+    /// `None` if the server reports the waits of sessions.
     watch: Option<Stopwatch>,
     stop: Option<Arc<AtomicBool>>,
     border: Border,
@@ -77,7 +77,7 @@ impl<L: Link> SqlSession<L> {
         Self { link, index, content, counts, updates: 0, asked, watch, stop: None, border }
     }
 
-    /// Sends a transaction until the database does not roll it back.
+    /// Repeats a transaction until the database does not roll it back.
     fn run(
         &mut self,
         what: &dyn Debug,
@@ -186,7 +186,7 @@ impl<L: Link> SqlSession<L> {
         self.part(Part::Statement, |link| link.update(schema, first_key, rows, &change))
     }
 
-    /// A call of the database, with what it blocks in where that is seen here.
+    /// Calls the database, and records the time blocked if that is measured here.
     fn part<T>(
         &mut self,
         part: Part,
@@ -198,7 +198,7 @@ impl<L: Link> SqlSession<L> {
         }
     }
 
-    /// Ends a transaction that wrote, on the clock.
+    /// Commits a transaction that wrote, and records its latency.
     fn commit(&mut self) -> Result<(), Trouble> {
         let started = Instant::now();
         self.part(Part::Commit, L::commit)?;

@@ -1,4 +1,4 @@
-//! Any [`Database`] as a target.
+//! A target for any [`Database`].
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,9 +19,9 @@ use super::{Database, Link, Seen, load};
 use crate::spec::TargetSpec;
 use crate::target::{Description, Latencies, Progress, Target, TargetError, TargetSession};
 
-/// What a commit takes, as the sessions see it.
+/// Commit latency as seen by the sessions.
 const COMMIT: &str = "session/commit";
-/// How long sessions are waited for to hand over the counts they hold back.
+/// Maximum time to wait for sessions to publish the counts they hold back.
 const HAND_OVER: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl<D: Database> SqlTarget<D> {
         Ok(Arc::new(Self { database, content, counts, watch: Mutex::new(None), border }))
     }
 
-    /// Asks all sessions for the counts that they hold back, and waits for them a moment.
+    /// Asks all sessions for the counts that they hold back, and waits for them briefly.
     fn collect_counts(&self) {
         let counts = &self.counts;
         counts.handed_over.store(0, Ordering::Relaxed);
@@ -64,7 +64,8 @@ impl<D: Database> SqlTarget<D> {
         watch.as_ref().map(|watch| watch.look(exact)).unwrap_or_default()
     }
 
-    /// The cells of `columns`: what the sessions counted, else what the database said.
+    /// Returns the cells of `columns`: the counts of the sessions if they have the column,
+    /// otherwise those of the database.
     fn cells(&self, columns: &[Column], seen: &Seen) -> Vec<Cell> {
         let counted = |name: &str| {
             Some(match name {

@@ -1,4 +1,4 @@
-//! TLS to servers: whether a connection uses it, and whose certificate it believes.
+//! TLS to servers: whether a connection uses it, and whose certificates it trusts.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
 
-/// As libpq names and means them; each is stricter than the one before.
+/// Modes with libpq's names and meanings, each stricter than the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
     Disable,
-    /// Where the server offers it.
+    /// TLS if the server offers it.
     Prefer,
-    /// Whoever answers.
+    /// TLS, without verifying the server.
     Require,
-    /// With a certificate of an authority that is believed, for any name.
+    /// TLS with a certificate of a trusted authority, for any name.
     VerifyCa,
-    /// And for the name of the host.
+    /// The same, for the name of the host.
     VerifyFull,
 }
 
 impl Mode {
-    /// As libpq names it.
+    /// Returns libpq's name of the mode.
     pub fn name(self) -> &'static str {
         match self {
             Self::Disable => "disable",
@@ -38,8 +38,8 @@ impl Mode {
         }
     }
 
-    /// What is done where `asked` was asked for: a server on another machine is not spoken to
-    /// without TLS unless that was asked for by name.
+    /// Returns the mode to use if `asked` was requested: a server on another machine is not
+    /// contacted without TLS unless that was requested by name.
     pub fn settled(asked: Option<Self>, is_local: bool) -> Self {
         match asked {
             None | Some(Self::Prefer) if is_local => Self::Prefer,
@@ -52,14 +52,14 @@ impl Mode {
 #[derive(Clone, Debug)]
 pub struct Tls {
     pub mode: Mode,
-    /// The file of the authorities that are believed; none believes those of the system.
+    /// The file of the trusted authorities; `None` trusts those of the system.
     pub roots: Option<PathBuf>,
-    /// The certificate by which the server knows this client, and its key.
+    /// The client's certificate and its key.
     pub identity: Option<(PathBuf, PathBuf)>,
 }
 
 impl Tls {
-    /// None where connections do without it.
+    /// Returns the client configuration; `None` without TLS.
     pub fn client(&self) -> Result<Option<Arc<ClientConfig>>, String> {
         if self.mode == Mode::Disable {
             return Ok(None);
@@ -89,7 +89,7 @@ impl Tls {
             let path = self.roots.clone().or_else(system_roots);
             let path = path.ok_or("the system has no file of certificate authorities")?;
             let mut roots = RootCertStore::empty();
-            // Those of the system may be of a kind that is no longer supported.
+            // Certificates of the system may be of a kind that is no longer supported.
             roots.add_parsable_certificates(certificates(&path)?);
             let built =
                 WebPkiServerVerifier::builder_with_provider(roots.into(), Arc::clone(provider));
@@ -103,7 +103,7 @@ impl Tls {
     }
 }
 
-/// The file of the authorities that this system believes.
+/// Returns the file of the authorities that this system trusts.
 pub fn system_roots() -> Option<PathBuf> {
     openssl_probe::probe().cert_file
 }
@@ -116,11 +116,11 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     }
 }
 
-/// Whoever answers must hold the key of the certificate that it shows; what else is looked at
-/// depends on the mode.
+/// Verifies that the server holds the key of the certificate it presents; further checks depend on
+/// the mode.
 #[derive(Debug)]
 struct Verifier {
-    /// None where any certificate will do.
+    /// `None` if any certificate is accepted.
     chain: Option<Arc<WebPkiServerVerifier>>,
     any_name: bool,
     provider: Arc<CryptoProvider>,
@@ -138,7 +138,7 @@ impl ServerCertVerifier for Verifier {
         use CertificateError::{NotValidForName, NotValidForNameContext};
         let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
         match chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
-            // The name is looked at after everything else.
+            // The name is checked last.
             Err(Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. }))
                 if self.any_name =>
             {
@@ -173,8 +173,8 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// What helps where a server does not offer TLS and was to; `without` is the parameter that does
-/// without it.
+/// Returns a hint for a server that does not offer TLS although it is required; `without` is the
+/// parameter that turns it off.
 pub fn missing_hint(without: &str) -> String {
     format!(
         "turn TLS on in the server; or, where nobody can read or change what passes between, add \
@@ -182,7 +182,7 @@ pub fn missing_hint(without: &str) -> String {
     )
 }
 
-/// What helps where a certificate was refused; `roots` is the parameter that names a file.
+/// Returns a hint for a rejected certificate; `roots` is the parameter that names a file.
 pub fn refused_hint(roots: &str) -> String {
     format!(
         "name the file of the authority that issued the server's certificate with {roots}=FILE, \

@@ -1,4 +1,4 @@
-//! Waits that are sampled: what is waited for at a look is taken to have lasted since the last one.
+//! Sampled waits: a wait seen at a look is assumed to have lasted since the previous look.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -16,20 +16,20 @@ pub struct SampledWaits {
 }
 
 impl SampledWaits {
-    /// Nothing is waited for yet. What sessions `usually` wait for is reported from the start: what
-    /// has not happened yet may happen before the next look, and then its zero counts.
+    /// Starts without waits. Those that sessions `usually` have are reported from the start with
+    /// zeros: they may still occur before the next look.
     pub fn new(usually: &[&str]) -> Self {
         let waited_ns = usually.iter().map(|event| (name(SESSION, event), 0)).collect();
         Self { waited_ns, outside_ns: 0, last_look: None }
     }
 
-    /// Time that sessions worked without waiting.
+    /// Returns the time that sessions worked without waiting.
     pub fn outside_ns(&self) -> u64 {
         self.outside_ns
     }
 
-    /// Adds the time since the last look to what is waited for now: role, event and how many wait;
-    /// the sessions that work without waiting have no event.
+    /// Adds the time since the last look to the current waits: role, event and number of waiters.
+    /// Sessions that work without waiting have no event.
     pub fn add(
         &mut self,
         waiting: impl IntoIterator<Item = (String, String, u64)>,

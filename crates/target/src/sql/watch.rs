@@ -1,5 +1,5 @@
-//! A thread that looks at a database while sessions run: its caller waits only so long, even when
-//! the database does not answer at all.
+//! A thread that reads the counters of a database while sessions run. Its caller waits only for a
+//! limited time, even if the database does not respond.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -14,7 +14,7 @@ use super::error::SqlError;
 use super::session::Counts;
 use super::{Member, Seen, Watcher};
 
-/// How long an exact look may take, and one that need not be.
+/// Time limits of an exact look, and of one that need not be exact.
 const PATIENCE: Duration = Duration::from_secs(3);
 const HASTE: Duration = Duration::from_millis(50);
 
@@ -30,7 +30,7 @@ impl Watcher for Behind {
     }
 
     fn between(&mut self, sessions: &[Member]) -> Option<Duration> {
-        // A sample that fails is taken again with the next look, which says why.
+        // A failed sample is repeated at the next look, which reports the error.
         let sampled = self.border.cross(|| Ok::<_, SqlError>(self.watcher.between(sessions)));
         sampled.ok().flatten()
     }
@@ -43,11 +43,11 @@ pub struct Watch {
 
 #[derive(Debug)]
 struct Exchange {
-    /// None once the watcher is to end.
+    /// `None` once the watcher is to stop.
     ask: Option<SyncSender<bool>>,
     seen: Receiver<Seen>,
     thread: Option<JoinHandle<()>>,
-    /// Looks that were asked for and not answered.
+    /// Number of looks requested but not yet answered.
     owed: u32,
     last: Seen,
 }
@@ -68,8 +68,7 @@ impl Watch {
                     Some(asked) => asked.ok(),
                 };
                 let Some(exact) = exact else { break };
-                // That a database is gone is reported by the sessions. Here its counters are no
-                // longer measured.
+                // The sessions report a lost database. Here its counters become unmeasured.
                 let seen = watcher.look(&counts.members(), exact).unwrap_or_default();
                 if answer.send(seen).is_err() {
                     break;
@@ -82,11 +81,11 @@ impl Watch {
         Ok(Self { exchange: Mutex::new(exchange) })
     }
 
-    /// A look of now if `exact`, or if one comes soon; otherwise the last.
+    /// Returns a new look if `exact` or if it arrives soon; otherwise the last one.
     pub fn look(&self, exact: bool) -> Seen {
         let mut exchange = self.exchange.lock();
         let until = Instant::now() + if exact { PATIENCE } else { HASTE };
-        // An answer that came late is older than the question.
+        // A late answer is older than the request.
         if !exchange.receive(until) {
             return exchange.last.clone();
         }
@@ -97,7 +96,7 @@ impl Watch {
         exchange.last.clone()
     }
 
-    /// Ends the watcher. One whose database does not answer is left behind.
+    /// Stops the watcher. If its database does not respond, its thread is left running.
     pub fn end(&self) {
         let mut exchange = self.exchange.lock();
         exchange.ask = None;
@@ -109,7 +108,7 @@ impl Watch {
 }
 
 impl Exchange {
-    /// Takes all answers that are owed; `false` when they do not come in time.
+    /// Receives all outstanding answers; returns false if they do not arrive in time.
     fn receive(&mut self, until: Instant) -> bool {
         while self.owed > 0 {
             let left = until.saturating_duration_since(Instant::now());
@@ -132,7 +131,7 @@ mod tests {
 
     struct Slow(Duration, u64);
 
-    /// Counts what it samples between looks.
+    /// Counts its samples between looks.
     struct Sampling(u64);
 
     impl Watcher for Sampling {

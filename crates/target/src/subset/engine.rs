@@ -1,22 +1,22 @@
-//! The servers that subsets are taken from and loaded into.
+//! Servers that subsets are taken from and loaded into.
 
 use serde::{Deserialize, Serialize};
 
 use crate::sql::error::SqlError;
 use crate::sql::host::without_password;
 
-/// Whose schema and rows a directory holds.
+/// The server whose schema and rows a directory holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Engine {
     #[default]
     Postgres,
-    /// And `MySQL`.
+    /// Also `MySQL`.
     Mariadb,
 }
 
 impl Engine {
-    /// That of an address, by its scheme.
+    /// Returns the engine of an address, by its scheme.
     pub fn of(address: &str) -> Result<Self, SqlError> {
         let scheme = address.split_once(':').map_or(address, |(scheme, _)| scheme);
         match scheme {

@@ -1,9 +1,10 @@
-//! Values of keys as bytes: each field after its length, so that equal values have equal bytes.
+//! Key values as bytes: each field is preceded by its length, so that equal values have equal
+//! bytes.
 
-/// Bytes of a field's length.
+/// Bytes of the length prefix.
 const LENGTH: usize = 4;
 
-/// The values of the keys of one row. It is used again for the next.
+/// The key values of one row. The buffers are reused for the next row.
 #[derive(Default)]
 pub struct KeyValues {
     bytes: Vec<u8>,
@@ -11,8 +12,8 @@ pub struct KeyValues {
 }
 
 impl KeyValues {
-    /// The value of each key, whose fields lie at these positions of the row; none where one of
-    /// them is NULL. `append` puts a field at the end of what it is given.
+    /// Returns the value of each key, given the positions of its fields in the row; `None` if one
+    /// of them is NULL. `append` appends a field to the buffer.
     pub fn of(
         &mut self,
         keys: &[Vec<usize>],
@@ -36,7 +37,7 @@ impl KeyValues {
     }
 }
 
-/// The fields of a value; what is cut off ends it with none.
+/// Returns the fields of a value. A truncated value ends with `None`.
 pub fn fields(mut value: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
     std::iter::from_fn(move || {
         if value.is_empty() {

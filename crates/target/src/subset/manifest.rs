@@ -1,4 +1,4 @@
-//! What a directory with a subset holds: `subset.json`, from which it is loaded.
+//! The manifest of a directory with a subset, `subset.json`, from which it is loaded.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -16,11 +16,11 @@ pub const FILE: &str = "subset.json";
 pub const SCRIPT: &str = "load.sql";
 pub const BEFORE: &str = "schema-before.sql";
 pub const AFTER: &str = "schema-after.sql";
-/// Of MariaDB: views, routines and triggers.
+/// Views, routines and triggers of MariaDB.
 pub const CODE: &str = "schema-code.sql";
 pub const DATA: &str = "data";
 const VERSION: u32 = 1;
-/// Largest manifest and largest schema that are read: the directory may come from elsewhere.
+/// Maximum size of a manifest and of a schema: the directory may be untrusted.
 const BYTES_MAX: u64 = 64 << 20;
 pub const SCHEMA_MAX: u64 = 1 << 30;
 
@@ -30,7 +30,7 @@ pub struct Manifest {
     pub tool_version: String,
     #[serde(default)]
     pub engine: Engine,
-    /// Address without its password, and product with its version.
+    /// Address without the password, and product with version.
     pub source: String,
     pub product: String,
     pub percent: f64,
@@ -39,10 +39,10 @@ pub struct Manifest {
     pub files: Vec<DataFile>,
     pub keys: Vec<KeyEntry>,
     pub sequences: Vec<Sequence>,
-    /// Of PostgreSQL: those that rows of the subset name.
+    /// PostgreSQL only: the large objects named by rows of the subset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub large_objects: Option<LargeObjects>,
-    /// What the reader of a report should know of the source.
+    /// Notes about the source for the reader of a report.
     #[serde(default)]
     pub notes: Vec<String>,
 }
@@ -54,33 +54,33 @@ pub struct TableEntry {
     pub partitioned: bool,
     pub source_rows: u64,
     pub rows: u64,
-    /// Rows that were chosen.
+    /// Number of rows drawn.
     pub seeds: u64,
-    /// Rows that were added, by the name of the key that references them.
+    /// Number of rows added, by the name of the key that references them.
     pub needed: Vec<(String, u64)>,
-    /// As stored in the source; an estimate by rows.
+    /// Size as stored in the source, estimated from the number of rows.
     pub bytes: Option<u64>,
 }
 
-/// Rows of a table, or of a partition, as lines of the text format of COPY or LOAD DATA.
+/// Rows of a table or a partition, as lines in the text format of COPY or LOAD DATA.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DataFile {
     pub schema: String,
     pub name: String,
     pub columns: Vec<String>,
-    /// Positions of columns whose values are written in hexadecimal digits.
+    /// Positions of columns whose values are written in hexadecimal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hex: Vec<usize>,
-    /// Positions of columns of bits, whose values are written as whole numbers.
+    /// Positions of bit columns, whose values are written as whole numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bits: Vec<usize>,
-    /// In the directory of data.
+    /// Name of the file in the data directory.
     pub file: String,
     pub rows: u64,
     pub bytes: u64,
 }
 
-/// A foreign key; tables by their position in the list.
+/// A foreign key; tables are given by their position in the list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KeyEntry {
     pub name: String,
@@ -88,14 +88,14 @@ pub struct KeyEntry {
     pub columns: Vec<String>,
     pub references: usize,
     pub referenced: Vec<String>,
-    /// Only rows in which this column is this text have the key.
+    /// Only rows in which this column has this text have the key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<(String, String)>,
-    /// Rows of the subset that reference another.
+    /// Rows of the subset that reference another row.
     pub rows: u64,
-    /// Every row that is referenced was found in the source.
+    /// Whether every referenced row was found in the source.
     pub closed: bool,
-    /// The server of the source had it proved, or this program proved it.
+    /// Whether the source's server, or this program, verified the key.
     pub valid: bool,
 }
 
@@ -107,21 +107,21 @@ pub struct Sequence {
     pub is_called: bool,
 }
 
-/// A file of large objects in pieces: lines of COPY with the number of the object, the offset of
-/// the piece and its bytes.
+/// A file of large objects in pieces: lines of COPY with the object's number, the piece's offset
+/// and its bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LargeObjects {
-    /// In the directory of data.
+    /// Name of the file in the data directory.
     pub file: String,
     pub objects: u64,
-    /// Of the file.
+    /// Size of the file.
     pub bytes: u64,
 }
 
 const WRONG: &str = "name a directory that `blockstone subset --from … DIR` wrote";
 
-/// Opens a file of the directory, whoever wrote that: through no link, and not where it is a
-/// second name of another user's file.
+/// Opens a file of the untrusted directory: not through a link, and not if it is a second name of
+/// another user's file.
 fn open_file(dir: &HeldDir, path: &Path) -> io::Result<File> {
     let file = dir.read(path)?;
     let (found, above) = (file.metadata()?, dir.file()?.metadata()?);
@@ -132,7 +132,7 @@ fn open_file(dir: &HeldDir, path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// A file of rows, as its manifest names it.
+/// Opens a file of rows by its name in the manifest.
 pub fn open_data(dir: &HeldDir, file: &str) -> Result<File, SqlError> {
     let path = Path::new(DATA).join(file);
     open_file(dir, &path).map_err(|source| SqlError::File {
@@ -143,7 +143,7 @@ pub fn open_data(dir: &HeldDir, file: &str) -> Result<File, SqlError> {
     })
 }
 
-/// The statements in a file of the directory, as `parse` finds them in its text.
+/// Reads a file of the directory and returns the statements that `parse` finds in it.
 pub fn read_schema<T>(
     dir: &HeldDir,
     file: &str,
@@ -161,7 +161,7 @@ pub fn read_schema<T>(
     })
 }
 
-/// A file of the directory could not be written.
+/// Returns the error of a file in the directory that could not be written.
 pub fn file_error(path: &Path, source: io::Error) -> SqlError {
     SqlError::File {
         what: "write",
@@ -171,7 +171,7 @@ pub fn file_error(path: &Path, source: io::Error) -> SqlError {
     }
 }
 
-/// A new file in the directory.
+/// Writes a new file in the directory.
 pub fn write_file(dir: &HeldDir, file: &str, text: &str) -> Result<(), SqlError> {
     let made = dir.create_new(Path::new(file));
     made.and_then(|mut made| made.write_all(text.as_bytes()))
@@ -197,12 +197,12 @@ impl Manifest {
         }
     }
 
-    /// Rows of the subset.
+    /// Returns the number of rows of the subset.
     pub fn rows(&self) -> u64 {
         self.tables.iter().map(|table| table.rows).fold(0, u64::saturating_add)
     }
 
-    /// As in `1 % of postgres://host/shop, seed 0: 2,820 of 105,000 rows`.
+    /// Describes the subset, such as `1 % of postgres://host/shop, seed 0: 2,820 of 105,000 rows`.
     pub fn words(&self) -> String {
         let sum = |rows: fn(&TableEntry) -> u64| {
             let all = self.tables.iter().map(rows).fold(0, u64::saturating_add);
@@ -212,7 +212,7 @@ impl Manifest {
         format!("{} % of {}, seed {}: {rows} of {of} rows", self.percent, self.source, self.seed)
     }
 
-    /// Reads that of `dir`, and checks that what it names is there.
+    /// Reads the manifest of `dir`, and checks that the files it names exist.
     pub fn read(dir: &HeldDir) -> Result<Self, SqlError> {
         let refuse = |why: String| SqlError::Program {
             what: format!("read {}", dir.path().join(FILE).display()),
@@ -235,7 +235,7 @@ impl Manifest {
         Ok(read)
     }
 
-    /// Checks what a file says, whoever wrote it; why it is refused.
+    /// Parses and checks an untrusted manifest; the error is the reason for rejecting it.
     pub fn parse(text: &[u8]) -> Result<Self, String> {
         let read: Self = serde_json::from_slice(text).map_err(|error| error.to_string())?;
         if read.version != VERSION {
@@ -258,7 +258,7 @@ impl Manifest {
         Ok(read)
     }
 
-    /// The text of its file.
+    /// Returns the text of the manifest file.
     pub fn text(&self) -> Result<String, SqlError> {
         let text = serde_json::to_string_pretty(self);
         text.map(|text| text + "\n").map_err(|error| SqlError::Program {

@@ -1,5 +1,5 @@
-//! `MariaDB` and `MySQL` with `InnoDB` as a source and a destination of subsets. Of the source
-//! nothing but a snapshot is taken.
+//! `MariaDB` and `MySQL` with `InnoDB` as a source and a destination of subsets. The source is only
+//! read, in one snapshot.
 
 mod catalogue;
 mod columns;
@@ -29,22 +29,22 @@ use catalogue::Known;
 use ddl::quoted;
 pub use load::{load, write_script};
 
-/// The oldest versions that are supported, of either product.
+/// The oldest supported versions of both products.
 const MARIADB_MIN: (u16, u16) = (10, 6);
 const MYSQL_MIN: (u16, u16) = (8, 0);
 
-/// Values are compared and written by their text: it must not depend on the server's settings. A
+/// Values are compared and written as text, which must not depend on the server's settings. A
 /// reader may be slow.
 const SETTINGS: &str = "SET NAMES utf8mb4, SESSION time_zone = '+00:00', sql_mode = '', \
     sql_quote_show_create = 1, net_write_timeout = 3600, net_read_timeout = 3600, \
     wait_timeout = 86400, autocommit = 1";
-/// Of one product only.
+/// Settings that only one product has.
 const MARIADB_SETTINGS: &str = "SET SESSION max_statement_time = 0";
 const MYSQL_SETTINGS: &str = "SET SESSION max_execution_time = 0";
 const ISOLATE: &str = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ";
 const BEGIN: &str = "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY";
 
-/// A connection to the database that an address names.
+/// A connection to the database named by an address.
 struct Server {
     address: Address,
     link: Conn,
@@ -69,7 +69,8 @@ impl Server {
         Ok(Self { address, link, database, version, is_mariadb })
     }
 
-    /// A connection that is set up, with the server's version, and whether that is MariaDB's.
+    /// Opens and sets up a connection; returns it with the server's version and whether that is
+    /// MariaDB's.
     fn admitted(address: &Address, database: &str) -> Result<(Conn, String, bool), SqlError> {
         let mut link = address.connect()?;
         let version: Option<String> =
@@ -93,26 +94,28 @@ impl Server {
         Ok((link, version, is_mariadb))
     }
 
-    /// With its version: `MariaDB 10.11.6`.
+    /// Returns the product with its version, such as `MariaDB 10.11.6`.
     fn product(&self) -> String {
         let number = self.version.split('-').next().unwrap_or_default();
         format!("{} {number}", if self.is_mariadb { "MariaDB" } else { "MySQL" })
     }
 
-    /// Ends the statement that runs, so that its answer need not be read to its end.
+    /// Returns a function that cancels the running statement, so that its answer need not be read
+    /// to the end.
     fn cancel(&mut self) -> impl Fn() + use<> {
         let (address, session) = (self.address.clone(), self.link.connection_id());
         move || {
-            // A server that is gone has ended the statement too.
+            // The statement also ends if the server is gone.
             let _ =
                 address.connect().map(|mut link| link.query_drop(format!("KILL QUERY {session}")));
         }
     }
 }
 
-/// Names what a statement was to do, and what this user needs for that.
+/// Adds the purpose of a statement to its error, and the privilege that this user needs for it.
 fn failed<'a>(what: &'a str, grant: &'a str) -> impl Fn(mysql::Error) -> SqlError + 'a {
-    /// Beside those of whole tables: of a column, and of what a view shows.
+    /// Denied access to a column, through a view, or to the server, in addition to the errors for
+    /// whole tables.
     const MORE_DENIED: [u16; 3] = [1143, 1356, 1045];
     const FULL: [u16; 3] = [1021, 1114, 3];
     const CHANGED: [u16; 2] = [1412, 1146];
@@ -139,7 +142,7 @@ fn failed<'a>(what: &'a str, grant: &'a str) -> impl Fn(mysql::Error) -> SqlErro
     }
 }
 
-/// A database as one snapshot shows it.
+/// A database as seen by one snapshot.
 pub struct MariadbSource<'a> {
     server: Server,
     known: Known,
@@ -150,7 +153,7 @@ pub struct MariadbSource<'a> {
 }
 
 impl<'a> MariadbSource<'a> {
-    /// Connects, takes a snapshot and reads which tables and keys there are.
+    /// Connects, takes a snapshot, and reads the catalogue of tables and keys.
     pub fn open(address: &str, tell: &'a mut Tell<'a>) -> Result<Self, SqlError> {
         let mut server = Server::open(address)?;
         for begin in [ISOLATE, BEGIN] {
@@ -191,7 +194,7 @@ impl SubsetSource for MariadbSource<'_> {
     }
 
     fn prove(&self) -> Result<(), SqlError> {
-        // Columns have no types of users, and what columns compute calls no routine.
+        // There are no user-defined column types, and generated columns call no routines.
         Ok(())
     }
 

@@ -1,5 +1,5 @@
-//! PostgreSQL, 13 and later, as a source and a destination of subsets. Of the source nothing but a
-//! snapshot is taken.
+//! PostgreSQL 13 and later as a source and a destination of subsets. The source is only read, in
+//! one snapshot.
 
 mod catalogue;
 pub mod copied;
@@ -33,7 +33,7 @@ use catalogue::Known;
 pub use load::{load, write_script};
 use trust::Relations;
 
-/// Values are compared by their text: it must not depend on the server's settings. The planner
+/// Values are compared as text, which must not depend on the server's settings. The planner
 /// evaluates no expressions of CHECK constraints.
 const SETTINGS: &str = "
     SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0;
@@ -42,17 +42,17 @@ const SETTINGS: &str = "
     SET synchronize_seqscans = off; SET max_parallel_workers_per_gather = 0;
     SET constraint_exclusion = off;
     SET parallel_tuple_cost = 0.001";
-/// Rows come in any order then.
+/// Rows then come in any order.
 const PARALLEL: &str = "RESET max_parallel_workers_per_gather";
 const NOT_PARALLEL: &str = "SET max_parallel_workers_per_gather = 0";
 const LOOK: Duration = Duration::from_millis(10);
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
 
-/// A database as one snapshot shows it.
+/// A database as seen by one snapshot.
 pub struct PostgresSource<'a> {
     address: Address,
     link: Client,
-    /// What other connections see the same by; none where the server exports no snapshot.
+    /// The snapshot's name for other connections; `None` if the server exports no snapshot.
     snapshot: Option<String>,
     release: String,
     version: u32,
@@ -60,12 +60,12 @@ pub struct PostgresSource<'a> {
     catalogue: Catalogue,
     conditions: Vec<Option<String>>,
     counting: Option<Counting>,
-    /// The connection that counted last.
+    /// The last connection used for counting.
     spare: Option<Client>,
     tell: &'a mut Tell<'a>,
 }
 
-/// What follows `postgres:` in an address.
+/// Parses an address that begins with `postgres:`.
 fn parse(address: &str) -> Result<Address, SqlError> {
     let (_, rest) = address.split_once(':').unwrap_or((address, ""));
     Address::parse(rest)
@@ -75,7 +75,7 @@ fn connect(address: &Address) -> Result<(Client, u32, String), SqlError> {
     address.within_limit(|| admitted(address))
 }
 
-/// A connection that is set up, with the major version of the server and its release.
+/// Opens and sets up a connection; returns it with the server's major version and release.
 fn admitted(address: &Address) -> Result<(Client, u32, String), SqlError> {
     let mut link = address.connect()?;
     link.batch_execute(SETTINGS).during("set up the session")?;
@@ -93,7 +93,7 @@ fn admitted(address: &Address) -> Result<(Client, u32, String), SqlError> {
 }
 
 impl<'a> PostgresSource<'a> {
-    /// Connects, takes a snapshot and reads which tables and keys there are.
+    /// Connects, takes a snapshot, and reads the catalogue of tables and keys.
     pub fn open(address: &str, tell: &'a mut Tell<'a>) -> Result<Self, SqlError> {
         let address = parse(address)?;
         let (mut link, version, release) = connect(&address)?;
@@ -133,7 +133,7 @@ impl<'a> PostgresSource<'a> {
         self.snapshot.is_some()
     }
 
-    /// Has another connection count the rows while they are read: both then find the same pages
+    /// Counts the rows on another connection while they are read, so that both find the same pages
     /// in the server's cache.
     fn start_counting(&mut self, table: usize) -> Result<(), SqlError> {
         let Some(snapshot) = self.snapshot.clone() else { return Ok(()) };
@@ -154,7 +154,7 @@ impl<'a> PostgresSource<'a> {
         Ok(())
     }
 
-    /// Whether values of these columns of a table can be compared without code of users.
+    /// Checks that values of these columns of a table can be compared without code of users.
     fn check_text(&self, table: usize, columns: &[usize]) -> Result<(), SqlError> {
         let types = &self.known.tables[table].types;
         match columns.iter().find(|&&column| !types[column].has_text()) {
@@ -271,7 +271,7 @@ impl SubsetSource for PostgresSource<'_> {
     }
 }
 
-/// A table, and another connection to the same snapshot that counts its rows.
+/// A table, and a thread that counts its rows on another connection to the same snapshot.
 type Counting = (usize, JoinHandle<Result<(Client, u64), SqlError>>);
 
 fn counted(link: &mut Client, text: &str) -> Result<u64, SqlError> {
@@ -352,7 +352,7 @@ impl Source for PostgresSource<'_> {
     }
 }
 
-/// A name as SQL has it, whatever its characters.
+/// Quotes a name for SQL, whatever its characters.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -1,4 +1,4 @@
-//! What all sources and destinations of subsets have in common.
+//! Common interface of all sources and destinations of subsets.
 
 use std::io;
 use std::path::Path;
@@ -9,17 +9,17 @@ use blockstone_sys::held::HeldDir;
 use super::manifest::{DATA, DataFile, KeyEntry, LargeObjects, Sequence, file_error};
 use crate::sql::error::SqlError;
 
-/// What is going on: words, rows of that so far, and how many there are, as far as is known.
-/// False ends the work.
+/// Reports progress: a description, the rows processed so far, and their total if known. Returns
+/// false to stop the work.
 pub type Tell<'a> = dyn FnMut(&str, u64, Option<u64>) -> bool + 'a;
 
-/// The new directory of data in `dir`.
+/// Creates the data directory in `dir`.
 pub fn make_data(dir: &HeldDir) -> Result<HeldDir, SqlError> {
     let made = dir.make_dir(Path::new(DATA)).and_then(|()| dir.within(Path::new(DATA)));
     made.map_err(|error| file_error(&dir.path().join(DATA), error))
 }
 
-/// No thread is to be had for a connection.
+/// Returns the error of a connection for which no thread could be started.
 pub fn no_thread(error: &io::Error) -> SqlError {
     SqlError::Program {
         what: "start a thread for a connection".to_owned(),
@@ -28,10 +28,10 @@ pub fn no_thread(error: &io::Error) -> SqlError {
     }
 }
 
-/// Names in a note.
+/// Maximum number of names in a note.
 const NAMED: usize = 20;
 
-/// A note of how many there are and their names; none where there are none.
+/// Returns a note with the number of names and the first of them; `None` if there are none.
 pub fn named(what: &str, names: &[String]) -> Option<String> {
     let more = names.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -39,7 +39,7 @@ pub fn named(what: &str, names: &[String]) -> Option<String> {
     (!names.is_empty()).then(|| format!("{what} ({}): {shown}{more}.", names.len()))
 }
 
-/// What was written.
+/// Files written by an export.
 #[derive(Debug)]
 pub struct Exported {
     pub files: Vec<DataFile>,
@@ -47,52 +47,52 @@ pub struct Exported {
     pub readers: usize,
 }
 
-/// What writing the rows of a plan would take.
+/// Estimated cost of writing the rows of a plan.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expected {
-    /// Of all files.
+    /// Size of all files.
     pub bytes: u64,
     pub seconds: f64,
 }
 
-/// A database that subsets are taken of, as one snapshot shows it.
+/// A source database of subsets, as seen by one snapshot.
 pub trait SubsetSource: Source<Error = SqlError> {
-    /// Address without its password.
+    /// Returns the address without its password.
     fn name(&self) -> &str;
 
-    /// With its version: `PostgreSQL 17.6`.
+    /// Returns the product with its version, such as `PostgreSQL 17.6`.
     fn product(&self) -> String;
 
-    /// Schema and name of a table, and whether it has partitions.
+    /// Returns schema and name of a table, and whether it has partitions.
     fn names(&self, table: usize) -> (&str, &str, bool);
 
-    /// Adds keys that only the user knows.
+    /// Adds keys known only to the user.
     fn add_keys(&mut self, text: &str, what: &str) -> Result<(), CatalogueError>;
 
-    /// Rows of `table` are asked whether they match this condition.
+    /// Sets a condition to be evaluated for the rows of `table`.
     fn set_condition(&mut self, table: usize, condition: &str);
 
-    /// Fails when rows of a table cannot be told apart, or keys cannot be compared, without code
-    /// that users of the server made. To be asked before anything is read of the tables.
+    /// Fails if rows of a table cannot be told apart, or keys cannot be compared, without code made
+    /// by users of the server. Call before anything is read from the tables.
     fn prove(&self) -> Result<(), SqlError>;
 
-    /// What the reader of a report should know of this source.
+    /// Returns notes about this source for the reader of a report.
     fn notes(&self) -> Vec<String>;
 
-    /// Whether the schema can be written.
+    /// Checks that the schema can be dumped.
     fn check_dump(&mut self) -> Result<(), SqlError>;
 
-    /// Writes the schema into `dir`.
+    /// Writes the schema to `dir`.
     fn dump_schema(&mut self, dir: &HeldDir) -> Result<(), SqlError>;
 
-    /// Where the sequences stand.
+    /// Returns the current values of the sequences.
     fn sequences(&mut self) -> Result<Vec<Sequence>, SqlError>;
 
-    /// Reads a few rows of each table, and says what all of `plan` would take to be written; none
-    /// where that cannot be said.
+    /// Reads a few rows of each table, and estimates the cost of writing all of `plan`; `None` if
+    /// that is not possible.
     fn expect(&mut self, plan: &Plan, readers: usize) -> Result<Option<Expected>, SqlError>;
 
-    /// Writes the rows of `plan` into the directory of data in `dir`.
+    /// Writes the rows of `plan` to the data directory in `dir`.
     fn export(
         &mut self,
         plan: &Plan,
@@ -104,7 +104,7 @@ pub trait SubsetSource: Source<Error = SqlError> {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
-    /// Address without its password, and product with its version.
+    /// Address without the password, and product with version.
     pub destination: String,
     pub product: String,
     pub keys: Vec<KeyProof>,
@@ -112,18 +112,18 @@ pub struct Loaded {
     pub rows: Vec<u64>,
     /// Seconds of each step.
     pub steps: Vec<(Step, f64)>,
-    /// What the reader of a report should know of the load.
+    /// Notes about the load for the reader of a report.
     pub notes: Vec<String>,
 }
 
-/// What counting found of one key.
+/// Result of counting the orphans of one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyProof {
     pub orphans: u64,
 }
 
 impl KeyProof {
-    /// Of a key whose orphans were counted. Those of a key that the source had proved are an error.
+    /// Creates the proof of a key. Orphans of a key that the source had verified are an error.
     pub fn new(key: &KeyEntry, orphans: u64) -> Result<Self, SqlError> {
         if orphans == 0 || !key.valid {
             return Ok(Self { orphans });

@@ -1,4 +1,4 @@
-//! What every target promises, tried on all of the registry.
+//! The contract of every target, tested on the whole registry.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
 
@@ -44,7 +44,7 @@ fn go_on(_: Loading) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// A target that the suite is run over.
+/// A target under test.
 struct Subject {
     entry: &'static Entry,
     address: &'static str,
@@ -64,18 +64,19 @@ impl Subject {
 
     fn spec(&self, dir: &Path) -> TargetSpec {
         let (address, programs) = (self.address.to_owned(), self.programs.clone());
-        // PostgreSQL looks for a deadlock only when a session has waited so long, by default 1 s.
+        // PostgreSQL checks for a deadlock only after a session has waited this long, by default 1
+        // s.
         let soon = ("deadlock_timeout".to_owned(), "20ms".to_owned());
         let settings = if self.name() == "postgres" { vec![soon] } else { Vec::new() };
         TargetSpec { address, programs, settings, io: self.io, ..spec(dir) }
     }
 
-    /// Does it with the target, set up and loaded, and shuts it down.
+    /// Runs `test` with the target, set up and loaded, and shuts it down.
     fn with(&self, test: impl Fn(&'static str, &Arc<dyn Target>)) {
         self.with_spec(|_| (), test);
     }
 
-    /// The same of a target of a spec that `change` made.
+    /// The same with a spec modified by `change`.
     fn with_spec(
         &self,
         change: impl Fn(&mut TargetSpec),
@@ -94,7 +95,7 @@ impl Subject {
     }
 }
 
-/// Runs the suite over a subject, in a module of its own, if the machine has what it needs.
+/// Runs the suite on a subject, in a separate module, if the machine has what it needs.
 macro_rules! contract {
     ($module:ident, $subject:expr $(, $need:ident)*) => {
         mod $module {
@@ -133,7 +134,7 @@ contract!(
     super::Subject { io: Some(super::Io::Direct), ..super::Subject::of("sqlite:.") }
 );
 contract!(postgres, super::Subject::of("postgres:scratch"), Postgres);
-/// A version of PostgreSQL beside the distribution's.
+/// A version of PostgreSQL other than the distribution's.
 fn postgres(major: u32) -> Subject {
     let programs = Some(blockstone_testkit::postgres_programs(major));
     Subject { programs, ..Subject::of("postgres:scratch") }
@@ -158,14 +159,15 @@ fn every_target_is_a_subject() {
     assert_eq!(ALL.iter().map(|entry| entry.name).collect::<Vec<_>>(), covered);
 }
 
-/// Not in /tmp, which may be memory, and where a server of another user may look too.
+/// Creates a directory outside /tmp, which may be in memory, that a server of another user can
+/// read.
 fn directory() -> tempfile::TempDir {
     let mut builder = tempfile::Builder::new();
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     builder.permissions(open).prefix("blockstone-contract-").tempdir_in("/var/tmp").unwrap()
 }
 
-/// What a run does with the places that it named.
+/// Removes the places, as a run does with those it named.
 fn remove(spec: &TargetSpec) {
     for place in &spec.places {
         let _ = std::fs::remove_file(&place.path).or(std::fs::remove_dir_all(&place.path));
@@ -194,10 +196,10 @@ fn statistic(target: &dyn Target, name: &str) -> i64 {
     }
 }
 
-/// Blocks visited, of a target that counts those of its rows and no others.
+/// Returns the blocks accessed, if the target counts only those of its rows.
 fn visits(target: &dyn Target) -> Option<i64> {
     if !target.describe().unwrap().server.is_empty() {
-        return None; // It visits an index and its catalogue too.
+        return None; // It also accesses an index and its catalogue.
     }
     let column = database::INSTANCE.columns.iter().position(|c| c.name == "logical_reads").unwrap();
     match samples(target)[&("instance", String::new())][column] {
@@ -264,7 +266,7 @@ fn transactions_do_what_they_say_and_commit_once(subject: &Subject) {
         let (rows, commits) = transact(&[orders, select]);
         assert_eq!(commits, 0, "{name}");
         if name != "null" {
-            // One order, or the one block that it lies in.
+            // One order, or the one block that holds it.
             assert_eq!(rows, 6, "{name}");
         }
         assert_eq!(transact(&[delete]), (1, 1), "{name}");
@@ -284,7 +286,7 @@ fn transactions_that_meet_are_sent_again_until_they_are_done(subject: &Subject) 
                 scope.spawn(move || {
                     let mut session = target.session(index).unwrap();
                     for n in 0..20 {
-                        // In opposite order: where rows are locked, that is a deadlock.
+                        // In opposite order, which is a deadlock with row locks.
                         let key = |step: u64| if index == 0 { step } else { 1 - step };
                         let update = |step| Statement::Update { schema: 0, key: key(step) };
                         let number = 2 * n + u64::from(index);
@@ -309,7 +311,8 @@ fn a_table_of_all_rows_is_made_flushed_and_dropped_again_and_again(subject: &Sub
     let copied = |spec: &mut TargetSpec| (spec.scan_rows, spec.copies) = (0, 2);
     subject.with_spec(copied, |name, target| {
         let block = TargetSpec::default().block.get();
-        // InnoDB keeps a second row beside each in its page; of PostgreSQL's, three fill a page.
+        // InnoDB stores a second row next to each in its page; three rows of PostgreSQL fill a
+        // page.
         let (rows, pages) = match name {
             "mariadb" => (2 * ROWS, ROWS),
             "postgres" => (ROWS, ROWS / 3),
@@ -321,7 +324,7 @@ fn a_table_of_all_rows_is_made_flushed_and_dropped_again_and_again(subject: &Sub
                 let create = TableStep::Create { schema, table };
                 let made = session.write_table(&create).unwrap();
                 assert_eq!((made.rows, made.commits), (rows, 1), "{name}, round {round}");
-                // PostgreSQL 16 and later extend a table by up to 64 pages at once.
+                // PostgreSQL 16 and later extend a table by up to 64 pages at a time.
                 let (least, most) = (pages * block, (pages + pages / 8 + 66) * block);
                 assert!((least..=most).contains(&made.bytes), "{name}: {made:?}");
             }
@@ -441,7 +444,7 @@ fn a_load_that_is_interrupted_says_so() {
     }
 }
 
-/// What is wrong before anything is written.
+/// Returns the error for a spec that is rejected before anything is written.
 fn refused(entry: &Entry, spec: &TargetSpec) -> String {
     let error = (entry.demand)(spec).unwrap_err().to_string();
     assert!(error.contains("\nhint: "), "{}: {error}", entry.name);
@@ -475,7 +478,7 @@ fn what_is_demanded_is_enough(subject: &Subject) {
     for (place, demanded) in spec.places.iter().zip(demand.places) {
         let taken = size(&place.path);
         assert!(taken <= demanded, "{}: {taken} of {demanded}", entry.name);
-        // A disk of the group is laid out as a whole.
+        // A disk of the group is laid out in full.
         assert!(taken == demanded || entry.name != "instance", "{taken} of {demanded}");
     }
     target.shutdown().unwrap();
@@ -485,7 +488,7 @@ fn a_database_says_what_it_is_and_how_it_executes(subject: &Subject) {
     subject.with(|name, target| {
         let described = target.describe().unwrap();
         if described.server.is_empty() {
-            return; // A part of this program.
+            return; // The target is part of this program.
         }
         let kinds: Vec<_> = described.plans.iter().map(|(kind, _)| *kind).collect();
         assert_eq!(kinds, Operation::KINDS, "{name}");
@@ -504,7 +507,7 @@ fn what_is_not_measured_is_explained(subject: &Subject) {
     subject.with(|name, target| {
         let explained = target.describe().unwrap().unmeasured;
         if target.describe().unwrap().server.is_empty() {
-            return; // The manifest of a run says what the miniature instance lacks.
+            return; // The manifest of a run lists what the miniature instance lacks.
         }
         let mut session = target.session(0).unwrap();
         session.execute(&Operation::Select { schema: 0, first_key: 0, rows: 1 }).unwrap();
@@ -521,7 +524,7 @@ fn what_is_not_measured_is_explained(subject: &Subject) {
     });
 }
 
-/// Bytes of a file, or of all files in a directory; none of one that is not there.
+/// Returns the bytes of a file, or of all files in a directory; zero if it does not exist.
 fn size(path: &Path) -> Bytes {
     let Ok(found) = path.metadata() else { return Bytes(0) };
     if !found.is_dir() {
@@ -542,7 +545,7 @@ fn a_target_that_cannot_be_opened_leaves_nothing_behind() {
         (entry.open)(&spec, &mut go_on).unwrap_err();
         assert_eq!(left(dir.path()), 0, "{}", entry.name);
         if entry.name != "instance" {
-            continue; // It is opened in no time at all.
+            continue; // Opening it takes too little time to be interrupted.
         }
         spec.places[1].path = dir.path().join("b");
         let error = (entry.open)(&spec, &mut |_| ControlFlow::Break(())).unwrap_err();

@@ -1,4 +1,4 @@
-//! Sessions that scan: as the registry says, and until they are cancelled.
+//! Scans of sessions: as the registry declares, and until they are cancelled.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, mpsc};
@@ -45,7 +45,7 @@ pub fn sessions_scan_as_the_registry_says(subject: &Subject) {
     });
 }
 
-/// A statement is cancelled from another thread. Of a session that is to end, that is no error.
+/// Cancels a statement from another thread. If the session is to end, that is not an error.
 fn is_cancelled(name: &str, target: &Arc<dyn Target>) {
     for is_to_end in [false, true] {
         let (hand_over, canceller) = mpsc::channel();

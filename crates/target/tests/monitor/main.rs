@@ -1,4 +1,4 @@
-//! What every monitor promises, tried on every version of every server that is here.
+//! The contract of every monitor, tested on every version of every server on this machine.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
 
@@ -14,7 +14,7 @@ use blockstone_target::monitor::registry::ALL;
 use blockstone_target::monitor::{self, APPLICATION, Monitor};
 use server::{Product, Server, Session};
 
-/// Runs the suite over a product, in a module of its own, if the machine has what it needs.
+/// Runs the suite on a product, in a separate module, if the machine has what it needs.
 macro_rules! contract {
     ($module:ident, $product:expr $(, $need:ident)*) => {
         mod $module {
@@ -53,14 +53,14 @@ contract!(mariadb_without, super::Product::Mariadb { performance_schema: false }
 
 #[test]
 fn every_monitor_is_covered() {
-    // The last one watches a run of ours: the end-to-end tests have one in progress.
+    // The last one watches a run of Blockstone, which the end-to-end tests do.
     let covered = [&["postgres", "postgresql"][..], &["mysql", "mariadb"], &["run"]];
     assert_eq!(ALL.iter().map(|entry| entry.schemes).collect::<Vec<_>>(), covered);
 }
 
 type Rows = HashMap<(&'static str, String), Vec<Cell>>;
 
-/// All that a monitor tells at one moment.
+/// Returns all readings of a monitor at one moment.
 fn look(monitor: &mut dyn Monitor) -> Vec<Reading> {
     let mut readings = Vec::new();
     monitor.counters(&mut readings).unwrap();
@@ -83,7 +83,7 @@ fn schema(monitor: &dyn Monitor, probe: &str) -> &'static Schema {
     monitor.series().iter().find(|schema| schema.probe == probe).expect(probe)
 }
 
-/// A number on the server as a whole, or none where it is not measured.
+/// Returns a number of the whole server; `None` if it is not measured.
 fn total(rows: &Rows, name: &str) -> Option<i64> {
     let schemas = [&INSTANCE, &SQL, &DATABASE];
     let schema = schemas.into_iter().find(|s| s.columns.iter().any(|c| c.name == name)).unwrap();
@@ -117,7 +117,7 @@ fn readings_keep_to_their_schemas_and_counters_never_fall(product: Product) {
     for round in 0..20 {
         load.run("UPDATE t SET v = v + 1");
         if round == 10 && product.is_postgres() {
-            // The server forgets; who watches goes on.
+            // The server resets its counters, but the watch continues.
             load.run("SELECT pg_stat_reset(), pg_stat_reset_shared('bgwriter')");
             load.run("CREATE DATABASE gone");
         } else if round == 12 && product.is_postgres() {
@@ -140,7 +140,7 @@ fn readings_keep_to_their_schemas_and_counters_never_fall(product: Product) {
     }
 }
 
-/// A session that has done something, has reported it, and is inside a call.
+/// Starts a session that has done and reported some work, and is inside a call.
 fn at_work(server: &Server) -> std::thread::JoinHandle<()> {
     let mut session = server.session();
     session.make_table();
@@ -151,7 +151,7 @@ fn at_work(server: &Server) -> std::thread::JoinHandle<()> {
     sleeping
 }
 
-/// Settings with which all can be measured.
+/// Returns settings with which everything can be measured.
 fn settings(product: Product) -> &'static [&'static str] {
     const OLD: [&str; 2] = ["track_io_timing=on", "shared_preload_libraries=pg_stat_statements"];
     const NEW: [&str; 3] = [OLD[0], OLD[1], "track_wal_io_timing=on"];
@@ -167,7 +167,7 @@ fn what_is_not_measured_is_explained(product: Product) {
         let server = Server::start(product, settings);
         let mut monitor = monitor::open(&server.admin()).unwrap();
         let sleeping = at_work(&server);
-        // Processes are not looked at again at once.
+        // Processes are not read again immediately.
         let mut seen = rows(look(monitor.as_mut()));
         seen.extend(rows(look(monitor.as_mut())));
         sleeping.join().unwrap();
@@ -185,7 +185,7 @@ fn what_is_not_measured_is_explained(product: Product) {
                 assert_eq!(*cell == Cell::Unmeasured, why.is_some(), "{} {why:?}", column.name);
             }
         }
-        // What no row of a series has must be explained as well.
+        // Columns without a value in any row must be explained as well.
         for schema in monitor.series() {
             for (index, column) in schema.columns.iter().enumerate() {
                 let mut cells = seen.iter().filter(|((probe, _), _)| *probe == schema.probe);
@@ -218,8 +218,7 @@ fn what_is_not_measured_is_explained(product: Product) {
     }
 }
 
-/// Waits until a session that ended has handed over its counts, and what the server keeps of them
-/// is as of now.
+/// Waits until an ended session has published its counts, and the server's statistics are current.
 fn settle(monitor: &mut dyn Monitor) -> Rows {
     for _ in 0..4 {
         std::thread::sleep(Duration::from_millis(300));
@@ -247,10 +246,10 @@ fn a_known_load_is_seen(product: Product) {
     drop(load);
     let after = settle(monitor.as_mut());
     let grown = |name: &str| Some(total(&after, name)? - total(&before, name)?);
-    // Versions before 15 do not tell when our own commits show.
+    // Versions before 15 do not tell when our own commits become visible.
     let exact = matches!(product, Product::Postgres(15..) | Product::Mariadb { .. });
     let commits = grown("commits").unwrap();
-    // PostgreSQL counts the query too, and what a session does to begin.
+    // PostgreSQL also counts the query, and the start of a session.
     let expected = if product.is_postgres() { 102 } else { 100 };
     let slack = if exact { 0 } else { 12 };
     assert!((commits - expected).abs() <= slack, "{commits} commits");
@@ -269,7 +268,7 @@ fn a_known_load_is_seen(product: Product) {
     idle_costs_nothing(monitor.as_mut(), exact);
 }
 
-/// An idle server shows nothing: what the monitor does itself is not in it.
+/// Checks that an idle server shows no activity: the monitor's own must be excluded.
 fn idle_costs_nothing(monitor: &mut dyn Monitor, exact: bool) {
     let before = rows(look(monitor));
     for _ in 0..10 {
@@ -288,12 +287,12 @@ fn idle_costs_nothing(monitor: &mut dyn Monitor, exact: bool) {
     assert!(grown("db_time_ns").unwrap_or(0) < 5_000_000, "{:?}", grown("db_time_ns"));
 }
 
-/// Settings that keep the server from doing something by itself.
+/// Returns settings that turn off the server's background activity.
 fn quiet(product: Product) -> &'static [&'static str] {
     if product.is_postgres() { &["autovacuum=off"] } else { &[] }
 }
 
-/// Samples until `seen` finds what it looks for.
+/// Samples until `seen` returns a value.
 fn sampled<T>(monitor: &mut dyn Monitor, seen: impl Fn(&Rows) -> Option<T>) -> T {
     let until = Instant::now() + Duration::from_secs(10);
     loop {
@@ -348,8 +347,8 @@ fn sessions_are_seen_at_what_they_do(product: Product) {
             let sleeps = |number: &String| {
                 cells(number).is_some_and(|cells| cells[class] == Cell::Text("Timeout".to_owned()))
             };
-            // With the one that does nothing; who looked whether the server answers may still be
-            // on its way out.
+            // Includes the idle session; the one that checked whether the server answers may still
+            // be closing.
             let totals = [7, 5, 1, 1, 0].map(Cell::Value).to_vec();
             let all = numbers.iter().all(sleeps) && cells(&open_number).is_some();
             (all && rows[&("sessions", String::new())] == totals).then(|| rows.clone())
@@ -433,7 +432,7 @@ fn statements_and_single_sessions_are_told(product: Product) {
         monitor.counters(&mut again).unwrap();
         assert!(!again.iter().any(|row| row.probe == "statement_text" && row.object == *id));
     }
-    // A session that is seen active has a row of its own at the next tick.
+    // A session seen active has its own row at the next tick.
     std::thread::sleep(Duration::from_millis(1100));
     let number = load.number();
     let sleeping = std::thread::spawn(move || load.sleep(4.0));

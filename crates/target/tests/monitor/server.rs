@@ -1,4 +1,4 @@
-//! Database servers as users would run them, and sessions on them.
+//! Database servers set up as by users, and sessions on them.
 
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
@@ -11,13 +11,13 @@ use mysql::prelude::Queryable;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Product {
-    /// PostgreSQL of a version; 15 is the distribution's.
+    /// PostgreSQL of this version; 15 is the distribution's.
     Postgres(u32),
-    /// MariaDB, with its performance schema or without.
+    /// MariaDB, with or without its performance schema.
     Mariadb { performance_schema: bool },
 }
 
-/// A server with a port; ends with its value.
+/// A server with a port, which is stopped when the value is dropped.
 pub struct Server {
     pub product: Product,
     child: Child,
@@ -27,7 +27,7 @@ pub struct Server {
 }
 
 impl Product {
-    /// The user that serves it.
+    /// Returns the users that may run it.
     fn user(self) -> &'static [&'static str] {
         match self {
             Self::Postgres(_) => &["postgres"],
@@ -61,7 +61,7 @@ impl Product {
 }
 
 impl Server {
-    /// Makes and starts one; `settings` in the form `name=value`.
+    /// Creates and starts a server; `settings` have the form `name=value`.
     pub fn start(product: Product, settings: &[&str]) -> Self {
         let open = std::fs::Permissions::from_mode(0o755);
         let dir = tempfile::Builder::new().permissions(open).tempdir_in("/var/tmp").unwrap();
@@ -100,17 +100,17 @@ impl Server {
         }
     }
 
-    /// The address for who may do all.
+    /// Returns the address of the superuser.
     pub fn admin(&self) -> String {
         self.address(if self.product.is_postgres() { "admin" } else { "root" })
     }
 
-    /// Its main process.
+    /// Returns its main process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// A session of a user.
+    /// Opens a user's session.
     pub fn session(&self) -> Session {
         Session::open(&self.admin()).unwrap()
     }
@@ -190,7 +190,7 @@ fn serve(product: Product, dir: &Path, port: u16, settings: &[String]) -> Child 
     command.spawn().unwrap()
 }
 
-/// A session of a user.
+/// A user's session.
 pub enum Session {
     Postgres(Box<postgres::Client>),
     Mariadb(Box<mysql::Conn>),
@@ -206,7 +206,7 @@ impl Session {
         Some(Self::Mariadb(Box::new(mysql::Conn::new(opts.prefer_socket(false)).ok()?)))
     }
 
-    /// Sends statements, one transaction each.
+    /// Executes statements, one transaction each.
     pub fn run(&mut self, statement: &str) {
         match self {
             Self::Postgres(link) => link.batch_execute(statement).unwrap(),
@@ -214,7 +214,7 @@ impl Session {
         }
     }
 
-    /// The first cell of an answer.
+    /// Returns the first cell of an answer.
     pub fn ask(&mut self, query: &str) -> String {
         match self {
             Self::Postgres(link) => {
@@ -229,7 +229,7 @@ impl Session {
         }
     }
 
-    /// What the database knows it as.
+    /// Returns the database's number of the session.
     pub fn number(&mut self) -> String {
         self.ask(match self {
             Self::Postgres(_) => "SELECT pg_backend_pid()",
@@ -243,7 +243,7 @@ impl Session {
         self.ask(&format!("SELECT {sleep}({seconds})"));
     }
 
-    /// A table of 1,000 rows.
+    /// Creates a table of 1,000 rows.
     pub fn make_table(&mut self) {
         if matches!(self, Self::Mariadb(_)) {
             self.run("CREATE DATABASE bench");
@@ -254,7 +254,7 @@ impl Session {
         self.run(&format!("INSERT INTO t VALUES {}", rows.join(",")));
     }
 
-    /// Sees the table that another session made.
+    /// Selects the table that another session created.
     pub fn use_table(&mut self) {
         if matches!(self, Self::Mariadb(_)) {
             self.run("USE bench");

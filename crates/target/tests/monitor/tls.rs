@@ -17,14 +17,14 @@ use super::server::{Product, Server};
 
 const MARIADB: Product = Product::Mariadb { performance_schema: false };
 
-/// Certificates of two authorities, where every user may look.
+/// Certificates of two authorities, readable by every user.
 struct Certificates {
     dir: tempfile::TempDir,
 }
 
 impl Certificates {
-    /// An authority, the certificates that it issued to a server called `localhost`, one of which
-    /// ended a day ago, and to a client called `client`, and another authority.
+    /// Creates an authority with the certificates that it issued to a server `localhost`, one of
+    /// which expired a day ago, and to a client `client`; and another authority.
     fn make(product: Product) -> Self {
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         let dir = tempfile::Builder::new().permissions(open).tempdir_in("/var/tmp").unwrap();
@@ -67,18 +67,18 @@ impl Certificates {
         self.dir.path().join(name)
     }
 
-    /// With the paths of its files in place of `@name`.
+    /// Replaces each `@name` by the path of the file.
     fn filled(&self, text: &str) -> String {
         text.replace('@', &format!("{}/", self.dir.path().display()))
     }
 
-    /// A server with these settings.
+    /// Starts a server with these settings.
     fn serve(&self, product: Product, settings: &[&str]) -> Server {
         let settings: Vec<String> = settings.iter().map(|text| self.filled(text)).collect();
         Server::start(product, &settings.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// Watches `server` as `user` by the name of `host`.
+    /// Watches `server` as `user` by the host name `host`.
     fn watch(
         &self,
         server: &Server,
@@ -144,14 +144,14 @@ fn postgres_is_believed_by_its_certificate() {
         ("127.0.0.1", "sslmode=verify-full&sslrootcert=@ca.pem", "not valid for name"),
         ("localhost", "sslmode=verify-full&sslrootcert=@other.pem", "invalid peer certificate"),
         ("localhost", "sslmode=verify-ca&sslrootcert=@other.pem", "invalid peer certificate"),
-        // A file of authorities is not named in vain.
+        // A named file of authorities is used even with `require`.
         ("localhost", "sslmode=require&sslrootcert=@other.pem", "invalid peer certificate"),
         ("localhost", "sslmode=verify-full&sslrootcert=system", "invalid peer certificate"),
         ("localhost", "sslmode=verify-full&sslrootcert=@none.pem", "none.pem"),
     ] {
         refused(made.watch(&server, "admin", host, parameters), words);
     }
-    // The password is tied to this connection, and a client has a certificate of its own.
+    // The password is bound to this connection, and a client has its own certificate.
     let bound = "sslmode=require&channel_binding=require";
     made.watch(&server, "scram:secret", "localhost", bound).unwrap();
     let own = "sslmode=require&sslcert=@client.pem&sslkey=@client.key";
@@ -235,14 +235,14 @@ fn a_server_without_tls_is_used_on_this_machine_only_or_if_asked_for() {
         let required = if is_postgres { "sslmode=require" } else { "ssl-mode=REQUIRED" };
         made.watch(&server, user, "127.0.0.1", "").unwrap();
         refused(made.watch(&server, user, "127.0.0.1", required), "it does not offer TLS");
-        // Leads to this machine, but does not say so.
+        // An address of this machine that is not recognised as local.
         refused(made.watch(&server, user, "0.0.0.0", ""), "it does not offer TLS");
         let disabled = if is_postgres { "sslmode=disable" } else { "ssl-mode=DISABLED" };
         made.watch(&server, user, "0.0.0.0", disabled).unwrap();
     }
 }
 
-/// Who sits between a client and servers, and connects it with the one of this port.
+/// Starts a proxy between a client and servers, which connects to the server on this port.
 fn between(port: &Arc<AtomicU16>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let own = listener.local_addr().unwrap().port();
@@ -267,7 +267,7 @@ fn port(server: &Server) -> u16 {
     address.rsplit(':').next().unwrap().split('/').next().unwrap().parse().unwrap()
 }
 
-/// Whoever answers only the second connection shows a certificate as well.
+/// An impostor that answers only the second connection also presents a certificate.
 #[test]
 fn pg_dump_believes_whom_this_program_believes() {
     require!(Root, Postgres, Openssl);
@@ -283,7 +283,7 @@ fn pg_dump_believes_whom_this_program_believes() {
         ("sslmode=verify-full&sslrootcert=@ca.pem", true),
         ("sslmode=verify-ca&sslrootcert=@ca.pem", true),
         ("sslmode=require&sslrootcert=@ca.pem", true),
-        // Whoever answers is believed; a snapshot of another server is not found there.
+        // Any server is trusted; a snapshot is not found on another server.
         ("sslmode=require", false),
     ] {
         let parameters = made.filled(parameters);

@@ -1,9 +1,9 @@
-//! Numbers and fields of lines.
+//! Parsing of numbers and fields in lines.
 
-/// Durations and counts above this are damage: in microseconds, 31 years.
+/// Durations and counts above this indicate damage: in microseconds, 31 years.
 pub const HIGHEST: i64 = 1_000_000_000_000_000;
 
-/// Reads a decimal number, with spaces before it and a sign; the rest of the line.
+/// Reads a decimal number, with leading spaces and a sign; also returns the rest of the line.
 #[inline]
 pub fn number(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let mut rest = bytes;
@@ -28,13 +28,13 @@ pub fn number(bytes: &[u8]) -> Option<(i64, &[u8])> {
     Some((if negative { -value } else { value }, rest))
 }
 
-/// A duration or a count.
+/// Reads a duration or a count.
 #[inline]
 pub fn count(bytes: &[u8]) -> Option<(i64, &[u8])> {
     number(bytes).filter(|(value, _)| value.abs() <= HIGHEST)
 }
 
-/// A number without sign that names something, such as a cursor.
+/// Reads an unsigned number that identifies something, such as a cursor.
 #[inline]
 pub fn name(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut value: u64 = 0;
@@ -48,7 +48,7 @@ pub fn name(bytes: &[u8]) -> Option<(u64, &[u8])> {
     (digits > 0 && digits <= 20).then_some((value, rest))
 }
 
-/// The number at the end of a line after `key`, and what is before them.
+/// Reads the number after `key` at the end of a line; also returns what precedes `key`.
 #[inline]
 pub fn last<'a>(line: &'a [u8], key: &[u8]) -> Option<(i64, &'a [u8])> {
     let mut start = line.len();
@@ -64,14 +64,14 @@ pub fn last<'a>(line: &'a [u8], key: &[u8]) -> Option<(i64, &'a [u8])> {
     (digits < line.len() && rest.is_empty()).then_some((value, before))
 }
 
-/// What is between `open` and the next `close`.
+/// Returns the bytes between `open` and the next `close`.
 pub fn between<'a>(line: &'a [u8], open: &[u8], close: u8) -> Option<&'a [u8]> {
     let start = memchr::memmem::find(line, open)? + open.len();
     let end = memchr::memchr(close, &line[start..])?;
     Some(&line[start..start + end])
 }
 
-/// The number after `key`, wherever it is.
+/// Reads the number after the first `key`.
 pub fn after(line: &[u8], key: &[u8]) -> Option<i64> {
     let start = memchr::memmem::find(line, key)? + key.len();
     number(&line[start..]).map(|(value, _)| value)

@@ -13,7 +13,7 @@ pub struct Counts {
     pub limited: u64,
 }
 
-/// Whether CPU times are multiples of a clock tick.
+/// Detects whether CPU times are multiples of a clock tick.
 #[derive(Debug, Default)]
 pub struct Ticks {
     seen: u64,
@@ -22,9 +22,9 @@ pub struct Ticks {
 }
 
 impl Ticks {
-    /// Ticks are up to 0.02 % short of a millisecond, so that larger values say nothing.
+    /// Ticks are up to 0.02 % short of a millisecond, so larger values are inconclusive.
     const LARGEST: i64 = 500_000;
-    /// Fewer could be multiples by chance.
+    /// Fewer values could be multiples by chance.
     const FEWEST: u64 = 3;
 
     #[inline]
@@ -41,7 +41,7 @@ impl Ticks {
         self.not_of_10_ms += off(10_000);
     }
 
-    /// In microseconds.
+    /// Clock tick in microseconds.
     pub fn us(&self, unit: i64) -> Option<f64> {
         if unit > 1 {
             return Some(unit as f64);

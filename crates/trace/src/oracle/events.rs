@@ -1,11 +1,11 @@
-//! Names of wait events → small numbers, and what their parameters mean.
+//! Names of wait events → small numbers, and the meaning of their parameters.
 
 use std::collections::HashMap;
 
 use super::record::Wait;
 use super::tally::Size;
 
-/// Of the name of an event.
+/// Bytes kept of an event's name.
 const LONGEST_NAME: usize = 100;
 const CACHED: usize = 64;
 
@@ -16,9 +16,9 @@ pub enum Meaning {
     Client,
     /// Parameters: file, block, number of blocks.
     File,
-    /// The second is the number of blocks.
+    /// The second parameter is the number of blocks.
     Blocks,
-    /// The third is a number of bytes.
+    /// The third parameter is a number of bytes.
     Bytes,
 }
 
@@ -32,12 +32,12 @@ struct Event {
 pub struct Events {
     list: Vec<Event>,
     ids: HashMap<Vec<u8>, u16>,
-    /// By length and a few bytes of the name.
+    /// Indexed by length and a few bytes of the name.
     cache: [u16; CACHED],
     limit: usize,
 }
 
-/// Where names are beyond the bound.
+/// Id for names beyond the bound.
 const OTHER: u16 = 0;
 
 impl Events {
@@ -104,10 +104,10 @@ fn meaning(name: &[u8]) -> Meaning {
     }
 }
 
-/// What a wait moved, and of which file.
+/// Returns the data that a wait moved, and its file.
 #[inline]
 pub fn moved(meaning: Meaning, wait: &Wait) -> (Size, Option<u64>) {
-    /// One request of a database is never larger.
+    /// A single request of a database is never larger.
     const MOST_BLOCKS: u64 = 1 << 20;
     const MOST_BYTES: u64 = 1 << 32;
     let values = match meaning {

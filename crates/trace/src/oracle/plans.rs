@@ -1,11 +1,11 @@
-//! Plans with what their lines did, added up over executions.
+//! Plans with the figures of their lines, summed over executions.
 
 use std::hash::Hasher;
 
 use super::record::Stat;
 use super::tally::{FastMap, Folded};
 
-/// Lines of one plan.
+/// Maximum number of lines of one plan.
 pub const LONGEST_PLAN: usize = 2000;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -44,7 +44,7 @@ pub struct Line {
     pub object: u64,
     pub operation: Vec<u8>,
     pub total: Figures,
-    /// As the plan was last written.
+    /// Figures from the plan's latest record.
     last: Figures,
 }
 
@@ -71,7 +71,7 @@ impl Plans {
         Self { list: Vec::new(), ids: FastMap::default(), lines: 0, limit, dropped: 0 }
     }
 
-    /// A plan as a cursor wrote it. Before 11g, figures are those of all executions so far.
+    /// Adds a plan as written by a cursor. Before 11g, figures are those of all executions so far.
     pub fn add(&mut self, statement: u32, writer: (u64, u32), stats: &[Stat], cumulative: bool) {
         let key = (statement, signature(stats));
         let Some(&at) = self.ids.get(&key) else {
@@ -98,7 +98,7 @@ impl Plans {
         plan.writer = writer;
     }
 
-    /// Statements have new numbers; plans of those that were merged are dropped.
+    /// Applies new statement numbers; plans of merged statements are dropped.
     pub fn renumber(&mut self, numbers: &[u32], merged: u32) {
         let before = self.list.len();
         self.list.retain_mut(|plan| {

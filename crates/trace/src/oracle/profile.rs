@@ -1,4 +1,4 @@
-//! What was read → the trace that others see.
+//! State of the reader → the [`Trace`] it returns.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -204,7 +204,7 @@ struct Children {
 
 impl<'a> Tree<'a> {
     fn new(plan: &'a Plan) -> Self {
-        /// Of rounding, in microseconds.
+        /// Tolerance for rounding, in microseconds.
         const SLACK: u64 = 10;
         let lines = &plan.lines;
         let mut places: HashMap<u32, usize> = HashMap::new();

@@ -1,4 +1,4 @@
-//! One line → one record.
+//! Parsers for one line → one record.
 
 use super::bytes::{HIGHEST, after, count, last, name, number};
 
@@ -36,12 +36,12 @@ pub struct Call {
     pub current_reads: i64,
     pub misses: i64,
     pub rows: i64,
-    /// Absent where the line has none, as those of LOBs.
+    /// Absent if the line has none, as for LOBs.
     pub depth: Option<usize>,
     pub tim: Option<i64>,
 }
 
-/// Deeper calls are damage.
+/// Greater depths indicate damage.
 const DEEPEST: i64 = 63;
 
 impl Call {
@@ -61,7 +61,7 @@ impl Call {
                 [b'r', b'=', rest @ ..] => (&mut call.rows, rest),
                 [b'd', b'e', b'p', b'=', rest @ ..] => (&mut depth, rest),
                 [b't', b'i', b'm', b'=', rest @ ..] => (&mut tim, rest),
-                // Of LOBs, a word.
+                // For LOBs the type is a word.
                 [b't', b'y', b'p', b'e', b'=', b'A'..=b'Z', ..] => {
                     fields = &fields[memchr::memchr(b',', fields)? + 1..];
                     continue;
@@ -99,14 +99,14 @@ pub struct Wait<'a> {
     pub cursor: u64,
     pub event: &'a [u8],
     pub elapsed: i64,
-    /// The three parameters, not yet read.
+    /// The three parameters, not parsed yet.
     pub parameters: &'a [u8],
     pub object: Option<i64>,
     pub tim: Option<i64>,
 }
 
 impl<'a> Wait<'a> {
-    /// Reads a line after `WAIT #`.
+    /// Parses the rest of a line after `WAIT #`.
     #[inline]
     pub fn parse(line: &'a [u8]) -> Option<Self> {
         let (cursor, rest) = name(line)?;
@@ -131,7 +131,7 @@ impl<'a> Wait<'a> {
         Some(Self { cursor, event, elapsed, parameters, object, tim })
     }
 
-    /// `file#=1 block#=7725 blocks=1`, whatever their names are.
+    /// Parses `file#=1 block#=7725 blocks=1`, whatever the names are.
     #[inline]
     pub fn values(&self) -> Option<[u64; 3]> {
         let mut values = [0; 3];
@@ -146,7 +146,7 @@ impl<'a> Wait<'a> {
     }
 }
 
-/// `PARSING IN CURSOR`, or `PARSE ERROR`: the text of a statement follows.
+/// `PARSING IN CURSOR` or `PARSE ERROR`: the text of a statement follows.
 #[derive(Clone, Copy, Debug)]
 pub struct Header {
     pub cursor: u64,
@@ -156,7 +156,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Reads a line after `#`.
+    /// Parses the rest of a line after `#`.
     pub fn parse(line: &[u8]) -> Option<Self> {
         let (cursor, rest) = name(line)?;
         let rest = rest.strip_prefix(b" len=").or_else(|| rest.strip_prefix(b":len="))?;
@@ -192,11 +192,11 @@ pub struct Stat {
     pub time: Option<u64>,
 }
 
-/// Of the name of an operation.
+/// Bytes kept of an operation's name.
 const LONGEST_OPERATION: usize = 200;
 
 impl Stat {
-    /// Reads a line after `STAT #`.
+    /// Parses the rest of a line after `STAT #`.
     pub fn parse(line: &[u8]) -> Option<Self> {
         let (cursor, mut rest) = name(line)?;
         let (mut id, mut parent, mut rows, mut object) = (None, None, None, 0);
@@ -242,7 +242,7 @@ impl Stat {
     }
 }
 
-/// Where `(cr=…` starts, after which `(object id …)` may follow.
+/// Position where `(cr=…` starts, after which `(object id …)` may follow.
 fn figures(operation: &[u8]) -> usize {
     let mut end = operation.len();
     while let Some(at) = memchr::memrchr(b'(', &operation[..end]) {

@@ -1,4 +1,4 @@
-//! One session: its clock, its open calls, its cursors.
+//! A session: its clock, its open calls and its cursors.
 
 use super::record::Call;
 use super::tally::{FastMap, Tallies};
@@ -6,7 +6,7 @@ use super::tally::{FastMap, Tallies};
 /// The clock of a session does not go back by more than this within one piece of a trace.
 const BACKWARDS_US: i64 = 1_000_000;
 
-/// What is summed of calls.
+/// Sums over calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Used {
     pub cpu: i64,
@@ -91,7 +91,7 @@ pub struct Trip {
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor {
     pub statement: u32,
-    /// How often a text was given for it.
+    /// Number of times a text was given for it.
     pub texts: u32,
 }
 
@@ -105,7 +105,8 @@ pub struct Session {
     pub trip: Option<Trip>,
     cpu_us: i64,
     outside_us: i64,
-    /// CPU of recursive calls since a transaction ended; a call of the client may yet enclose them.
+    /// CPU of recursive calls since a transaction ended; a call of the client may still enclose
+    /// them.
     pending_us: i64,
     transaction_ended: bool,
     /// By depth; those above `deepest` are empty.
@@ -113,7 +114,7 @@ pub struct Session {
     deepest: usize,
     lobs: Children,
     client_call_end: Option<i64>,
-    /// Nothing but waits since a call of the client ended.
+    /// Whether there have been only waits since a call of the client ended.
     after_client_call: bool,
     waits_after: Vec<(u32, u64)>,
     span_us: i64,
@@ -126,7 +127,7 @@ impl Session {
         Self { id, ..Self::default() }
     }
 
-    /// Something took from `tim - elapsed` to `tim`.
+    /// Advances the clock for something that lasted from `tim - elapsed` to `tim`.
     #[inline]
     pub fn at(&mut self, tim: Option<i64>, elapsed: i64) {
         let Some(tim) = tim else { return };
@@ -153,7 +154,7 @@ impl Session {
         self.forget_calls();
     }
 
-    /// What follows is of another session of which no more is known.
+    /// Ends the session: what follows belongs to another one, which is unknown so far.
     pub fn end(&mut self) {
         self.end_piece();
         self.cursors.clear();
@@ -171,7 +172,7 @@ impl Session {
         self.after_client_call = false;
     }
 
-    /// A call; what it used without the calls that it made.
+    /// Counts a call and returns its usage without that of the calls it made.
     #[inline]
     pub fn call(&mut self, call: &Call) -> Used {
         self.at(call.tim, call.elapsed);
@@ -206,7 +207,8 @@ impl Session {
         own
     }
 
-    /// Subtracts what ended since `start` at greater depth; whether there was any.
+    /// Subtracts the calls that ended since `start` at greater depth; returns whether there were
+    /// any.
     fn take_children(&mut self, depth: usize, start: i64, own: &mut Used) -> bool {
         let mut enclosed = false;
         while self.deepest > depth {
@@ -229,10 +231,10 @@ impl Session {
         enclosed
     }
 
-    /// A wait of a cursor, which may turn out to be between calls.
+    /// Notes a wait of a cursor, which may turn out to be between calls.
     #[inline]
     pub fn waited(&mut self, statement: u32, us: u64) {
-        /// There are few; more are within a call.
+        /// Waits between calls are few; with more, the waits are within a call.
         const MOST: usize = 16;
         if self.after_client_call {
             self.waits_after.push((statement, us));
@@ -240,13 +242,14 @@ impl Session {
         }
     }
 
-    /// The session waits for the client, so that waits since its last call are between calls.
+    /// The session waits for the client, so the waits since its last call are between calls.
     pub fn between_calls(&mut self) -> impl Iterator<Item = (u32, u64)> {
         let known = if self.after_client_call { self.waits_after.len() } else { 0 };
         self.waits_after.drain(..known)
     }
 
-    /// The client has sent a call: the wait for it, and the time since the last call ended.
+    /// Handles a call sent by the client; returns the wait for it, and the time since the last call
+    /// ended.
     pub fn client_call(&mut self, call: &Call) -> Option<(Trip, u64)> {
         let tim = call.tim?;
         let start = tim.saturating_sub(call.elapsed);
@@ -277,7 +280,7 @@ impl Session {
 }
 
 impl Session {
-    /// Statements have new numbers.
+    /// Applies new statement numbers.
     pub fn renumber(&mut self, numbers: &[u32]) {
         let new = |statement: u32| numbers.get(statement as usize).copied().unwrap_or(0);
         self.cursors.values_mut().for_each(|cursor| cursor.statement = new(cursor.statement));

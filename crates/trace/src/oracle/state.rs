@@ -1,4 +1,4 @@
-//! What was read so far: records change it, and lines that are between them.
+//! State of the reader, changed by records and by the lines between them.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use super::session::{Cursor, Session, Trip};
 use super::statements::{Key, OTHERS, Statements};
 use super::tally::Keyed;
 
-/// Open cursors of all sessions.
+/// Maximum number of open cursors of all sessions.
 const MOST_CURSORS: usize = 128 << 10;
 
 pub struct State {
@@ -24,12 +24,12 @@ pub struct State {
     pub product: String,
     pub instance: String,
     pub release: u32,
-    /// Microseconds of a unit of time.
+    /// Microseconds per unit of time.
     pub unit: i64,
     pub sessions: Vec<Session>,
     pub session_ids: HashMap<Vec<u8>, u32>,
     pub merged_sessions: u64,
-    /// The session of each process, in what trcsess merged.
+    /// Session of each process, in files merged by trcsess.
     pub processes: HashMap<Vec<u8>, u32>,
     pub process: Vec<u8>,
     pub current: u32,
@@ -130,7 +130,7 @@ impl State {
         }
     }
 
-    /// A line after `FETCH #` and the like.
+    /// Handles the rest of a line after `FETCH #` and the like.
     #[inline]
     pub fn call(&mut self, kind: CallKind, line: &[u8]) -> bool {
         let Some((cursor, rest)) = bytes::name(line) else { return false };
@@ -161,7 +161,7 @@ impl State {
         }
         let Some(cursor) = cursor else { return };
         let session = &self.sessions[self.current as usize];
-        // Closing a cursor of which nothing else is in the trace makes no statement of it.
+        // Closing a cursor that does not occur elsewhere in the trace does not create a statement.
         if kind == CallKind::Close && !session.cursors.contains_key(&cursor) {
             return;
         }
@@ -169,7 +169,7 @@ impl State {
         self.statements.of(statement).add(kind, &call, &own);
     }
 
-    /// The statement of a cursor of the current session.
+    /// Returns the statement of a cursor of the current session.
     #[inline]
     fn statement(&mut self, cursor: u64) -> u32 {
         let session = &self.sessions[self.current as usize];
@@ -179,7 +179,7 @@ impl State {
         self.open(cursor, Key::Cursor { session: self.current, cursor }, b"", 0)
     }
 
-    /// A cursor is for this statement from now on.
+    /// Assigns a statement to a cursor.
     fn open(&mut self, cursor: u64, key: Key, text: &[u8], texts: u32) -> u32 {
         if self.statements.is_full() {
             self.end_plan();
@@ -200,7 +200,7 @@ impl State {
         statement
     }
 
-    /// The text of a cursor's statement.
+    /// Defines the text of a cursor's statement.
     pub fn define(&mut self, header: &Header, text: &[u8]) {
         let text = text.trim_ascii_end();
         let key = if let Some(id) = header.sql_id {
@@ -241,7 +241,7 @@ impl State {
         true
     }
 
-    /// Lines that are not worth a branch of their own before all others.
+    /// Handles lines that are too rare for a branch of their own before all others.
     pub fn rare(&mut self, line: &[u8]) -> bool {
         if line.is_empty() || line.starts_with(b"==") {
             return true;
@@ -278,11 +278,11 @@ impl State {
         line.starts_with(b"BINDS #") || self.headed(line)
     }
 
-    /// A call of no cursor: of a LOB, or of another database.
+    /// Handles a call without a cursor: of a LOB, or of another database.
     fn uncursored(&mut self, kind: CallKind, fields: &[u8]) -> bool {
         let fields = fields.trim_ascii_start();
         if memmem::find(fields, b"c=").is_none() {
-            // `RPC CALL:PROCEDURE …` only has the name.
+            // `RPC CALL:PROCEDURE …` has only the name.
             return kind == CallKind::Remote;
         }
         let Some(call) = Call::parse(fields) else { return false };
@@ -304,7 +304,7 @@ impl State {
         true
     }
 
-    /// Lines of the head of a file.
+    /// Handles lines of a file's header.
     fn headed(&mut self, line: &[u8]) -> bool {
         const HEAD: [&[u8]; 17] = [
             b"With the ",
@@ -326,7 +326,7 @@ impl State {
             b"VM name:",
         ];
         if line.starts_with(b"Trace file ") || line.starts_with(b"Dump file ") {
-            // Files that were put together with nothing between them.
+            // Files that were concatenated with nothing between them.
             self.end_of_file();
             return true;
         }
@@ -342,7 +342,7 @@ impl State {
             self.process(&rest[..end]);
             return true;
         }
-        // The path of the file, before 11g; hexadecimal dumps of binds.
+        // Skips the path of the file, before 11g, and hexadecimal dumps of binds.
         let in_dump = line.starts_with(b"Dump of memory")
             || line.starts_with(b"Repeat ")
             || (line.len() > 17 && line[..8].iter().all(u8::is_ascii_hexdigit));
@@ -364,7 +364,7 @@ impl State {
         true
     }
 
-    /// A line after `*** `.
+    /// Handles the rest of a line after `*** `.
     pub fn starred(&mut self, line: &[u8]) {
         if let Some(rest) = line.strip_prefix(b"SESSION ID:(") {
             let end = memchr::memchr(b')', rest).unwrap_or(rest.len());
@@ -381,7 +381,7 @@ impl State {
         }
     }
 
-    /// The process that writes the next lines, and the session that it had last.
+    /// Sets the process that writes the next lines, and the session that it had last.
     fn process(&mut self, pid: &[u8]) {
         self.process = pid[..pid.len().min(20)].to_vec();
         if self.processes.len() >= 4 * self.limits.sessions {
@@ -392,7 +392,7 @@ impl State {
         }
     }
 
-    /// The number of a session; `shown` bytes at the end of its key are its id.
+    /// Returns the number of a session; the last `shown` bytes of its key are its id.
     fn session(&mut self, key: Vec<u8>, shown: usize) -> u32 {
         if let Some(&number) = self.session_ids.get(&key) {
             return number;
@@ -410,7 +410,7 @@ impl State {
 
     pub fn end_of_file(&mut self) {
         self.end_plan();
-        // Other sessions may go on in another file, with the cursors and calls that are open.
+        // Other sessions may continue in another file, with their open cursors and calls.
         self.sessions[0].end();
         self.current = 0;
         self.process.clear();
@@ -418,7 +418,7 @@ impl State {
     }
 }
 
-/// For a short text of a header.
+/// Decodes a short text of a header.
 fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).trim().to_owned()
 }

@@ -1,4 +1,4 @@
-//! The statements that took most; the others merged.
+//! The statements that took the most time; the others are merged.
 
 use std::collections::HashMap;
 
@@ -8,18 +8,18 @@ use super::record::{Call, CallKind};
 use super::session::{Trips, Used};
 use super::tally::Tallies;
 
-/// Where statements beyond the bound are merged.
+/// Number of the statement into which those beyond the bound are merged.
 pub const OTHERS: u32 = 0;
-/// Pairs of statement and event, for each statement that may be kept.
+/// Pairs of statement and event per statement that may be kept.
 const EVENTS_EACH: usize = 12;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
     Others,
     SqlId([u8; 13]),
-    /// Of the normalised text.
+    /// Hash of the normalised text.
     Hash(u64),
-    /// The text is not in the trace.
+    /// For a statement whose text is not in the trace.
     Cursor {
         session: u32,
         cursor: u64,
@@ -104,7 +104,7 @@ pub struct Statements {
     pub list: Vec<Held>,
     ids: HashMap<Key, u32>,
     pub merged: u64,
-    /// Pairs of statement and event.
+    /// Number of pairs of statement and event.
     pub pairs: usize,
     limit: usize,
     text_bytes: usize,
@@ -142,7 +142,7 @@ impl Statements {
         &mut self.list[id as usize]
     }
 
-    /// Merges the half that took least; the new number of each.
+    /// Merges the half that took the least time; returns the new number of each statement.
     pub fn shrink(&mut self) -> Vec<u32> {
         let mut by_time: Vec<usize> = (1..self.list.len()).collect();
         by_time.sort_by_key(|&at| std::cmp::Reverse(self.list[at].us()));

@@ -5,11 +5,11 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::model::{Histogram, Spent};
 
-/// In nanoseconds.
+/// Nanoseconds per microsecond.
 pub const US: f64 = 1000.0;
 
-/// Multiplies and folds: keys are small numbers, and maps are bounded, so that collisions cost
-/// little.
+/// A hasher that multiplies and folds: keys are small numbers and maps are bounded, so collisions
+/// cost little.
 #[derive(Clone, Copy, Default)]
 pub struct Folded(u64);
 
@@ -104,14 +104,14 @@ impl Tally {
     }
 }
 
-/// What one wait moved.
+/// Amount of data moved by one wait.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Size {
     pub bytes: u64,
     pub blocks: u64,
 }
 
-/// Tallies by event. An owner has few events, and the last one is the next in most cases.
+/// Tallies by event. An owner has few events, and the next event is usually the same as the last.
 #[derive(Clone, Debug, Default)]
 pub struct Tallies {
     pub list: Vec<(u16, Tally)>,
@@ -119,7 +119,7 @@ pub struct Tallies {
 }
 
 impl Tallies {
-    /// Of an event; whether it is new.
+    /// Returns the tally of an event, and whether it is new.
     #[inline]
     pub fn of(&mut self, event: u16) -> (&mut Tally, bool) {
         let at = match self.list.get(self.last) {
@@ -141,7 +141,7 @@ impl Tallies {
     }
 }
 
-/// Tallies by event and something; those beyond the bound are merged by event.
+/// Tallies by event and a key; those beyond the bound are merged by event.
 #[derive(Debug, Default)]
 pub struct Keyed {
     pub map: FastMap<(u16, u64), Tally>,

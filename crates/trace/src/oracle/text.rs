@@ -1,8 +1,8 @@
 //! The text of a statement, which may contain lines that look like records.
 //!
-//! The header says how long the text is. Where the file was converted or edited that length is
-//! wrong: the lines after the first end mark are then records, and lengths of this file are not
-//! believed any more.
+//! The header gives the length of the text. If the file was converted or edited, that length is
+//! wrong: the lines after the first end mark are then records, and the lengths in this file are no
+//! longer trusted.
 
 use super::record::Header;
 
@@ -13,13 +13,13 @@ const END: &[u8] = b"END OF STMT";
 #[derive(Debug)]
 pub struct Text {
     pub header: Header,
-    /// A statement that could not be parsed: its text has no end mark.
+    /// Whether the statement could not be parsed: its text then has no end mark.
     pub failed: bool,
     crlf: bool,
     measured: bool,
     /// Bytes of lines so far.
     got: usize,
-    /// Text so far; while lengths are believed also what may be records after it.
+    /// Text so far; while lengths are trusted, also what may be records after it.
     buffer: Vec<u8>,
     /// Where the text ends and the rest starts, if the length is wrong.
     candidate: Option<(usize, usize)>,
@@ -32,25 +32,25 @@ pub enum Step {
     Done,
     /// The text ended before this line.
     Before,
-    /// The length was wrong. What is after the text is to be read again, then this line.
+    /// The length was wrong. The lines after the text must be read again, then this line.
     Wrong,
 }
 
 impl Text {
-    /// Lengths are `believed` until one was wrong.
+    /// Lengths are `believed` until one turns out to be wrong.
     pub fn new(header: Header, failed: bool, crlf: bool, believed: bool) -> Self {
         let measured = believed && header.text_bytes <= LONGEST;
         Self { header, failed, crlf, measured, got: 0, buffer: Vec::new(), candidate: None }
     }
 
-    /// Uses the memory of an earlier text.
+    /// Reuses the memory of an earlier text.
     pub fn with_buffer(mut self, mut buffer: Vec<u8>) -> Self {
         buffer.clear();
         self.buffer = buffer;
         self
     }
 
-    /// Takes a line; `raw` with what ends it but the newline.
+    /// Takes a line; `raw` includes its line ending except for the newline.
     pub fn line(&mut self, line: &[u8], raw: &[u8]) -> Step {
         let whole = if self.crlf { line } else { raw };
         if !self.measured {
@@ -81,7 +81,7 @@ impl Text {
             if self.candidate.is_some() {
                 return Step::Wrong;
             }
-            // Longer than the header says: the end mark is still to come.
+            // The text is longer than the header says: the end mark is still to come.
             self.measured = false;
             return self.unmeasured(line, whole);
         }
@@ -108,7 +108,8 @@ impl Text {
         self.buffer.push(b'\n');
     }
 
-    /// The text, and what has to be read again after [`Step::Wrong`] or at the end of the file.
+    /// Returns the text, and the bytes to read again after [`Step::Wrong`] or at the end of the
+    /// file.
     pub fn into_parts(mut self, wrong: bool) -> (Header, Vec<u8>, Vec<u8>) {
         let mut rest = Vec::new();
         if let (Some((end, start)), true) = (self.candidate, wrong) {
@@ -118,7 +119,7 @@ impl Text {
         (self.header, self.buffer, rest)
     }
 
-    /// Whether the file could end here with nothing lost.
+    /// Returns whether the file could end here without losing anything.
     pub fn ended(&self) -> bool {
         self.candidate.is_some() || self.failed
     }

@@ -1,4 +1,4 @@
-//! Lines of a log → messages, for each way in which PostgreSQL writes them.
+//! Lines of a log → messages, for each format in which PostgreSQL writes them.
 
 use std::collections::HashMap;
 
@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use crate::instant;
 
-/// Longer messages are cut, and a plan that is cut is not read.
+/// Longer messages are cut, and a plan that is cut is not parsed.
 const MESSAGE_BYTES: usize = 512 << 10;
-/// Processes whose message may be open at the same time, in syslog.
+/// Processes that may have an open message at the same time, in syslog.
 const OPEN_MAX: usize = 64;
-/// Where csvlog has what.
+/// Field indices in csvlog.
 const CSV_PID: usize = 3;
 const CSV_MESSAGE: usize = 13;
 
@@ -21,7 +21,7 @@ pub struct Message {
     pub text: String,
 }
 
-/// What follows the prefix of a line, which anyone may configure.
+/// Text that follows the prefix of a line; the prefix is configurable.
 const SEVERITIES: [&str; 13] = [
     "LOG:  ",
     "ERROR:  ",
@@ -47,15 +47,15 @@ enum Way {
     Syslog,
 }
 
-/// Puts messages together of lines.
+/// Assembles messages from lines.
 #[derive(Default)]
 pub struct Envelopes {
     way: Option<Way>,
     /// The message that may continue on the next line.
     open: Option<Message>,
-    /// Of syslog, by process and number of the message.
+    /// Messages of syslog, by process and message number.
     parts: HashMap<String, (String, Message)>,
-    /// A record of csvlog that is not complete.
+    /// An incomplete record of csvlog.
     record: String,
     skipped: u64,
 }
@@ -65,7 +65,7 @@ impl Envelopes {
         self.skipped
     }
 
-    /// The next line; a message that is complete by it.
+    /// Takes the next line; returns the message that it completes.
     pub fn line(&mut self, line: &str) -> Option<Message> {
         let way = *self.way.get_or_insert_with(|| way(line));
         match way {
@@ -76,7 +76,7 @@ impl Envelopes {
         }
     }
 
-    /// What is open at the end of a file.
+    /// Returns the messages still open at the end of a file.
     pub fn end(&mut self) -> Vec<Message> {
         self.way = None;
         if !self.record.is_empty() {
@@ -113,8 +113,8 @@ impl Envelopes {
         }
     }
 
-    /// A message of syslog is cut into parts `[n-1]`, `[n-2]` …; those of processes alternate. A
-    /// part that begins with a tab was a line of its own.
+    /// A syslog message is split into parts `[n-1]`, `[n-2]` …; those of different processes
+    /// alternate. A part that begins with a tab was a separate line.
     fn syslog(&mut self, line: &str) -> Option<Message> {
         let Some((host, part)) = split_syslog(line) else {
             self.skipped += 1;
@@ -170,7 +170,7 @@ impl Envelopes {
         } else {
             append(&mut self.record, "\n", line);
         }
-        // A record ends where all quotes are closed; one that is cut would never end.
+        // A record ends where all quotes are closed; a record that is cut would never end.
         let quotes = memchr::memchr_iter(b'"', self.record.as_bytes()).count();
         let is_cut = self.record.len() >= MESSAGE_BYTES;
         if !quotes.is_multiple_of(2) && !is_cut {
@@ -209,7 +209,7 @@ fn way(line: &str) -> Way {
     }
 }
 
-/// The prefix of a line, whether it is a message of severity LOG, and its text.
+/// Returns the prefix of a line, whether it is a message of severity LOG, and its text.
 fn severity(line: &str) -> Option<(&str, bool, &str)> {
     let end = (0..=line.len().min(PREFIX_MAX)).rev().find(|at| line.is_char_boundary(*at))?;
     let found = SEVERITIES.iter().filter_map(|word| Some((line[..end].find(word)?, *word)));
@@ -217,7 +217,7 @@ fn severity(line: &str) -> Option<(&str, bool, &str)> {
     Some((&line[..at], word == "LOG:  ", &line[at + word.len()..]))
 }
 
-/// The process in a prefix: the first number in brackets.
+/// Returns the process in a prefix: the first number in brackets.
 fn process(prefix: &str) -> String {
     let inner = prefix.split('[').skip(1).filter_map(|rest| rest.split(']').next());
     let number = |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -231,7 +231,7 @@ struct Part<'a> {
     text: &'a str,
 }
 
-/// `Nov 26 02:23:22 host postgres[1234]: [5-1] text`
+/// Splits `Nov 26 02:23:22 host postgres[1234]: [5-1] text`.
 fn split_syslog(line: &str) -> Option<(&str, Part<'_>)> {
     let (host, rest) = line.split_once("]: [")?;
     let (number, rest) = rest.split_once('-')?;
@@ -244,7 +244,7 @@ fn split_syslog(line: &str) -> Option<(&str, Part<'_>)> {
     Some((host, Part { pid, number, index, text }))
 }
 
-/// The fields of a record of csvlog.
+/// Splits a csvlog record into its fields.
 fn fields(record: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut quoted = false;

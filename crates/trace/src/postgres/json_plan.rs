@@ -1,20 +1,20 @@
-//! `auto_explain.log_format = json`.
+//! Plans of `auto_explain.log_format = json`.
 
 use serde_json::{Map, Value};
 
 use super::node::{Node, Plan};
 use crate::lines::is_sane;
 
-/// Nothing if it is no plan.
+/// Parses a plan; `None` if the text is not one.
 pub fn read(body: &str) -> Option<Plan> {
     let Ok(Value::Object(keys)) = serde_json::from_str(body) else { return None };
     let sql = keys.get("Query Text")?.as_str()?.to_owned();
     let root = keys.get("Plan").and_then(Value::as_object).map(node);
-    // Without a count of loops it was estimated, and nothing was measured.
+    // Without actual rows the plan was only estimated, and nothing was measured.
     Some(Plan { sql, root: root.filter(|root| root.rows.is_some()) })
 }
 
-/// The depth is bounded by the parser of JSON.
+/// Converts a node; the JSON parser bounds the depth.
 fn node(keys: &Map<String, Value>) -> Node {
     let text = |key: &str| keys.get(key).and_then(Value::as_str);
     let number = |key: &str| keys.get(key).and_then(Value::as_f64).filter(|it| is_sane(*it));
@@ -48,7 +48,7 @@ fn node(keys: &Map<String, Value>) -> Node {
     }
 }
 
-/// The type with what the format has in keys of its own.
+/// Returns the node type, including the parts that JSON has in separate keys.
 fn node_type<'a>(text: &impl Fn(&str) -> Option<&'a str>) -> String {
     let kind = text("Node Type").unwrap_or("?");
     match kind {
@@ -71,7 +71,7 @@ fn node_type<'a>(text: &impl Fn(&str) -> Option<&'a str>) -> String {
     }
 }
 
-/// As the text format names it: `Index Scan using a_pkey on a`.
+/// Returns the name used by the text format: `Index Scan using a_pkey on a`.
 fn operation<'a>(keys: &Map<String, Value>, text: impl Fn(&str) -> Option<&'a str>) -> String {
     let mut name = String::new();
     if keys.get("Parallel Aware").and_then(Value::as_bool) == Some(true) {

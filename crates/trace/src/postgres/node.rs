@@ -1,27 +1,27 @@
-//! The nodes of a plan: what each took and read itself, and plans added up.
+//! The nodes of a plan: time and reads of each one on its own, and sums over plans.
 
 use std::collections::HashMap;
 
 use crate::model::RowSource;
 
-/// Plans of one statement that are told apart.
+/// Maximum number of plans of one statement that are distinguished.
 const PLANS_MAX: usize = 8;
-/// Nodes of a plan that are kept.
+/// Maximum number of nodes kept per plan.
 pub const NODES_MAX: usize = 512;
-/// Times are rounded to a microsecond for each execution of a node; less than this below zero is
-/// no contradiction.
+/// Times are rounded to a microsecond for each execution of a node; a negative value smaller than
+/// this is not a contradiction.
 const ROUNDING: f64 = 0.01;
 
-/// A plan as the log has it.
+/// A plan from the log.
 #[derive(Debug, Default, PartialEq)]
 pub struct Plan {
     pub sql: String,
-    /// Nothing where the plan was only estimated.
+    /// `None` if the plan was only estimated.
     pub root: Option<Node>,
 }
 
-/// A node with what is below it, as PostgreSQL counts: times are means of its executions, blocks
-/// and times of I/O are sums over all of them, in all processes.
+/// A node and those below it, counted the way PostgreSQL does: times are means over its executions,
+/// blocks and I/O times are sums over all of them, in all processes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Node {
     pub operation: String,
@@ -32,9 +32,9 @@ pub struct Node {
     pub read_blocks: Option<f64>,
     pub read_ms: Option<f64>,
     pub write_ms: Option<f64>,
-    /// Where it is no input of its parent: `InitPlan 1`, `CTE name`.
+    /// Set if the node is not an input of its parent: `InitPlan 1`, `CTE name`.
     pub subplan: Option<String>,
-    /// Whose rows a CTE Scan reads.
+    /// Name of the CTE whose rows a CTE Scan reads.
     pub cte: Option<String>,
     pub children: Vec<Node>,
 }
@@ -44,14 +44,14 @@ impl Node {
         self.operation.starts_with("Gather")
     }
 
-    /// Processes that execute what is below it at the same time.
+    /// Number of processes that execute the nodes below at the same time.
     fn processes(&self) -> f64 {
         let loops = self.children.first().map_or(1.0, |child| child.loops);
         if self.gathers() { (loops / self.loops.max(1.0)).max(1.0) } else { 1.0 }
     }
 
     /// Time of reads and of writes as part of the response time: processes that wait at the same
-    /// time wait once.
+    /// time count once.
     pub fn io_ns(&self) -> [Option<f64>; 2] {
         [self.wall(|node| node.read_ms), self.wall(|node| node.write_ms)]
             .map(|ms| ms.map(|ms| ms * 1e6))
@@ -68,7 +68,7 @@ impl Node {
         Some((whole - at_once).max(0.0))
     }
 
-    /// The nodes below whose figures are part of this node's. A CTE is computed while it is
+    /// Returns the nodes whose figures are included in this node's. A CTE is computed while it is
     /// scanned, wherever the plan shows it.
     fn inputs<'a>(&'a self, ctes: &HashMap<&str, (&'a Self, usize)>) -> Option<Vec<&'a Self>> {
         let mut inputs: Vec<&Self> =
@@ -100,14 +100,14 @@ impl Node {
     }
 }
 
-/// What of a node is not of those below it. Nothing where these do not add up.
+/// The part of a node's figure that is not from the nodes below. `None` if these do not add up.
 fn own_part(whole: Option<f64>, below: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let whole = whole?;
     let own = whole - below.sum::<Option<f64>>()?;
     (own >= -ROUNDING * whole.max(1.0)).then_some(own.max(0.0))
 }
 
-/// The lines of a plan.
+/// Returns the lines of a plan.
 fn lines(root: &Node) -> Vec<RowSource> {
     let mut ctes: HashMap<&str, (&Node, usize)> = HashMap::new();
     root.each(&mut |node| {
@@ -128,7 +128,7 @@ fn lines(root: &Node) -> Vec<RowSource> {
 struct Place {
     parent: u32,
     depth: u32,
-    /// Of the time of all processes, what is response time.
+    /// Fraction of the time of all processes that is response time.
     share: f64,
 }
 
@@ -151,7 +151,7 @@ fn add_lines<'a>(
         let inputs = inputs.as_ref()?;
         own_part(whole, inputs.iter().map(|input| of(input)))
     };
-    // Blocks of other processes than the one that scans a CTE are counted where it is shown.
+    // Blocks of processes other than the one that scans a CTE are counted where it is shown.
     let shared =
         node.children.iter().any(|child| child.cte_name().is_some() && child.is_parallel());
     let own_blocks = |whole: Option<f64>, of: &dyn Fn(&Node) -> Option<f64>| {
@@ -179,12 +179,12 @@ fn add_lines<'a>(
     node.children.iter().for_each(|child| add_lines(child, &place, ctes, lines));
 }
 
-/// Plans of statements, those of one shape added up.
+/// Plans by statement; those of the same shape are summed.
 pub struct Plans {
     row_sources_max: usize,
     count: usize,
     by_statement: HashMap<String, Vec<Vec<RowSource>>>,
-    /// Executions whose plan is one too many.
+    /// Executions whose plan exceeded the limit.
     left_out: u64,
 }
 
@@ -213,7 +213,7 @@ impl Plans {
         }
     }
 
-    /// All lines, by statement and plan, and a remark if some are missing.
+    /// Returns all lines, by statement and plan, and a note if some are missing.
     pub fn finish(self) -> (Vec<RowSource>, Option<String>) {
         let mut all: Vec<RowSource> = self.by_statement.into_values().flatten().flatten().collect();
         all.sort_by(|a, b| (&a.statement, a.plan, a.id).cmp(&(&b.statement, b.plan, b.id)));
@@ -226,7 +226,7 @@ impl Plans {
 fn add(sum: &mut RowSource, line: &RowSource) {
     sum.executions += line.executions;
     sum.rows += line.rows;
-    // What is unknown of one execution is unknown of their sum.
+    // If a figure is unknown for one execution, the sum is unknown.
     let both = |sum: &mut Option<f64>, more: Option<f64>| *sum = sum.zip(more).map(|(a, b)| a + b);
     both(&mut sum.ns, line.ns);
     both(&mut sum.own_ns, line.own_ns);

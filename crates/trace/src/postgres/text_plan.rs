@@ -1,9 +1,9 @@
-//! `auto_explain.log_format = text`.
+//! Plans of `auto_explain.log_format = text`.
 
 use super::node::{NODES_MAX, Node, Plan};
 use crate::lines::is_sane;
 
-/// Nothing if it is no plan.
+/// Parses a plan; `None` if the text is not one.
 pub fn read(body: &str) -> Option<Plan> {
     let text = body.strip_prefix("Query Text: ")?;
     let mut lines = text.lines();
@@ -44,13 +44,14 @@ pub fn read(body: &str) -> Option<Plan> {
     Some(Plan { sql, root })
 }
 
-/// A node and how far it is indented.
+/// A node and its indentation.
 struct Flat {
     indent: usize,
     node: Node,
 }
 
-/// `->  Seq Scan on t  (cost=0.00..1.00 rows=1 width=4) (actual time=0.1..0.2 rows=1 loops=1)`
+/// Parses
+/// `->  Seq Scan on t  (cost=0.00..1.00 rows=1 width=4) (actual time=0.1..0.2 rows=1 loops=1)`.
 fn flat(line: &str, subplan: Option<String>) -> Option<Flat> {
     let (operation, costs) = line.split_once("  (cost=")?;
     let indent = operation.len() - operation.trim_start().len();
@@ -91,8 +92,8 @@ impl Flat {
         }
     }
 
-    /// The text leaves out what is zero: where one node has a number, those without have none of
-    /// it. Where none has, it was not measured.
+    /// Fills in the zeros that the text leaves out: if any node has a figure, it is zero for those
+    /// without it. If none has it, it was not measured.
     fn complete(&mut self, counted: bool, timed: bool) {
         let zero = |value: &mut Option<f64>, known: bool| {
             if known {
@@ -106,7 +107,7 @@ impl Flat {
     }
 }
 
-/// `shared hit=1 read=2, temp read=3 written=4` → sums by name.
+/// Parses `shared hit=1 read=2, temp read=3 written=4` into sums by name.
 fn sums(text: &str, names: [&str; 3]) -> [f64; 3] {
     let mut sums = [0.0; 3];
     for word in text.split([' ', ',']) {
@@ -122,8 +123,8 @@ fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| is_sane(*value))
 }
 
-/// Puts nodes under those that are indented less. Each is finished when one follows that is not
-/// below it, so the stack holds the way to the last.
+/// Places each node below the one that is indented less. A node is finished when one follows that
+/// is not below it, so the stack holds the path to the latest.
 fn nest(nodes: Vec<Flat>) -> Option<Node> {
     let mut stack: Vec<Flat> = Vec::new();
     let close = |stack: &mut Vec<Flat>| {

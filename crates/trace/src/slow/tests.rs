@@ -68,7 +68,7 @@ fn entries_count_as_many_times_as_the_rate_limit_says() {
     let reads: &Spent = &trace.components[&Component::StorageRead];
     assert_eq!((reads.calls, reads.ns.round(), reads.bytes), (8.0, 4e8, Some(131_072.0)));
     assert!(reads.is_averaged);
-    // 50 ms a read: from 2^15 to 2^16 µs.
+    // 50 ms per read: from 2^15 to 2^16 µs.
     assert_eq!(reads.histogram.calls.iter().position(|calls| *calls > 0.0), Some(16));
     assert_eq!(seconds(&trace, &Component::Lock), Some(0.02));
     assert_eq!(seconds(&trace, &Component::Unaccounted), Some(0.6801));

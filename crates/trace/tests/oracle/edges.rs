@@ -1,4 +1,4 @@
-//! Lines that mislead readers, each as some release wrote it.
+//! Misleading lines, each as some release wrote it.
 
 use blockstone_trace::Component;
 
@@ -28,7 +28,7 @@ fn recursive_calls_are_not_counted_twice() {
 
 #[test]
 fn a_call_takes_only_what_ended_since_it_began() {
-    // The caller of the first is not in the trace.
+    // The caller of the first call is not in the trace.
     let text = call("EXEC", 1, (100, 100), 1, 1_000) + &call("EXEC", 2, (300, 300), 0, 2_000);
     let trace = trace(text);
     assert!((us(&trace, "CPU") - 400.0).abs() < 1e-9);

@@ -1,4 +1,4 @@
-//! Figures whose right value is known.
+//! Figures whose correct value is known.
 
 use blockstone_trace::{
     Component, array_size, cache_hits, disk_time, memory_cost, mib_per_second, own_disk_time,

@@ -1,4 +1,4 @@
-//! What Oracle writes into SQL traces, and what is made of it.
+//! Tests of the reader on the records that Oracle writes into SQL traces.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails the test")]
 #![allow(clippy::float_cmp, reason = "counts and sums of whole microseconds are exact")]

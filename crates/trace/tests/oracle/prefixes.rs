@@ -1,4 +1,4 @@
-//! A trace that ends anywhere, and bytes in any pieces.
+//! Traces that end anywhere, and bytes in pieces of any size.
 
 use blockstone_trace::{Component, Limits, Reader, Trace};
 use proptest::prelude::*;

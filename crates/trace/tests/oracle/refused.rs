@@ -1,4 +1,4 @@
-//! Files that are no SQL trace.
+//! Files that are not SQL traces.
 
 use super::support::try_read;
 

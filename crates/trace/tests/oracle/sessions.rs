@@ -24,7 +24,7 @@ fn seconds(trace: &Trace) -> Vec<(&str, f64)> {
 
 #[test]
 fn sessions_of_a_shared_server_are_kept_apart() {
-    // The same cursor number in both, and each inside a call of its own.
+    // The same cursor number in both, each inside its own call.
     let text = session("10.1")
         + &parsing_with(1, "select 1", 8, "aaaaaaaaaaaaa")
         + &call("EXEC", 1, (10, 500_000), 1, 1_000_000)
@@ -80,7 +80,7 @@ fn what_trcsess_merged_is_the_sum_of_its_sources() {
             + &wait(1, "SQL*Net message from client", 300, tim + 400)
     };
     let rest = |cpu: u64, tim: u64| call("FETCH", 1, (cpu, 200), 0, tim);
-    // Clocks of two instances: one starts long after the other.
+    // Clocks of two instances: one started long after the other.
     let (a, b) = (part("10.1", 10, 1_000), part("20.2", 20, 7_000_000_000));
     let (more_a, more_b) = (rest(30, 9_000), rest(40, 7_000_009_000));
     let merged = trace(format!(

@@ -8,7 +8,7 @@ pub fn trace(text: impl AsRef<[u8]>) -> Trace {
     try_read(text).unwrap()
 }
 
-/// A statement's header and text, of depth 0.
+/// Header and text of a statement of depth 0.
 pub fn parsing(cursor: u64, text: &str) -> String {
     parsing_with(cursor, text, text.len(), "4y53369cbbaqf")
 }
@@ -21,7 +21,7 @@ pub fn parsing_with(cursor: u64, text: &str, len: usize, id: &str) -> String {
     )
 }
 
-/// `FETCH` and the like, with what matters.
+/// A `FETCH` or similar call with the fields that matter.
 pub fn call(kind: &str, cursor: u64, used: (u64, u64), depth: u32, tim: u64) -> String {
     let (c, e) = used;
     format!("{kind} #{cursor}:c={c},e={e},p=0,cr=0,cu=0,mis=0,r=1,dep={depth},og=1,tim={tim}\n")

@@ -2,7 +2,7 @@
 
 use super::{Locale, activity_rows, columns, rows as of_rows, section};
 
-/// Two instances, each of which did half of it.
+/// A report of two instances, each of which did half of the work.
 pub fn global_text(release: &str, locale: Locale) -> String {
     let table = |widths: &[usize], heads: &[&[&str]], rows: &[&[&str]], sums: &[&[&str]]| {
         let lines = columns(widths, heads, &of_rows(rows), locale);

@@ -2,7 +2,7 @@
 
 use super::{FUNCTIONS, Locale, activity_rows};
 
-/// An HTML table in which numbers are swapped.
+/// An HTML table with the separators of numbers swapped for the locale.
 fn html(summary: &str, rows: &[Vec<&str>], locale: Locale) -> String {
     let mut text = format!("<table border=\"0\" class=\"tdiff\" summary=\"{summary}\">");
     for (index, row) in rows.iter().enumerate() {
@@ -19,8 +19,8 @@ fn html(summary: &str, rows: &[Vec<&str>], locale: Locale) -> String {
     text + "</table>\n"
 }
 
-/// AWR of an instance as HTML: 10.2 has one table of identity and no requests by function, 12 and
-/// later two tables of identity.
+/// The AWR report of an instance as HTML: 10.2 has one identity table and no requests by function,
+/// 12 and later have two identity tables.
 pub fn awr_html(release: &str, locale: Locale) -> String {
     let major: u32 = release.split('.').next().unwrap().parse().unwrap();
     let table = |summary: &str, rows: &[&[&str]]| {
@@ -173,8 +173,8 @@ pub fn awr_html(release: &str, locale: Locale) -> String {
     text + "<p />\nEnd of Report\n</body></html>\n"
 }
 
-/// AWR of a cluster of two instances as HTML, each of which did half of it. Up to 11.2 I/O by
-/// function has a row for each instance.
+/// The AWR report of a cluster as HTML, with two instances that each did half of the work. Up to
+/// 11.2, I/O by function has a row for each instance.
 pub fn global_html(release: &str, locale: Locale) -> String {
     let is_old = release.starts_with("11");
     let table = |summary: &str, rows: &[&[&str]]| {

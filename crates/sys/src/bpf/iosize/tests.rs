@@ -13,7 +13,7 @@ fn started() -> SizeTracer {
     tracer
 }
 
-/// Runs a command; what it asked of the files in the directory, by name.
+/// Runs a command and returns what it requested of the files in the directory, by name.
 fn asked(tracer: &mut SizeTracer, command: &mut Command, dir: &Path) -> Vec<(String, OfSize)> {
     let own = std::process::id();
     tracer.want(own).unwrap();
@@ -32,7 +32,7 @@ fn asked(tracer: &mut SizeTracer, command: &mut Command, dir: &Path) -> Vec<(Str
     named.collect()
 }
 
-/// Written in full, and nothing of it in the page cache.
+/// Writes a file in full and leaves none of it in the page cache.
 fn evicted(path: &Path, bytes: usize) {
     fs::write(path, vec![7; bytes]).unwrap();
     let file = BlockFile::open(path, Access::ReadWrite, false).unwrap();
@@ -58,7 +58,7 @@ fn calls_of_a_child_are_counted_by_exact_size() {
 
 const REQUESTS: u64 = 101;
 
-/// What fio does by that many requests of 4 KiB to a file of 4 MiB, in a directory of its own.
+/// Returns what fio does for that many requests of 4 KiB to a 4 MiB file in a directory of its own.
 fn fio(tracer: &mut SizeTracer, arguments: &str) -> Vec<OfSize> {
     let scratch = ScratchDir::on_disk().unwrap();
     let path = scratch.path().join("file");
@@ -87,7 +87,7 @@ fn requests_are_counted_whatever_asks_for_them() {
         for rw in ["randread", "randwrite"] {
             let mut asked = fio(&mut tracer, &format!("{engine} --rw={rw}"));
             let is_write = rw == "randwrite";
-            // What is written through a mapping is looked for first.
+            // A write through a mapping reads the page first.
             asked.retain(|size| size.is_write == is_write || call != "page fault");
             let [only] = &asked[..] else { panic!("{engine} {rw}: {asked:?}") };
             assert_eq!(only.call, call.replace("read", &rw[4..]), "{engine} {rw}");
@@ -99,15 +99,15 @@ fn requests_are_counted_whatever_asks_for_them() {
             assert_eq!(sum.aligned, REQUESTS, "{engine} {rw}");
         }
     }
-    // Requests to a ring that are in order count so, in whichever order they end.
+    // Sequential requests to a ring count as sequential, in whichever order they complete.
     let asked = fio(&mut tracer, "--ioengine=io_uring --iodepth=8 --direct=1 --rw=read");
     assert_eq!(asked[0].sum.sequential, REQUESTS, "{asked:?}");
 }
 
-/// By file, call and size: how many calls did not fail, and the bytes that they moved.
+/// Number of successful calls and bytes moved, by file, call and size.
 type Totals = BTreeMap<(String, bool, String, u64), (u64, u64)>;
 
-/// The calls on files in the directory, from what strace wrote.
+/// Returns the calls on files in the directory, from the output of strace.
 fn calls_in(log: &str, dir: &Path) -> Totals {
     let mut totals = Totals::new();
     for line in log.lines() {
@@ -150,11 +150,11 @@ fn counts_equal_those_of_strace() {
         "tar -cf between in && tar -xf between --to-stdout > out",
     ];
     for case in cases {
-        // The log lies beside the directory, whose files are compared.
+        // The log is outside the directory, whose files are compared.
         let [scratch, log] = [0; 2].map(|_| ScratchDir::on_disk().unwrap());
         let dir = scratch.path().canonicalize().unwrap();
         let log = log.path().join("log");
-        // Not a whole number of any size.
+        // Not a multiple of any of the sizes.
         fs::write(dir.join("in"), vec![7; (1 << 20) + 4321]).unwrap();
         let mut strace = Command::new("strace");
         strace.args(["-f", "-y", "-qq", "-s0", "-e"]);

@@ -142,7 +142,7 @@ fn an_overlay_writes_to_its_upper_layer() {
     let layer = upper_layer_of(tree.root(), &database).unwrap();
     assert_eq!((layer.path, &*layer.file_system), (PathBuf::from("/disk/upper/db"), "ext4"));
     assert_eq!(upper_layer_of(tree.root(), &directory("/disk/db", (254, 0), 28)), None);
-    // A part of it on another mount.
+    // A part of it, bound to another mount point.
     let bound = "61 27 0:50 /db /bound rw - overlay overlay rw,lowerdir=/l,upperdir=/disk/upper";
     tree.mounts(&["28 27 254:0 / /disk rw - ext4 /dev/vda rw", bound]);
     let layer = upper_layer_of(tree.root(), &directory("/bound/x", (0, 50), 61)).unwrap();

@@ -7,7 +7,7 @@ fn caps(tree: &Tree, devices: &[&str]) -> Vec<(String, CapKind, u64)> {
     caps.into_iter().map(|cap: CgroupCap| (cap.source, cap.kind, cap.limit)).collect()
 }
 
-/// As on the machine these tests were written on: version 1 with version 2 beside it.
+/// As on the machine on which these tests were written: version 1 together with version 2.
 fn hybrid(group: &str) -> Tree {
     let tree = Tree::new();
     tree.file("/proc/self/cgroup", &format!("7:blkio:{group}\n4:memory:/m\n1:cpu,cpuacct:/\n0::/"))

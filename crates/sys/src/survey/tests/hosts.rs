@@ -1,6 +1,6 @@
 use super::*;
 
-/// As on the machine these tests were written on, shortened.
+/// As on the machine on which these tests were written, shortened.
 fn firecracker() -> Tree {
     let tree = Tree::new();
     tree.file("/proc/sys/kernel/hostname", "vm")

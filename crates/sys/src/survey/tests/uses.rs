@@ -1,12 +1,12 @@
-//! Made-up machines on which a disk is used in one way each. The tests of the program try the same
-//! with loop devices of the machine that runs them.
+//! Synthetic machines on which a disk is used in one way each. The program's tests try the same
+//! with loop devices on the machine that runs them.
 
 use super::*;
 
 const SDB: &str = "/sys/devices/pci0000:00/0000:00:03.0/host0/block/sdb";
 const LOOP: &str = "/sys/devices/virtual/block/loop";
 
-/// A machine whose disk sdb (8:16) nothing uses.
+/// Creates a machine on which nothing uses the disk sdb (8:16).
 fn machine() -> Tree {
     let tree = Tree::new();
     tree.disk(VDA, "254:0", 536_870_912).mounts(&[ROOT_ON_VDA]).processes();
@@ -43,11 +43,11 @@ fn a_disk_with_partitions_is_used_and_a_partition_by_itself_is_not() {
     tree.partition(&format!("{SDB}/sdb2"), "8:18", 1 << 20);
     assert_eq!(user(&tree, (8, 16)).unwrap(), "divided into partitions (sdb1, sdb2)");
     assert_eq!(user(&tree, (8, 17)), None);
-    // The neighbour's mount is no business of the first partition.
+    // The neighbour's mount does not concern the first partition.
     tree.mounts(&[ROOT_ON_VDA, "30 27 8:18 / /data rw - xfs /dev/sdb2 rw"]);
     assert_eq!(user(&tree, (8, 17)), None);
     assert_eq!(user(&tree, (8, 16)).unwrap(), "mounted at /data");
-    // A mount of the whole disk is.
+    // A mount of the whole disk does.
     tree.mounts(&[ROOT_ON_VDA, "30 27 8:16 / /data rw - xfs /dev/sdb rw"]);
     assert_eq!(user(&tree, (8, 17)).unwrap(), "mounted at /data");
     tree.mounts(&[ROOT_ON_VDA]);

@@ -1,4 +1,4 @@
-//! Processes that have a block device open or see it mounted, as far as this one may look.
+//! Processes that have a block device open or see it mounted, as far as this process may look.
 
 use std::collections::HashSet;
 use std::fs;
@@ -9,19 +9,20 @@ use super::{NO_SYSFS, Unknown, block_number};
 use crate::mounts::Mounts;
 use crate::proc::{text, under};
 
-/// The kernel's constant number of the PID namespace in which it started (`PROC_PID_INIT_INO`).
+/// Number of the initial PID namespace, a constant of the kernel (`PROC_PID_INIT_INO`).
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 const PATH_ONLY: u32 = 0o10_000_000;
 
 #[derive(Debug)]
 pub(super) enum User {
-    /// For now: it may close it.
+    /// Has it open for now: it may close it.
     Open(String),
     Mounted(String),
 }
 
-/// The first process beside this one that has a device of these numbers open, or a mount that
-/// `mounted` recognises in its namespace. Fails when there are processes that cannot be looked at.
+/// Returns the first process other than this one that has a device with one of these numbers open,
+/// or a mount in its namespace that `mounted` recognises. Fails when there are processes that
+/// cannot be inspected.
 pub(super) fn user(
     root: &Path,
     numbers: &[String],
@@ -51,11 +52,11 @@ pub(super) fn user(
                     return Ok(Some(User::Mounted(user)));
                 }
                 if mounts.is_none() {
-                    // The process may have gone; another one of its namespace may answer.
+                    // The process may have ended; another one in its namespace may answer.
                     namespaces.remove(&namespace);
                 }
             }
-            // Whose descriptors cannot be read is counted by them.
+            // A process that cannot be inspected was counted when its descriptors were read.
             Ok(_) | Err(_) => {}
         }
     }
@@ -66,7 +67,7 @@ pub(super) fn user(
     Ok(None)
 }
 
-/// The processes of the whole machine; fails when some do not show.
+/// Returns the processes of the whole machine; fails when some are not visible.
 fn pids(root: &Path) -> Result<Vec<String>, Unknown> {
     let proc = under(root, "/proc");
     let namespace = fs::read_link(proc.join("self/ns/pid"));

@@ -1,4 +1,4 @@
-//! What a session waits for, from what the server and the system say of its thread.
+//! Classifies a session's wait by what the server and the system report of its thread.
 
 use std::path::Path;
 
@@ -8,16 +8,16 @@ use crate::sql::Member;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Signs<'a> {
-    /// It is outside of a call.
+    /// The session is idle, outside a call.
     pub sleeps: bool,
-    /// Its transaction waits for a lock on a row.
+    /// Its transaction waits for a row lock.
     pub waits_for_row: bool,
-    /// What the process list calls its state.
+    /// Its state in the process list.
     pub stage: &'a str,
-    /// The wait that the performance schema tells, if it tells waits.
+    /// Its wait in the performance schema, if waits are recorded.
     pub wait: Option<&'a str>,
     pub has_waits: bool,
-    /// What the system says: `R` runs, `D` waits for storage, `S` waits for something else.
+    /// Its state in the system: `R` runs, `D` waits for storage, `S` waits for something else.
     pub system: Option<char>,
 }
 
@@ -46,7 +46,7 @@ pub fn class(signs: &Signs<'_>) -> Option<(&'static str, String)> {
     match signs.system {
         Some('R') => class_of(CPU),
         Some('D') => class_of("IO"),
-        // A commit whose redo another thread flushes sleeps until that is done.
+        // A commit sleeps while another thread flushes its redo.
         Some('S') if stage.to_lowercase().contains("commit") => class_of("IO"),
         Some('S') => class_of("IPC"),
         _ if signs.has_waits => class_of(CPU),
@@ -54,7 +54,7 @@ pub fn class(signs: &Signs<'_>) -> Option<(&'static str, String)> {
     }
 }
 
-/// The class of an event of the performance schema; none where the event is not a wait.
+/// Returns the class of an event of the performance schema; `None` if it is not a wait.
 fn wait_class(wait: &str) -> Option<&'static str> {
     const CLASSES: [(&str, &str); 7] = [
         ("wait/io/file/", "IO"),

@@ -1,4 +1,4 @@
-//! The connection: its user, and what that user and this server can report.
+//! The connection: its user, and the information available to that user on this server.
 
 use mysql::prelude::{FromRow, Queryable};
 use mysql::{Conn, Row, Statement};
@@ -8,7 +8,7 @@ use crate::mariadb::{Address, FAMILY, MARIADB_MIN, answer, process_of, product};
 use crate::sql::error::{During, SqlError};
 use crate::sql::host::ServerAddress;
 
-/// What a session of a monitor is like: it changes nothing and waits for nothing.
+/// Settings of a monitor's session: it changes nothing and never waits long.
 const SESSION: [&str; 3] = [
     "SET SESSION max_statement_time = 5",
     "SET SESSION lock_wait_timeout = 1",
@@ -21,11 +21,11 @@ pub struct Link {
     port: Option<u16>,
     pub settings: Vec<(String, String)>,
     pub user: String,
-    /// Whether the user sees what other users do.
+    /// Whether the user sees the activity of other users.
     pub sees_all: bool,
-    /// Whether the performance schema is on, and whether the user may read it.
+    /// Whether the performance schema is enabled, and whether the user may read it.
     pub schema: Schema,
-    /// The server's process, where it is on this machine.
+    /// The server's process, if it is on this machine.
     pub pid: Option<u32>,
     pub own_thread: Option<u32>,
 }
@@ -34,14 +34,14 @@ pub struct Link {
 pub struct Schema {
     pub is_on: bool,
     pub is_readable: bool,
-    /// It tells what sessions wait for.
+    /// It records what sessions wait for.
     pub has_waits: bool,
-    /// It tells the identities of statements under way.
+    /// It records the digests of statements in progress.
     pub has_statements: bool,
 }
 
 impl Schema {
-    /// Whether its tables are there for us.
+    /// Whether its tables are available to us.
     pub fn is_usable(self) -> bool {
         self.is_on && self.is_readable
     }
@@ -71,42 +71,42 @@ impl Link {
         Ok(Self { client, release, port, settings, user, sees_all, schema, pid, own_thread })
     }
 
-    /// What tells the server from others.
+    /// Returns the server's name.
     pub fn instance(&self, address: &Address) -> String {
-        // Without a network it has none.
+        // Without networking, it has no port.
         match self.port.filter(|port| self.pid.is_some() && *port > 0) {
             Some(port) => format!("{}@{port}", FAMILY.name),
             None => super::super::instance(FAMILY.name, &address.peers(), self.pid.is_some()),
         }
     }
 
-    /// What would let this user see more.
+    /// Returns a statement that would let this user see more.
     pub fn hint(&self) -> String {
         format!("GRANT PROCESS ON *.* TO {}", self.user)
     }
 
-    /// What would let this user read the performance schema.
+    /// Returns a statement that would let this user read the performance schema.
     pub fn schema_hint(&self) -> String {
         format!("GRANT SELECT ON performance_schema.* TO {}", self.user)
     }
 
-    /// The rows of a query; none when it took too long.
+    /// Returns the rows of a query; none if it timed out.
     pub fn ask<T: FromRow>(&mut self, query: &str) -> Result<Vec<T>, SqlError> {
         answer::rows(&mut self.client, query).or_else(|error| excused(&error))
     }
 
-    /// A query that is sent again and again.
+    /// Prepares a query that is sent repeatedly.
     pub fn prepare(&mut self, query: &str) -> Result<Statement, SqlError> {
         self.client.prep(query).during("read counters")
     }
 
-    /// Its rows; none when it took too long.
+    /// Returns the rows of a prepared query; none if it timed out.
     pub fn send(&mut self, prepared: &Statement) -> Result<Vec<Row>, SqlError> {
         self.client.exec(prepared, ()).or_else(|error| excused(&error))
     }
 }
 
-/// What was asked took too long this time; all else is an error.
+/// Returns no rows if the query timed out; every other error is passed on.
 fn excused<T>(error: &mysql::Error) -> Result<Vec<T>, SqlError> {
     const TOO_LONG: [u16; 2] = [1969, 1205];
     match error {

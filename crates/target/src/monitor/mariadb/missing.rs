@@ -1,4 +1,4 @@
-//! What is not measured, and what would change that.
+//! Columns that are not measured, and what would change that.
 
 use blockstone_base::column::Unmeasured::{self, NotInVersion, NotPermitted, Off};
 use blockstone_base::database::{
@@ -10,7 +10,7 @@ use super::schema::{OF_STATEMENTS, of_file};
 use crate::monitor::values::{OF_INSTANCES, PER_SESSION};
 use crate::unmeasured::{Missing, absent, all, numbers, others, some};
 
-/// Times of data files, which only the performance schema takes.
+/// Times of data files, which only the performance schema measures.
 const TIMES: [&str; 2] = ["read_ns", "write_ns"];
 
 pub fn missing(monitor: &Mariadb) -> Missing {
@@ -28,7 +28,7 @@ pub fn missing(monitor: &Mariadb) -> Missing {
     missing
 }
 
-/// Why the performance schema tells nothing, if it does not.
+/// Returns why the performance schema provides nothing; `None` if it does.
 fn without_schema(monitor: &Mariadb) -> Option<Unmeasured> {
     let schema = monitor.link.schema;
     if !schema.is_on {

@@ -1,4 +1,4 @@
-//! What sessions do at one moment.
+//! Samples of the activity of sessions.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -20,8 +20,8 @@ use crate::sql::{Member, with};
 const SAMPLE: &str = include_str!("../../../sql/monitor/mariadb/sessions.sql");
 /// The same without transactions.
 const BRIEF: &str = include_str!("../../../sql/monitor/mariadb/sessions_brief.sql");
-/// A query of the transactions within a tenth of a second of the last one returns the same rows,
-/// and delays the next refresh.
+/// A query of the transactions within a tenth of a second of the last one returns the same rows and
+/// delays the next refresh.
 const TRANSACTIONS: Duration = Duration::from_millis(150);
 const THREADS: &str = "
     LEFT JOIN performance_schema.threads AS h ON h.PROCESSLIST_ID = p.ID";
@@ -37,11 +37,11 @@ const NAMES: &str = "SELECT PROCESSLIST_ID, ATTR_VALUE AS blockstone_watch
 
 #[derive(Default)]
 pub struct Sample {
-    /// With transactions, and without.
+    /// The statement with transactions, and the one without.
     prepared: [Option<Statement>; 2],
-    /// When transactions were looked at, and the sessions that had one.
+    /// Time of the last look at transactions, and the sessions that had one.
     open: Option<(Instant, Vec<Seen>)>,
-    /// What clients call themselves.
+    /// Names that clients report for themselves.
     names: HashMap<u32, String>,
     names_pace: Pace,
     /// Whether the waits of all sessions were unknown at the last look.
@@ -66,7 +66,7 @@ struct Seen {
 }
 
 impl Sample {
-    /// Appends a sample, and calls `works` with each session at work and its thread.
+    /// Appends a sample, and calls `works` with each working session and its thread.
     pub fn look(
         &mut self,
         link: &mut Link,
@@ -90,7 +90,7 @@ impl Sample {
         Ok(())
     }
 
-    /// The sessions that work or have a transaction, and how many there are in all.
+    /// Returns the sessions that work or have a transaction, and the number of all sessions.
     fn ask(&mut self, link: &mut Link) -> Result<(Vec<Seen>, Option<i64>), SqlError> {
         let fresh = self.open.as_ref().is_some_and(|(at, _)| at.elapsed() < TRANSACTIONS);
         let is_brief = fresh || !link.sees_all;
@@ -102,7 +102,7 @@ impl Sample {
         let (mut sessions, mut connected) = (Vec::<Seen>::new(), None);
         for row in rows.unwrap_or_default() {
             match seen(&row) {
-                // Waits within waits have rows of their own.
+                // Nested waits have their own rows.
                 Some(seen) if sessions.iter().any(|known| known.number == seen.number) => {}
                 Some(seen) => sessions.push(seen),
                 None => connected = cell::<i64>(&row, 7),
@@ -118,7 +118,7 @@ impl Sample {
         Ok((sessions, connected))
     }
 
-    /// Looks up what clients call themselves that are new.
+    /// Looks up the names of new clients.
     fn name(&mut self, link: &mut Link, sessions: &[Seen]) -> Result<(), SqlError> {
         let new = sessions.iter().any(|session| !self.names.contains_key(&session.number));
         if new && link.schema.is_usable() && self.names_pace.is_due() {
@@ -188,12 +188,12 @@ impl Seen {
     }
 }
 
-/// Adds the transactions that were `open` a while ago to sessions that were looked at without.
+/// Adds transactions from an earlier look to sessions that were sampled without transactions.
 fn remember(open: &[Seen], ago: Duration, sessions: &mut Vec<Seen>) {
     for known in open {
         let age_us = known.transaction_age_us.map(|us| us.saturating_add(ago.as_micros() as i64));
         match sessions.iter_mut().find(|session| session.number == known.number) {
-            // The statement is the same if it is older than the look.
+            // The statement is the same if it began before that look.
             Some(now) if now.age_ms >= ago.as_secs_f64() * 1e3 => {
                 now.transaction_age_us = age_us;
                 now.lock_state.clone_from(&known.lock_state);
@@ -208,7 +208,7 @@ fn remember(open: &[Seen], ago: Duration, sessions: &mut Vec<Seen>) {
     }
 }
 
-/// The query that this server and this user can answer.
+/// Returns the query that this server and this user can answer.
 fn text(link: &Link, is_brief: bool) -> String {
     let schema = if link.sees_all { link.schema } else { Schema::default() };
     let mut joins = String::new();
@@ -236,7 +236,7 @@ fn cell<T: mysql::prelude::FromValue>(row: &Row, index: usize) -> Option<T> {
     row.get_opt::<Option<T>, _>(index)?.ok()?
 }
 
-/// A row of the query; none of the last one, which counts.
+/// Parses a row of the query; `None` for the last one, which holds the number of sessions.
 fn seen(row: &Row) -> Option<Seen> {
     let said = |index| cell::<String>(row, index).unwrap_or_default();
     Some(Seen {
@@ -268,7 +268,7 @@ fn totals(connected: i64, sessions: &[Seen], sees_all: bool) -> Reading {
     Reading { probe: SESSIONS.probe, object: String::new(), cells: cells.into() }
 }
 
-/// The identity of a session's statement; tells its text if that is new.
+/// Returns the identity of a session's statement, and reports its text if it is new.
 fn statement(session: &Seen, reported: &mut Reported, readings: &mut Vec<Reading>) -> String {
     let text = normalised(&session.text, Dialect::Mysql);
     if text.is_empty() {

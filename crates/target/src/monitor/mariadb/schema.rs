@@ -1,4 +1,4 @@
-//! What the performance schema counts, where it is on: database time, I/O by file, waits,
+//! Counters of the performance schema if it is enabled: database time, I/O by file, waits,
 //! statements.
 
 use std::time::Instant;
@@ -16,13 +16,13 @@ const TIME: &str = include_str!("../../../sql/monitor/mariadb/time.sql");
 const FILES: &str = include_str!("../../../sql/monitor/mariadb/files.sql");
 const WAITS: &str = include_str!("../../../sql/monitor/mariadb/waits.sql");
 const STATEMENTS: &str = include_str!("../../../sql/monitor/mariadb/statements.sql");
-/// Files of data, as the server calls their I/O.
+/// The server's name for the I/O of data files.
 const DATA: &str = "innodb/innodb_data_file";
 
-/// What is counted of a statement.
+/// Columns counted for each statement.
 pub const OF_STATEMENTS: [&str; 3] = ["calls", "total_ns", "rows"];
 
-/// The place of a column among those that are counted of a file: they are those of a role.
+/// Returns the index of a column among the counters of a file, which are those of a role.
 pub fn of_file(column: &str) -> Option<usize> {
     ROLE.columns.iter().position(|known| known.name == column)
 }
@@ -30,12 +30,12 @@ pub fn of_file(column: &str) -> Option<usize> {
 #[derive(Debug, Default)]
 pub struct Counted {
     pace: Pace,
-    /// Database time of sessions of ours that have ended.
+    /// Database time of our own earlier sessions.
     before_ns: u64,
     own_ns: u64,
 }
 
-/// Of data files: the time of reads and of writes.
+/// Times of reads and of writes on data files.
 pub type Times = Option<[u64; 2]>;
 
 impl Counted {
@@ -46,12 +46,12 @@ impl Counted {
         Ok(Some(all.saturating_sub(self.before_ns.saturating_add(self.own_ns))))
     }
 
-    /// The session has ended, and another one began.
+    /// Call after a new session has replaced the last one.
     pub fn reconnected(&mut self) {
         self.before_ns = self.before_ns.saturating_add(std::mem::take(&mut self.own_ns));
     }
 
-    /// Appends I/O by file and waits; gives the times of data files.
+    /// Appends I/O by file and waits; returns the times of data files.
     pub fn look(
         &mut self,
         link: &mut Link,

@@ -1,4 +1,4 @@
-//! Status variables: which of our columns they are, and how much of them is our own.
+//! Status variables: their mapping to our columns, and the monitor's own share of them.
 
 use std::collections::HashMap;
 
@@ -7,12 +7,13 @@ use crate::mariadb::counters::{DOUBLE_WRITES, STATISTICS, TRANSFERS};
 use crate::monitor::values::Values;
 use crate::sql::error::SqlError;
 
-/// A column, its variable, what its unit is in ours, and whether sessions have it for themselves.
+/// A column, its variable, the variable's unit in units of the column, and whether sessions have
+/// their own value.
 type Known = (&'static str, &'static str, u64, bool);
 
 const MS: u64 = 1_000_000;
 
-/// Columns beside those of [`STATISTICS`], or in place of them.
+/// Columns in addition to those of [`STATISTICS`], or replacing them.
 const MORE: [Known; 21] = [
     ("block_changes", "Innodb_buffer_pool_write_requests", 1, false),
     ("commits", "Com_commit", 1, true),
@@ -36,14 +37,14 @@ const MORE: [Known; 21] = [
     ("history_length", "Innodb_history_list_length", 1, false),
     (UPTIME, "Uptime", 1, false),
 ];
-/// Seconds since the server began.
+/// Seconds since the server started.
 const UPTIME: &str = "uptime";
-/// Pages of the buffer cache.
+/// Number of pages in the buffer cache.
 const POOL_PAGES: &str = "Innodb_buffer_pool_pages_total";
 
 #[derive(Debug, Default)]
 pub struct Status {
-    /// What earlier sessions of ours did on the same server, by column.
+    /// Values of our own earlier sessions on the same server, by column.
     before: Values,
     own: Values,
     uptime_s: u64,
@@ -52,12 +53,12 @@ pub struct Status {
 #[derive(Debug, Default)]
 pub struct Reported {
     pub values: Values,
-    /// Requests of the server: reads, their bytes, writes, their bytes.
+    /// Requests of the server: reads, bytes read, writes, bytes written.
     pub transfers: [Option<u64>; 4],
 }
 
 impl Status {
-    /// The variables now, without our own part.
+    /// Returns the current values, without our own share.
     pub fn look(&mut self, link: &mut Link) -> Result<Reported, SqlError> {
         let rows: Vec<(String, String, Option<String>)> = link.ask(&query())?;
         let number = |text: &str| text.parse::<u64>().ok();
@@ -69,7 +70,8 @@ impl Status {
             session.extend(own.as_deref().and_then(number).map(|value| (name, value)));
         }
         let of = |name: &str| server.get(&name.to_lowercase()).copied();
-        // Values that do not fit in 64 bits are left out: no counter of a real server grows so far.
+        // Values that do not fit in 64 bits are omitted: no counter of a real server grows that
+        // far.
         let times = |name: &str, unit: u64| of(name).and_then(|value| value.checked_mul(unit));
         let mut values = Values::new();
         values
@@ -87,7 +89,7 @@ impl Status {
         }
         let uptime_s = values.remove(UPTIME).unwrap_or(0);
         if uptime_s < self.uptime_s {
-            self.before.clear(); // Another life of the server, which knows nothing of it.
+            self.before.clear(); // The server has restarted; its counters do not include them.
         }
         self.uptime_s = uptime_s;
         for (column, own) in &self.own {
@@ -97,7 +99,7 @@ impl Status {
         Ok(Reported { values, transfers: TRANSFERS.map(of) })
     }
 
-    /// The session has ended, and another one began.
+    /// Call after a new session has replaced the last one.
     pub fn reconnected(&mut self) {
         for (column, own) in self.own.drain() {
             let before = self.before.entry(column).or_default();
@@ -111,7 +113,7 @@ fn page_bytes(link: &Link) -> u64 {
     known.and_then(|(_, value)| value.parse().ok()).unwrap_or(16384)
 }
 
-/// The server's variables, and beside them our own session's as they were before.
+/// Returns a query for the server's variables, and for our session's values before the query.
 fn query() -> String {
     let statistics = STATISTICS.iter().map(|(_, variable)| *variable);
     let more = MORE.iter().map(|(_, variable, ..)| *variable);

@@ -1,4 +1,4 @@
-//! I/O by kind of process: `pg_stat_io`, or what older versions know of it.
+//! I/O by kind of process: `pg_stat_io`, or the equivalent of older versions.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use crate::monitor::values::{Values, row as reading};
 use crate::postgres::views::{Forms, old_transfers, value as said};
 use crate::sql::error::SqlError;
 
-/// The view, since it exists.
+/// The view, from the first version that has it.
 pub const FORMS: &Forms = &[
     (16, include_str!("../../../sql/monitor/postgres/io_16.sql")),
     (18, include_str!("../../../sql/monitor/postgres/io_18.sql")),
 ];
 
-/// The series `io`, and its sums by role: what makes a file longer is a write there.
+/// Returns the series `io` and its sums by role, in which extending a file counts as a write.
 pub fn readings(rows: &[Row], tracked: Tracked) -> Result<Vec<Reading>, SqlError> {
     let mut readings = Vec::new();
     let mut roles: BTreeMap<String, [Option<u64>; 6]> = BTreeMap::new();
@@ -32,7 +32,7 @@ pub fn readings(rows: &[Row], tracked: Tracked) -> Result<Vec<Reading>, SqlError
         };
         let object = format!("{backend}/{what}/{context}");
         readings.push(reading(&IO, object, |name| Cell::from(value(name))));
-        // What cannot happen there is nothing; what is not timed is not known.
+        // Counts of impossible operations are zero; times that are not measured are unknown.
         let count = |name: &str| Some(value(name).unwrap_or(0));
         let time =
             |name: &str, ios: &str| value(name).or((value(ios).unwrap_or(0) == 0).then_some(0));
@@ -56,7 +56,7 @@ pub fn readings(rows: &[Row], tracked: Tracked) -> Result<Vec<Reading>, SqlError
     Ok(readings)
 }
 
-/// The series `role` of versions that have no such view.
+/// Returns the series `role` for versions without the view.
 pub fn old_readings(values: &Values, block_bytes: u64) -> Vec<Reading> {
     let values: Vec<_> = values.iter().map(|(name, value)| (*name, *value)).collect();
     old_transfers(&values, block_bytes)

@@ -1,4 +1,4 @@
-//! The connection: what is asked over it, and what is not because it cannot be answered.
+//! The connection: its queries, and why some of them are not answered.
 
 use std::time::Instant;
 
@@ -16,11 +16,11 @@ use crate::sql::Member;
 use crate::sql::error::{During, SqlError};
 use crate::sql::host::ServerAddress;
 
-/// By it, our own statements are known among those of others.
+/// Identifies our own statements among those of others.
 pub const MARK: &str = "/* blockstone watch */";
 
-/// What a session of a monitor is like: it changes nothing, waits for nothing, and asks no other
-/// process for help.
+/// Settings of a monitor's session: it changes nothing, waits for nothing, and uses no parallel
+/// workers.
 const SETTINGS: [&str; 5] = [
     "default_transaction_read_only = on",
     "statement_timeout = '5s'",
@@ -34,41 +34,42 @@ pub struct Link {
     pub version: u32,
     pub release: String,
     pub settings: Vec<(String, String)>,
-    /// The user, and the database.
+    /// The user and the database of the session.
     pub user: String,
     pub database: String,
-    /// Whether the user sees what other users do.
+    /// Whether the user sees the activity of other users.
     pub sees_all: bool,
-    /// Our own process, where the server is on this machine.
+    /// Our own process, if the server is on this machine.
     pub own_process: Option<Member>,
-    /// The server's main process, likewise.
+    /// The server's main process, if it is on this machine.
     pub postmaster: Option<u32>,
     pub own: Own,
 }
 
-/// A query in the form that the server's version has, and why it is not sent any more.
+/// A query in the form for the server's version, and the reason if it is no longer sent.
 #[derive(Default)]
 pub struct Query {
     text: Option<String>,
     prepared: Option<Statement>,
-    /// Why it is not answered, if it is not.
+    /// The reason why it is not answered, if any.
     pub unanswered: Option<Unmeasured>,
 }
 
 impl Query {
-    /// The one among `forms` that `version` has.
+    /// Creates the query from the form for `version`.
     pub fn new(forms: &Forms, version: u32) -> Self {
         Self::from_text(form(forms, version).map(str::to_owned))
     }
 
-    /// One that is the same in all versions.
+    /// Creates a query that is the same in all versions.
     pub fn from_text(text: Option<String>) -> Self {
-        // Behind the first word: a comment in front of all is not kept with the statement.
+        // After the first word, because the server does not keep a leading comment with the
+        // statement.
         let text = text.map(|text| text.trim().replacen(' ', &format!(" {MARK} "), 1));
         Self { text, ..Self::default() }
     }
 
-    /// Whether this version has it, and nothing kept it from being answered.
+    /// Whether this version has the query and it has not failed for good.
     pub fn is_answered(&self) -> bool {
         self.text.is_some() && self.unanswered.is_none()
     }
@@ -114,12 +115,13 @@ impl Link {
         known.and_then(|(_, value)| value.parse().ok()).unwrap_or(8192)
     }
 
-    /// What would let this user see more.
+    /// Returns a statement that would let this user see more.
     pub fn hint(&self) -> String {
         format!("GRANT pg_monitor TO {}", self.user)
     }
 
-    /// The rows of `query`; none of one that is not answered, which is then not sent again.
+    /// Returns the rows of `query`. A query that cannot be answered returns none and is not sent
+    /// again.
     pub fn ask(
         &mut self,
         query: &mut Query,
@@ -148,7 +150,8 @@ impl Link {
         })
     }
 
-    /// Why a query is not answered while the server is well; none when it may be the next time.
+    /// Returns why a query can never be answered; `None` if it may succeed next time. Other errors
+    /// are passed on.
     fn excused(&self, error: &postgres::Error) -> Result<Option<Unmeasured>, SqlError> {
         let Some(said) = error.as_db_error() else {
             return Err(SqlError::statement("read counters", error));
@@ -158,7 +161,7 @@ impl Link {
             let why = format!("{}: {}", said.message(), self.hint());
             return Ok(Some(Unmeasured::NotPermitted(why)));
         }
-        // An extension that is not loaded, or is of another version than the server.
+        // The extension is not loaded, or its version does not match the server's.
         let lacking = [
             SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
             SqlState::UNDEFINED_FUNCTION,
@@ -167,7 +170,7 @@ impl Link {
         if is_any(&lacking) {
             return Ok(Some(Unmeasured::Off(said.message().to_owned())));
         }
-        // It took too long, or a standby had to end it.
+        // The query timed out, or a standby had to cancel it.
         let passing = [
             SqlState::QUERY_CANCELED,
             SqlState::LOCK_NOT_AVAILABLE,

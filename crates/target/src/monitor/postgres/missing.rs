@@ -1,4 +1,4 @@
-//! What is not measured, and what would change that.
+//! Columns that are not measured, and what would change that.
 
 use blockstone_base::column::Unmeasured::{self, NotInVersion, NotPermitted, Off};
 use blockstone_base::database::{
@@ -12,9 +12,9 @@ use crate::unmeasured::{Missing, absent, all, numbers, others, some};
 /// Times of I/O on data files, and of redo.
 const TIMES: [&str; 2] = ["read_ns", "write_ns"];
 const REDO_TIMES: [&str; 2] = ["redo_write_ns", "redo_flush_ns"];
-/// Flushes of redo by calls of their own.
+/// Flushes of redo by separate calls.
 const REDO_FLUSHES: [&str; 2] = ["redo_flushes", "redo_flush_ns"];
-/// What is counted by table.
+/// Columns counted by table.
 const COUNTS: [&str; 11] = [
     "logical_reads",
     "physical_reads",
@@ -29,7 +29,7 @@ const COUNTS: [&str; 11] = [
     "maintenance_runs",
 ];
 
-/// Columns on the server as a whole, by the version that has them first.
+/// Columns of the whole server, by the first version that has them.
 const SINCE: [(u32, &[&str]); 2] = [
     (
         14,
@@ -69,7 +69,7 @@ const UNKNOWN: [&str; 18] = [
     "row_lock_ns",
     "history_length",
 ];
-/// Why column `name` is off, if the server does not keep track of it.
+/// Returns why column `name` is off, if the server does not collect it.
 pub fn off(name: &str, tracked: Tracked) -> Option<&'static str> {
     let reasons: [(&[&str], bool, &str); 4] = [
         (&COUNTS, tracked.counts, "track_counts is off"),

@@ -1,4 +1,4 @@
-//! What sessions do at one moment.
+//! Samples of the activity of sessions.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -18,7 +18,7 @@ const SAMPLE: &Forms = &[
     (13, include_str!("../../../sql/monitor/postgres/sessions_13.sql")),
     (14, include_str!("../../../sql/monitor/postgres/sessions_14.sql")),
 ];
-/// The most statements that are remembered as sampled.
+/// Maximum number of recently sampled statements.
 const AT_WORK_MAX: usize = 100;
 const DATABASES: &str = "SELECT oid, datname::text FROM pg_database";
 
@@ -29,13 +29,13 @@ pub struct Sample {
     databases: HashMap<u32, String>,
     /// Statements whose text was reported.
     pub reported: Reported,
-    /// Statements that were sampled and whose text was not reported yet.
+    /// Sampled statements whose text was not reported yet.
     pub untold: BTreeSet<i64>,
-    /// Whether some of them are reported nowhere else: statements that never ended.
+    /// Whether the texts of some of them are available nowhere else: statements that never ended.
     pub wants_texts: bool,
-    /// Statements that were seen at work lately, the last one last.
+    /// Recently sampled statements, the latest last.
     pub at_work: VecDeque<i64>,
-    /// Whether the server is configured not to track what sessions do.
+    /// Whether the server is configured not to track the activity of sessions.
     pub is_untracked: bool,
 }
 
@@ -48,7 +48,7 @@ impl Sample {
         }
     }
 
-    /// Appends a sample, and calls `works` with the process of each session at work. `has_texts`
+    /// Appends a sample, and calls `works` with the process of each working session. `has_texts`
     /// says whether the server keeps the texts of statements elsewhere.
     pub fn look(
         &mut self,
@@ -85,7 +85,7 @@ impl Sample {
         Ok(Reading { probe: SESSIONS.probe, object: String::new(), cells })
     }
 
-    /// The identity of a session's statement; tells its text if that is new.
+    /// Returns the identity of a session's statement, and reports its text if it is new.
     fn statement(&mut self, sample: &Row, readings: &mut Vec<Reading>) -> Result<String, SqlError> {
         let (id, text): (Option<i64>, Option<String>) = (value(sample, 15)?, value(sample, 16)?);
         let text =
@@ -111,21 +111,21 @@ impl Sample {
         Ok(name)
     }
 
-    /// The name of a database; empty for none.
+    /// Returns the name of a database; empty if there is none.
     fn database(&mut self, link: &mut Link, oid: Option<u32>) -> Result<String, SqlError> {
         let Some(oid) = oid.filter(|oid| *oid != 0) else { return Ok(String::new()) };
         if !self.databases.contains_key(&oid) {
             let rows = link.ask(&mut self.names, &[])?;
             let names = rows.iter().map(|row| Ok((value(row, 0)?, value(row, 1)?)));
             self.databases = names.collect::<Result<_, SqlError>>()?;
-            // One that was dropped since is not looked for again and again.
+            // An empty name keeps a dropped database from being looked up again.
             self.databases.entry(oid).or_default();
         }
         Ok(self.databases[&oid].clone())
     }
 }
 
-/// What a backend type is called here.
+/// Returns our name for a backend type.
 pub fn role(backend_type: String) -> String {
     if backend_type == "client backend" { CLIENT.to_owned() } else { backend_type }
 }
@@ -146,7 +146,7 @@ fn session(
         said(9, "")?,
         Cell::Text(database),
         said(10, "")?,
-        // Processes in the background have none, and work in the database they are given.
+        // Background processes have no state; they work in the database assigned to them.
         said(12, "active")?,
         said(13, "On CPU")?,
         said(14, "")?,

@@ -1,4 +1,4 @@
-//! What single statements did: `pg_stat_statements`, where that is installed.
+//! Counters of single statements: `pg_stat_statements`, if it is installed.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -21,8 +21,8 @@ const STATEMENTS: &Forms = &[
     (17, include_str!("../../../sql/monitor/postgres/statements_17.sql")),
 ];
 const TEXTS: &str = include_str!("../../../sql/monitor/postgres/texts.sql");
-/// Where the extension is, who owns that schema, and whether the owner could not have code of their
-/// own run by a superuser who takes it for the extension's.
+/// The extension's schema, its owner, and whether the owner is unable to replace the extension's
+/// functions with their own and have a superuser execute them.
 const SCHEMA: &str = "SELECT quote_ident(n.nspname)::text, o.rolname::text,
         o.rolsuper OR o.rolname = current_user OR NOT u.rolsuper
     FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
@@ -37,15 +37,15 @@ pub const TIMED: [&str; 2] = ["read_ns", "write_ns"];
 pub struct Statements {
     counts: Query,
     texts: Query,
-    /// Those that monitors send.
+    /// Statements sent by monitors.
     ours: BTreeSet<i64>,
     pace: Pace,
-    /// The role that owns their schema, where that keeps a superuser from reading it.
+    /// The owner of the schema, if a superuser must not read it for that reason.
     owner: Option<String>,
 }
 
 impl Statements {
-    /// Where the server keeps them, if it does.
+    /// Finds where the server keeps the statements, if it does.
     pub fn find(link: &mut Link) -> Result<Self, SqlError> {
         let rows = link.ask(&mut Query::from_text(Some(SCHEMA.to_owned())), &[])?;
         let (mut schema, mut owner) = (None, None);
@@ -69,7 +69,7 @@ impl Statements {
         self.counts.is_answered() && self.texts.is_answered()
     }
 
-    /// Appends those that were sampled or took most time, and texts that were not reported before.
+    /// Appends statements that were sampled or took most time, and texts not reported before.
     pub fn look(
         &mut self,
         link: &mut Link,
@@ -82,11 +82,11 @@ impl Statements {
         }
         let started = Instant::now();
         let known: Vec<i64> = self.ours.iter().copied().collect();
-        // Those first that were seen at work: they may be new, and have taken little so far.
+        // Statements seen at work come first: they may be new and have used little time so far.
         let at_work: Vec<i64> = sample.at_work.iter().copied().collect();
         let rows = link.ask(&mut self.counts, &[&known, &at_work])?;
         let mut unknown = std::mem::take(&mut sample.untold);
-        // Those of sessions of which this user may not know have no identity.
+        // Statements of sessions that this user may not see have no identity.
         let ids: Vec<Option<i64>> =
             rows.iter().map(|row| value(row, 0)).collect::<Result<_, SqlError>>()?;
         unknown.extend(ids.iter().flatten());
@@ -101,7 +101,7 @@ impl Statements {
         Ok(())
     }
 
-    /// Reports the texts of those among `seen` that were not reported yet, except those of
+    /// Reports the texts of the `seen` statements that were not reported yet, except those of
     /// monitors.
     fn tell(
         &mut self,

@@ -1,4 +1,4 @@
-//! Which tables and keys a database has.
+//! The catalogue of a database's tables and keys.
 
 use std::collections::HashMap;
 
@@ -16,12 +16,12 @@ use crate::sql::error::{During, SqlError};
 const TABLES: &str = include_str!("../../../sql/subset/mariadb/tables.sql");
 const COLUMNS: &str = include_str!("../../../sql/subset/mariadb/columns.sql");
 const PRIVILEGES: &str = include_str!("../../../sql/subset/mariadb/privileges.sql");
-/// Whose rows a snapshot shows as of one moment.
+/// Storage engines that provide a consistent snapshot.
 const TRANSACTIONAL: [&str; 3] = ["InnoDB", "RocksDB", "TokuDB"];
 const LEFT_OUT: &str = "Users, privileges and events are not taken, and of system-versioned tables \
                         no history.";
 
-/// What only the statements of this server need of the tables, by their position in the catalogue.
+/// Table properties that only this server's statements need, by position in the catalogue.
 pub struct Known {
     pub tables: Vec<KnownTable>,
 }
@@ -29,17 +29,17 @@ pub struct Known {
 pub struct KnownTable {
     pub name: String,
     pub partitioned: bool,
-    /// By column.
+    /// Kind of each column.
     pub kinds: Vec<Kind>,
     /// Columns whose default is the next value of a sequence, with that default.
     pub defaults: Vec<(String, String)>,
     pub parsed: Parsed,
-    /// How the columns that identify a row are one number.
+    /// How the columns that identify a row are packed into one number.
     pub packed: Option<Packed>,
 }
 
 impl KnownTable {
-    /// Whether a whole number identifies a row.
+    /// Whether a single whole number identifies a row.
     pub fn has_number(&self, identity: &[usize]) -> bool {
         matches!(identity, [only] if self.kinds.get(*only) == Some(&Kind::Integer))
     }
@@ -59,7 +59,7 @@ type ColumnRow = (
     Option<String>,
 );
 
-/// With what the reader of a report should know.
+/// Reads the catalogue, with notes for the reader of a report.
 pub fn read(server: &mut Server) -> Result<(Known, Catalogue, Vec<String>), SqlError> {
     let tables: Vec<TableRow> = answer::rows(&mut server.link, TABLES).during("list the tables")?;
     hold(server, tables.iter().map(|row| row.0.as_str()))?;
@@ -103,7 +103,7 @@ pub fn read(server: &mut Server) -> Result<(Known, Catalogue, Vec<String>), SqlE
     Ok((known, catalogue, notes))
 }
 
-/// What this user may not see, so that nothing says that it is missing.
+/// Returns notes on objects that this user may not see and that would be missing without notice.
 fn unseen(server: &mut Server) -> Result<impl Iterator<Item = &'static str> + use<>, SqlError> {
     let known: Option<(u64, u64, u64)> =
         answer::first(&mut server.link, PRIVILEGES).during("look for privileges")?;
@@ -116,8 +116,9 @@ fn unseen(server: &mut Server) -> Result<impl Iterator<Item = &'static str> + us
     Ok(notes.into_iter().filter(|(granted, _)| *granted == 0).map(|(_, note)| note))
 }
 
-/// Nobody changes the tables until all is read: each is used in the transaction. What has become a
-/// view meanwhile has no indexes to do without, and is refused before any code in it runs.
+/// Prevents changes to the tables until everything is read, by using each in the transaction. A
+/// table that has become a view meanwhile has no indexes to ignore, and is refused before any code
+/// in it runs.
 fn hold<'n>(server: &mut Server, names: impl Iterator<Item = &'n str>) -> Result<(), SqlError> {
     let mut refused = Vec::new();
     for name in names {
@@ -184,7 +185,7 @@ fn read_columns(
     Ok(())
 }
 
-/// Positions of columns by their names, whose case does not matter.
+/// Returns positions of columns by name, ignoring case.
 fn positions(table: &Table, names: &[String]) -> Option<Vec<usize>> {
     let position = |name: &String| {
         table.columns.iter().position(|column| {
@@ -227,7 +228,7 @@ fn read_keys(server: &Server, known: &Known, catalogue: &mut Catalogue) -> Resul
                 references: other,
                 referenced,
                 is_virtual: false,
-                // Who sets foreign_key_checks to 0 may have written anything.
+                // With foreign_key_checks = 0, rows of any content may have been written.
                 is_valid: false,
                 when: None,
             });

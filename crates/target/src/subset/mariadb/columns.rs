@@ -1,9 +1,9 @@
-//! Columns of tables as SQL compares and reads them.
+//! Columns of tables in SQL, for comparing and reading.
 
 use super::values::Kind;
 use super::{MariadbSource, quoted};
 
-/// A column of a table, as it is compared with another.
+/// Returns a column in the form for comparing it with another.
 pub fn compared(source: &MariadbSource<'_>, table: usize, column: usize, like: &Kind) -> String {
     let name = column_name(source, table, column);
     like.compared(&name, &source.known.tables[table].kinds[column])
@@ -13,7 +13,7 @@ pub fn column_name(source: &MariadbSource<'_>, table: usize, column: usize) -> S
     format!("t.{}", quoted(&source.catalogue.tables[table].columns[column].name))
 }
 
-/// A hash of all columns.
+/// Returns a hash of all columns.
 pub fn whole(source: &MariadbSource<'_>, table: usize) -> String {
     let columns = source.catalogue.tables[table].columns.iter().enumerate();
     let columns = columns.filter(|(_, column)| !column.generated);

@@ -1,34 +1,35 @@
-//! What `SHOW CREATE …` answers, taken apart without trusting names and comments in it.
+//! Parses the output of `SHOW CREATE …` without trusting names and comments in it.
 
-/// A foreign key as a table declares it.
+/// A foreign key in a table's declaration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Declared {
     pub name: String,
     pub columns: Vec<String>,
-    /// Where that is not the table's own.
+    /// The referenced database, if it is not the table's own.
     pub database: Option<String>,
     pub references: String,
     pub referenced: Vec<String>,
 }
 
-/// A table's statement.
+/// A table's parsed statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parsed {
     /// The statement without foreign keys.
     pub bare: String,
-    /// The definitions that were taken out, as they were written.
+    /// The removed definitions, as written.
     pub taken: Vec<String>,
     pub keys: Vec<Declared>,
     /// Columns of the primary key and of unique keys, the primary key first.
     pub unique: Vec<Vec<String>>,
 }
 
-/// A name as SQL has it, whatever its characters.
+/// Quotes a name for SQL, whatever its characters.
 pub fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// The end of what is quoted at the beginning of `text`; its whole length where it has no end.
+/// Returns the end of the quoted text at the start of `text`; its whole length if it is not
+/// terminated.
 fn quoted_end(text: &str, quote: char) -> usize {
     let mut chars = text.char_indices().skip(1).peekable();
     while let Some((at, found)) = chars.next() {
@@ -46,7 +47,7 @@ fn quoted_end(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// Pieces of SQL: what is quoted is one, any other character is one.
+/// Splits SQL into pieces: a quoted text is one piece, and so is any other character.
 fn pieces(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -83,7 +84,7 @@ impl Reader<'_> {
         self.quoted('`')
     }
 
-    /// A name as `ANSI_QUOTES` has it, or as usual.
+    /// Reads a name quoted as with `ANSI_QUOTES`, or in backquotes.
     fn any_name(&mut self) -> Option<String> {
         self.name().or_else(|| self.quoted('"'))
     }
@@ -100,14 +101,14 @@ impl Reader<'_> {
         Some(name.replace(&format!("{quote}{quote}"), &quote.to_string()))
     }
 
-    /// A user after `DEFINER=`: the name, and the host unless it is a role.
+    /// Reads a user after `DEFINER=`: the name, and the host unless it is a role.
     fn definer(&mut self) -> Option<Account> {
         let name = self.any_name()?;
         let host = if self.has("@") { Some(self.any_name()?) } else { None };
         Some((name, host))
     }
 
-    /// Names in parentheses; the lengths of prefixes are skipped.
+    /// Reads names in parentheses, and skips the lengths of prefixes.
     fn names(&mut self) -> Option<Vec<String>> {
         let mut names = Vec::new();
         if !self.has("(") {
@@ -158,7 +159,7 @@ fn unique(item: &str) -> Option<Vec<String>> {
     reader.names()
 }
 
-/// None where it is no statement that creates a table.
+/// Parses a statement; `None` if it does not create a table.
 pub fn parse(statement: &str) -> Option<Parsed> {
     let (mut depth, mut open, mut close) = (0_usize, None, None);
     let mut ends = Vec::new();
@@ -200,7 +201,7 @@ pub fn parse(statement: &str) -> Option<Parsed> {
     Some(parsed)
 }
 
-/// Without the name of this database before names in it.
+/// Removes the name of this database in front of other names.
 pub fn without_database(text: &str, database: &str) -> String {
     let wanted = quoted(database);
     let all: Vec<&str> = pieces(text).map(|(_, piece)| piece).collect();
@@ -221,7 +222,7 @@ pub fn without_database(text: &str, database: &str) -> String {
 /// A user with its host, or a role.
 pub type Account = (String, Option<String>);
 
-/// Without who defined it.
+/// Removes the definer.
 pub fn without_definer(text: &str) -> String {
     const WORD: &str = "DEFINER=";
     let head = head(text);
@@ -233,14 +234,15 @@ pub fn without_definer(text: &str) -> String {
     format!("{}{}", &head[..head.len() - WORD.len()], reader.0.trim_start())
 }
 
-/// What stands before the first name, which is that of who defines it or of what is created.
+/// Returns the text before the first name, which is that of the definer or of the created object.
 fn head(text: &str) -> &str {
     let is_name = |piece: &str| piece.len() > 1 && piece.starts_with(['`', '"']);
     let first = pieces(text).find(|(_, piece)| is_name(piece));
     first.map_or(text, |(quote, _)| &text[..quote])
 }
 
-/// A trigger and who defined it, of whom it has the rights; none where `text` creates no trigger.
+/// Returns the name of a trigger and its definer, whose rights it has; `None` if `text` creates no
+/// trigger.
 pub fn trigger(text: &str) -> Option<(String, Option<Account>)> {
     let mut reader = Reader(text);
     if !reader.has("CREATE") {
@@ -258,8 +260,9 @@ pub fn trigger(text: &str) -> Option<(String, Option<Account>)> {
     Some((name, definer))
 }
 
-/// A statement that creates a routine or a view, changed so that what it creates has the rights of
-/// those who call it, whoever creates it; any other as it is. None where it is not understood.
+/// Changes a statement that creates a routine or a view so that its object has the rights of its
+/// callers, whoever creates it. Returns any other statement unchanged, and `None` if it cannot be
+/// parsed.
 pub fn as_invoker(text: &str) -> Option<String> {
     const INVOKER: &str = "    SQL SECURITY INVOKER\n";
     const DEFINER: &str = "SQL SECURITY DEFINER VIEW ";
@@ -281,7 +284,7 @@ pub fn as_invoker(text: &str) -> Option<String> {
     if !has("FUNCTION") && !has("PROCEDURE") {
         return Some(text.to_owned());
     }
-    // After the parameters and the type, each property has a line of its own.
+    // After the parameters and the type, each property is on a separate line.
     let (mut depth, mut has_parameters) = (0_usize, false);
     for (at, piece) in pieces(text) {
         match piece {

@@ -1,17 +1,17 @@
-//! What a row draws, in SQL: a polynomial of the checksums of its identity. Each table has one of
-//! its own, for checksums alone would choose the same numbers in several tables.
+//! The number that a row draws, in SQL: a polynomial of the checksums of its identity. Each table
+//! has its own, because checksums alone would choose the same numbers in several tables.
 
 use blockstone_subset::Lot;
 
 use super::MariadbSource;
 use super::columns::{compared, whole};
 
-/// The largest prime of 32 bits: products with a factor of 31 bits fit into 64.
+/// The largest 32-bit prime: products with a 31-bit factor fit in 64 bits.
 const PRIME: u64 = 4_294_967_291;
-/// Places of a drawn number below those that the server draws.
+/// Low bits of a drawn number that the server does not compute.
 const BITS: u32 = 32;
 
-/// The number that a row draws in the server.
+/// Returns the SQL for the number that a row draws in the server.
 pub fn draw(source: &MariadbSource<'_>, table: usize, lot: Lot) -> String {
     let factor = 1 + lot.seed % ((1 << 31) - 2);
     let begin = lot.seed >> 33;
@@ -27,13 +27,13 @@ pub fn draw(source: &MariadbSource<'_>, table: usize, lot: Lot) -> String {
     })
 }
 
-/// The same as all sources have it.
+/// Converts a number drawn in the server to the range that all sources use.
 pub fn drawn(text: &[u8]) -> Option<u64> {
     let number = std::str::from_utf8(text).ok()?.parse::<u64>().ok()?;
     Some(number << BITS)
 }
 
-/// The condition that a row wins.
+/// Returns the condition that a row wins.
 pub fn wins(source: &MariadbSource<'_>, table: usize, lot: Lot) -> String {
     match lot.below {
         None => "1".to_owned(),

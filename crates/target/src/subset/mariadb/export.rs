@@ -1,4 +1,4 @@
-//! The rows of a plan, written into files.
+//! Writes the rows of a plan to files.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -16,16 +16,17 @@ use crate::sql::error::SqlError;
 use crate::subset::manifest::{DataFile, file_error};
 use crate::subset::source::{Expected, Exported, make_data};
 
-/// Rows that are asked for at once.
+/// Rows per query.
 const BATCH: usize = 5000;
-/// Rows that are read of a table before it is said what all will take.
+/// Rows of a table to read for an estimate of all.
 const TRIED: usize = 20_000;
 const TRIED_BY_KEY: usize = 2_000;
 const BUFFER_BYTES: usize = 1 << 18;
-/// Of the rows of a table: for more, it is read as a whole and not by its rows' keys.
+/// If more than this share of a table's rows is needed, the whole table is read instead of rows by
+/// key.
 const SHARE_BY_KEY: f64 = 0.2;
 
-/// Writes the rows of `plan` into the directory of data in `dir`.
+/// Writes the rows of `plan` to the data directory in `dir`.
 pub fn export(
     source: &mut MariadbSource<'_>,
     plan: &Plan,
@@ -55,8 +56,8 @@ pub fn export(
     Ok(Exported { files, large_objects: None, readers: 1 })
 }
 
-/// What writing the rows of `plan` would take, from a few rows of each table that are read and not
-/// kept; none where a table is found by keys that have to be read first.
+/// Estimates the cost of writing the rows of `plan` from a few rows of each table, which are read
+/// and discarded. Returns `None` if a table is read by keys that have to be read first.
 pub fn expect(source: &mut MariadbSource<'_>, plan: &Plan) -> Result<Option<Expected>, SqlError> {
     let (mut bytes, mut seconds) = (0.0, 0.0);
     for (table, planned) in plan.tables.iter().enumerate().filter(|(_, it)| it.rows() > 0) {
@@ -90,7 +91,7 @@ pub fn expect(source: &mut MariadbSource<'_>, plan: &Plan) -> Result<Option<Expe
     Ok(Some(Expected { bytes: bytes as u64, seconds }))
 }
 
-/// Positions of the columns that are written.
+/// Returns the positions of the columns to write.
 fn written(source: &MariadbSource<'_>, table: usize) -> impl Iterator<Item = usize> {
     let columns = source.catalogue.tables[table].columns.iter().enumerate();
     columns.filter(|(_, column)| !column.generated).map(|(at, _)| at)
@@ -121,13 +122,13 @@ fn entry(source: &MariadbSource<'_>, table: usize) -> DataFile {
     }
 }
 
-/// The file of a table.
+/// The output file of a table.
 struct Written<'a> {
     table: usize,
     name: String,
     entry: DataFile,
     path: PathBuf,
-    /// None where nothing is kept.
+    /// `None` if nothing is written.
     output: Option<BufWriter<File>>,
     transform: Option<&'a dyn Transform>,
     forms: Vec<Form>,
@@ -191,7 +192,7 @@ impl<'a> Written<'a> {
         })
     }
 
-    /// Reads the rows that `more`, the rest of the query, leaves, and writes those at `rows`.
+    /// Scans the table with `more` as the rest of the query, and writes the rows in `rows`.
     fn whole(
         &mut self,
         source: &mut MariadbSource<'_>,
@@ -208,7 +209,7 @@ impl<'a> Written<'a> {
         self.query(source, &query, (&layout, rows))
     }
 
-    /// Asks for the rows by what identifies them; false where that is not possible.
+    /// Queries the rows by their identifying columns; returns false if that is not possible.
     fn by_key(
         &mut self,
         source: &mut MariadbSource<'_>,
@@ -249,7 +250,8 @@ impl<'a> Written<'a> {
         Ok(true)
     }
 
-    /// What identifies these rows, in SQL and in order; none where that cannot be said.
+    /// Returns the identifying values of these rows, as SQL and in order; `None` if they cannot be
+    /// expressed.
     fn identities(
         &self,
         source: &mut MariadbSource<'_>,
@@ -347,7 +349,7 @@ impl<'a> Written<'a> {
     }
 }
 
-/// Appends a value as a field of LOAD DATA, which is one of COPY as well.
+/// Appends a value as a field of LOAD DATA, which is also valid for COPY.
 fn escape(value: &[u8], out: &mut Vec<u8>) {
     for &byte in value {
         match byte {

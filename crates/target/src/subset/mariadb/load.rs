@@ -1,5 +1,5 @@
-//! A subset into a database. Statements that create commit on their own: so all is loaded and
-//! proved in a database beside the destination, and moved by one statement.
+//! Loads a subset into a database. DDL statements commit implicitly, so everything is loaded and
+//! verified in a staging database, and moved to the destination by one statement.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -27,19 +27,19 @@ use crate::subset::manifest::{
 };
 use crate::subset::source::{KeyProof, Loaded, Step, Tell, no_thread};
 
-/// As long as a comment on a database may be.
+/// Maximum length of a comment on a database.
 const COMMENT_CHARS: usize = 1024;
 const ORPHANS: &str = include_str!("../../../sql/subset/mariadb/orphans.sql");
 const BUFFER_BYTES: usize = 1 << 16;
 const CLEAN_UP_AFTER: [Duration; 3] =
     [Duration::ZERO, Duration::from_millis(500), Duration::from_secs(3)];
 const LOOK: Duration = Duration::from_millis(20);
-/// Rows are those of the source, in any order, whatever rules hold for new ones; but a value that
-/// does not fit is an error.
+/// The rows are those of the source, in any order, even if they violate rules for new rows; but a
+/// value that does not fit is an error.
 const SETTINGS: &str = "SET SESSION foreign_key_checks = 0, unique_checks = 0, \
     sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO'";
 const MARIADB_SETTINGS: &str = "SET SESSION check_constraint_checks = 0, innodb_strict_mode = 0";
-/// What exists in the destination after tables were moved there.
+/// Statements that drop everything in the destination after tables were moved there.
 const DROPS: &str = "SELECT concat('DROP TRIGGER `', replace(TRIGGER_NAME, '`', '``'), '`')
     FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = DATABASE()
     UNION ALL SELECT concat('DROP ', ROUTINE_TYPE, ' `', replace(ROUTINE_NAME, '`', '``'), '`')
@@ -64,7 +64,7 @@ pub fn load(
     match loading.load() {
         Ok(loaded) => Ok(loaded),
         Err(error) => {
-            // Its connection may be in the middle of a file.
+            // The connection may be in the middle of a file.
             drop(loading.server);
             Err(match clean_up(address) {
                 Ok(()) => error,
@@ -74,7 +74,7 @@ pub fn load(
     }
 }
 
-/// Removes what was loaded. A server whose disk is full frees some space first.
+/// Removes what was loaded. A server with a full disk needs a moment to free space.
 fn clean_up(address: &str) -> Result<(), SqlError> {
     let mut removed = Ok(());
     for wait in CLEAN_UP_AFTER {
@@ -87,7 +87,7 @@ fn clean_up(address: &str) -> Result<(), SqlError> {
     removed
 }
 
-/// An error after which what was loaded could not be removed.
+/// Returns the error of a load whose data could not be removed.
 fn left_over(error: &SqlError, left: &SqlError) -> SqlError {
     let first = |error: &SqlError| error.to_string().lines().next().unwrap_or_default().to_owned();
     SqlError::Statement {
@@ -146,7 +146,7 @@ impl Loading<'_, '_> {
         })
     }
 
-    /// The statements of a file.
+    /// Returns the statements in a file.
     fn statements(&self, file: &str) -> Result<Vec<String>, SqlError> {
         read_schema(self.dir, file, |text| {
             statements::split(&text).ok_or_else(|| io::Error::other("it has no statements"))
@@ -194,7 +194,7 @@ impl Loading<'_, '_> {
         let sent = thread::scope(|scope| {
             let (over, ends) = mpsc::channel::<()>();
             let sent = scoped(scope, "load", move || {
-                // Dropped at the end, whatever that is.
+                // Dropped when the thread ends, however it ends.
                 let _over = over;
                 send(link, &text)
             })?;
@@ -229,7 +229,8 @@ impl Loading<'_, '_> {
         Err(SqlError::Statement { what, why, hint: "write the subset again".to_owned() })
     }
 
-    /// Counts orphans of each key, and the rows of each table: no server has checked the keys.
+    /// Counts the orphans of each key and the rows of each table, because no server has checked the
+    /// keys.
     fn prove(&mut self) -> Result<(Vec<KeyProof>, Vec<u64>), SqlError> {
         let manifest = self.manifest;
         let mut keys = Vec::new();
@@ -258,7 +259,7 @@ impl Loading<'_, '_> {
         Ok((keys, rows))
     }
 
-    /// Moves all tables to the destination, and makes there what cannot be moved.
+    /// Moves all tables to the destination, and creates there what cannot be moved.
     fn publish(&mut self) -> Result<(), SqlError> {
         let (from, to) =
             (quoted(&staging::name(&self.server.database)), quoted(&self.server.database));
@@ -275,13 +276,13 @@ impl Loading<'_, '_> {
         all.extend(self.mark(&to)?);
         let done = staging::run(&mut self.server, &all.join(";\n"), "make the tables visible");
         done.inspect_err(|_| {
-            // What cannot be removed is still there for the next load to see.
+            // Whatever cannot be removed is still visible to the next load.
             let _ = self.take_back();
         })
     }
 
-    /// The statement that marks the database as a sample in its comment. An existing comment is
-    /// kept; MySQL has none.
+    /// Returns the statement that marks the database as a sample in its comment. An existing
+    /// comment is kept; MySQL has none.
     fn mark(&mut self, database: &str) -> Result<Option<String>, SqlError> {
         if !self.server.is_mariadb {
             return Ok(None);
@@ -304,17 +305,17 @@ impl Loading<'_, '_> {
     }
 }
 
-/// What the reader of a file and those who look at it share.
+/// State shared by the reader of a file and its observers.
 #[derive(Default)]
 struct Reading {
-    /// Until it is sent.
+    /// Present until it is sent.
     file: Mutex<Option<File>>,
     ended: AtomicBool,
     lines: AtomicU64,
 }
 
 impl Reading {
-    /// Sends the file, whatever file the server asks for.
+    /// Sends the file, whatever file name the server requests.
     fn send(&self, out: &mut LocalInfile<'_>) -> io::Result<()> {
         let sent = || io::Error::other("the server asks for it twice");
         let mut file = self.file.lock().take().ok_or_else(sent)?;
@@ -334,7 +335,7 @@ impl Reading {
     }
 }
 
-/// Rows that were loaded, and the first of the warnings that stand for errors.
+/// Returns the number of rows loaded, and the first warning that stands for an error.
 fn send(link: &mut Conn, text: &str) -> Result<(u64, Option<String>), mysql::Error> {
     link.query_drop(text)?;
     let rows = link.affected_rows();
@@ -345,7 +346,7 @@ fn send(link: &mut Conn, text: &str) -> Result<(u64, Option<String>), mysql::Err
     Ok((rows, first.map(|(_, code, text)| format!("{text} (error {code})"))))
 }
 
-/// The statement that loads a file, after its first words.
+/// Returns the statement that loads a file, given its first words.
 fn load_text(file: &DataFile, first: &str) -> String {
     let (mut columns, mut set) = (Vec::new(), Vec::new());
     for (at, name) in file.columns.iter().enumerate() {
@@ -379,19 +380,19 @@ fn orphans_text(manifest: &Manifest, key: &KeyEntry) -> String {
     let when = when.map(|(name, is)| values::condition(&format!("c.{}", quoted(name)), is));
     let present = present.chain(when).collect::<Vec<_>>().join(" AND ");
     let equal = equal.collect::<Vec<_>>().join(" AND ");
-    // Names may contain what stands for others.
+    // Names may contain placeholders.
     with(
         ORPHANS,
         &[("present", &present), ("equal", &equal), ("parent", &parent), ("child", &child)],
     )
 }
 
-/// By which the client refuses commands that reach files and programs, from there on to its end, if
-/// it was not told `--binary-mode`, under which it knows none. An old one ends with an error.
+/// Makes the client refuse commands that access files and programs from there on, unless it runs
+/// with `--binary-mode`, which disables such commands anyway. An old client fails with an error.
 const SANDBOX: &str = "/*!999999\\- enable the sandbox mode */";
 
-/// The same load as a script for the client, to be run in the directory. A server could have
-/// ended a literal early, for a command of the client to follow it.
+/// Writes a script that loads the same with the client, run in the directory. A malicious server
+/// could have ended a literal early, so that a client command follows it.
 pub fn write_script(dir: &HeldDir, manifest: &Manifest) -> Result<(), SqlError> {
     let [before, after, code] = [BEFORE, AFTER, CODE].map(|file| read_schema(dir, file, Ok));
     let mut text = format!(

@@ -1,11 +1,11 @@
-//! Whole numbers that identify a row together, in one number, where there is room for them.
+//! Packs the whole numbers that identify a row into one number, if they fit.
 
 use super::values::Kind;
 use super::{Server, quoted};
 use crate::mariadb::answer;
 use crate::sql::error::{During, SqlError};
 
-/// The bits of one of them, and the least value.
+/// Width in bits and minimum of one of the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Field {
     bits: u32,
@@ -18,11 +18,11 @@ impl Field {
         Self { bits: u128::BITS - range.leading_zeros(), least }
     }
 
-    /// All values of a type.
+    /// Returns the range of a type.
     fn of(type_name: &str) -> Self {
         const BITS: [(&str, u32); 5] =
             [("tinyint", 8), ("smallint", 16), ("mediumint", 24), ("bigint", 64), ("int", 32)];
-        // Years are among them.
+        // Includes years.
         let bits = BITS.iter().find(|(name, _)| type_name.starts_with(name)).map_or(16, |it| it.1);
         let range = 1_i128 << bits;
         if type_name.contains("unsigned") || type_name.starts_with("year") {
@@ -33,13 +33,13 @@ impl Field {
     }
 }
 
-/// How the values of several columns are put together.
+/// How the values of several columns are packed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packed(Vec<Field>);
 
 impl Packed {
-    /// For these columns, by name, kind and type; none where they are no whole numbers, or too
-    /// large.
+    /// Returns the packing for these columns, given by name, kind and type; `None` if they are not
+    /// whole numbers or too large.
     pub fn find(
         server: &mut Server,
         table: &str,
@@ -51,7 +51,7 @@ impl Packed {
         let of_types = columns.iter().map(|(_, _, type_name)| Field::of(type_name));
         let mut packed = Self(of_types.collect());
         if !packed.fits() {
-            // By an index, as the first column has one.
+            // Fast, because the first column has an index.
             let first = quoted(&columns[0].0);
             let ask = format!("SELECT MIN({first}), MAX({first}) FROM {}", quoted(table));
             let ends: Option<(Option<String>, Option<String>)> =
@@ -68,7 +68,7 @@ impl Packed {
         self.0.iter().map(|field| field.bits).sum::<u32>() <= u64::BITS
     }
 
-    /// Of values as text; none where one is out of its range.
+    /// Packs values given as text; `None` if one is out of range.
     pub fn pack<'f>(&self, mut values: impl Iterator<Item = Option<&'f [u8]>>) -> Option<u64> {
         let mut packed = 0_u128;
         for field in &self.0 {
@@ -80,7 +80,7 @@ impl Packed {
         u64::try_from(packed).ok()
     }
 
-    /// The values, in SQL.
+    /// Returns the values as SQL.
     pub fn unpack(&self, packed: u64) -> Vec<String> {
         let mut rest = u128::from(packed);
         let mut values = Vec::with_capacity(self.0.len());

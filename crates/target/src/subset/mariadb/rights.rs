@@ -1,8 +1,8 @@
-//! Whose rights routines, views and triggers of a loaded schema have.
+//! Rights of routines, views and triggers in a loaded schema.
 //!
-//! Without a definer, what is created has the rights of the user who loads it. So routines and
-//! views are created with those of their callers. A trigger always has those of its definer, and is
-//! created only where that account exists.
+//! Without a definer, a created object has the rights of the user who loads it. So routines and
+//! views are created with the rights of their callers. A trigger always has those of its definer,
+//! and is only created if that account exists.
 
 use super::Server;
 use super::ddl::{Account, as_invoker, trigger};
@@ -15,7 +15,7 @@ const KNOWN: &str = "SELECT count(*) FROM mysql.user WHERE User = ? AND Host = ?
 const INVOKERS: &str = "SELECT ROUTINE_NAME FROM information_schema.ROUTINES
     WHERE ROUTINE_SCHEMA = DATABASE() UNION ALL
     SELECT TABLE_NAME FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE() ORDER BY 1";
-/// Of whole servers, with which statements of others may do anything.
+/// Server-wide privileges, with which statements written by others may do anything.
 const MIGHTY: [&str; 5] = ["ALL PRIVILEGES", "SUPER", "FILE", "CREATE USER", "SET USER"];
 const ADMINISTRATOR: &str = "Warning: the user who loaded it has privileges on the whole server, \
     and ran statements of the source with them. All privileges on the two databases of a load \
@@ -28,7 +28,7 @@ pub struct Rights {
 }
 
 impl Rights {
-    /// The statements of these by which nothing gets the rights of this user.
+    /// Returns these statements, changed or left out so that nothing gets the rights of this user.
     pub fn allowed(
         &mut self,
         server: &mut Server,
@@ -53,7 +53,7 @@ impl Rights {
         Ok(allowed)
     }
 
-    /// What the reader of a report should know, after the load.
+    /// Returns notes for the reader of a report, after the load.
     pub fn notes(&self, server: &mut Server) -> Result<Vec<String>, SqlError> {
         let invokers: Vec<String> =
             answer::rows(&mut server.link, INVOKERS).during("list the routines")?;
@@ -74,7 +74,7 @@ impl Rights {
     }
 }
 
-/// Whether an account is this user's, or is known to exist. Only administrators may look.
+/// Whether an account is this user's or is known to exist. Only administrators may look it up.
 fn exists(server: &mut Server, definer: Option<Account>) -> Result<bool, SqlError> {
     let Some((user, Some(host))) = definer else { return Ok(false) };
     let own: Option<String> =

@@ -1,4 +1,4 @@
-//! The columns of keys, of all rows of a table or of those with certain values.
+//! Reads key columns of all rows of a table, or of those with certain values.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher};
@@ -15,25 +15,25 @@ use super::{MariadbSource, failed, quoted};
 use crate::sql::error::SqlError;
 use crate::subset::key_values::{KeyValues, fields};
 
-/// Rows after which the work says how far it is.
+/// Rows between two reports of progress.
 const TELL_ROWS: u64 = 1 << 16;
-/// Values in a statement.
+/// Values per statement.
 const BATCH: usize = 5000;
 
-/// What finds a row again.
+/// Means of finding a row again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Locator {
-    /// The column that identifies it.
+    /// The single column that identifies it.
     Number(usize),
-    /// The columns that identify it, together.
+    /// The columns that identify it, packed.
     Packed(Packed, Vec<usize>),
-    /// A hash of these columns. Two rows with the same are found when rows are counted.
+    /// A hash of these columns. Rows with equal hashes are detected when rows are counted.
     Hash(Vec<usize>),
-    /// Its place in the order of the table: nothing identifies it.
+    /// Its position in the order of the table, if nothing identifies it.
     Ordinal,
 }
 
-/// Which columns are asked for, each once, and where each key has its own.
+/// The selected columns, each once, and the positions of each key's columns among them.
 pub struct Layout {
     pub columns: Vec<String>,
     /// Columns that are whole numbers.
@@ -42,12 +42,12 @@ pub struct Layout {
     pub locator: Locator,
     drawn: Option<usize>,
     condition: Option<usize>,
-    /// Which rows are handed over; none: all.
+    /// Condition for rows to be passed on; `None` passes all.
     only: Option<String>,
 }
 
 impl Layout {
-    /// Of the columns that identify rows of a table.
+    /// Selects the columns that identify rows of a table.
     pub fn of_identity(source: &MariadbSource<'_>, table: usize) -> Self {
         Self::new(source, &Scan { table, ..Scan::default() })
     }
@@ -79,10 +79,10 @@ impl Layout {
             let places = layout.of_key(source, scan.table, key);
             layout.keys.push(places);
         }
-        // Rows are counted to know their places.
+        // Ordinals require counting all rows.
         let is_filtered = scan.seeds_only && layout.locator != Locator::Ordinal;
         if let Some(condition) = source.conditions[scan.table].as_ref().filter(|_| scan.filtered) {
-            // A comment at its end does not hide what follows.
+            // The line break keeps a trailing comment from hiding what follows.
             let condition = format!("(({condition}\n) IS TRUE)");
             layout.only = is_filtered.then(|| condition.clone());
             layout.condition = Some(layout.place(condition));
@@ -130,7 +130,7 @@ impl Layout {
         })
     }
 
-    /// Where a row lies, which is the `ordinal`th of the table.
+    /// Returns the locator of a row, the `ordinal`th of the table.
     pub fn locator<'f>(
         &self,
         field: impl Fn(usize) -> Option<&'f [u8]>,
@@ -151,13 +151,13 @@ impl Layout {
                     hasher.write_usize(value.len());
                     hasher.write(value);
                 }
-                // Beyond all numbers of places.
+                // Above all ordinals.
                 Some(hasher.finish() | 1 << 63)
             }
         }
     }
 
-    /// A field as keys have it.
+    /// Appends a field in the form used in keys.
     fn append(&self, answer: &mysql::Row, at: usize, out: &mut Vec<u8>) -> Option<()> {
         let text = field(answer, at)?;
         match self.integers.contains(&at).then(|| number(text)).flatten() {
@@ -167,22 +167,22 @@ impl Layout {
         Some(())
     }
 
-    /// The table. Where rows are known by their order, that of the table itself.
+    /// Returns the table. If rows are identified by their order, it is that of the table itself.
     fn from(&self, source: &MariadbSource<'_>, table: usize) -> String {
         let order = if self.locator == Locator::Ordinal { IN_ORDER } else { "" };
         format!("{} t{order}", quoted(&source.known.tables[table].name))
     }
 }
 
-/// Reads a table by its rows and not by an index that has all that is asked for.
+/// Reads a table in row order, not by a covering index.
 pub const IN_ORDER: &str = " USE INDEX ()";
 
-/// The number that is written so; none where it does not fit.
+/// Parses a number; `None` if it does not fit.
 fn number(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// A field of an answer; none where it is NULL.
+/// Returns a field of an answer; `None` if it is NULL.
 pub fn field(answer: &mysql::Row, at: usize) -> Option<&[u8]> {
     match answer.as_ref(at) {
         Some(Value::Bytes(bytes)) => Some(bytes),
@@ -190,7 +190,7 @@ pub fn field(answer: &mysql::Row, at: usize) -> Option<&[u8]> {
     }
 }
 
-/// Has each row of an answer looked at; the number tells how many came before.
+/// Calls `each` with each row of an answer and the number of rows before it.
 pub fn each_row(
     source: &mut MariadbSource<'_>,
     query: &str,
@@ -229,7 +229,7 @@ pub fn scan(
     read(source, &layout, scan, &query, text, each)
 }
 
-/// Reads the rows that a query answers.
+/// Reads the rows of a query.
 fn read(
     source: &mut MariadbSource<'_>,
     layout: &Layout,
@@ -272,14 +272,14 @@ pub fn count(source: &mut MariadbSource<'_>, table: usize) -> Result<u64, SqlErr
     Ok(rows.unwrap_or(0))
 }
 
-/// The fields of a key's value, in SQL; none where one cannot be had.
+/// Returns the fields of a key's value as SQL; `None` if one cannot be expressed.
 fn literals(value: &[u8], kinds: &[&Kind]) -> Option<Vec<String>> {
     let literals = fields(value).zip(kinds).map(|(field, kind)| kind.literal(field?));
     let all: Vec<String> = literals.collect::<Option<_>>()?;
     (all.len() == kinds.len()).then_some(all)
 }
 
-/// The condition that columns have one of these values.
+/// Returns the condition that columns have one of these values.
 pub fn any_of(columns: &[String], values: &[Vec<String>]) -> String {
     let one = |values: &[String]| match values {
         [only] => only.clone(),
@@ -289,7 +289,7 @@ pub fn any_of(columns: &[String], values: &[Vec<String>]) -> String {
     format!("{} IN ({values})", one(columns))
 }
 
-/// The rows whose key has one of `values`.
+/// Reads the rows whose key has one of `values`.
 pub fn fetch(
     source: &mut MariadbSource<'_>,
     scan: &Scan,

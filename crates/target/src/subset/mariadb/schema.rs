@@ -1,4 +1,4 @@
-//! The schema as statements: tables with all but foreign keys, these keys, and what runs: views,
+//! The schema as statements: tables without foreign keys, the foreign keys, and code: views,
 //! routines and triggers.
 
 use blockstone_sys::held::HeldDir;
@@ -40,7 +40,7 @@ impl Schema {
     }
 }
 
-/// A column of what `SHOW CREATE …` answers.
+/// Returns columns from the output of `SHOW CREATE …`.
 fn shown(
     server: &mut Server,
     kind: &str,
@@ -103,14 +103,14 @@ pub fn read(source: &mut MariadbSource<'_>) -> Result<Schema, SqlError> {
     let triggers: Vec<String> =
         answer::rows(&mut server.link, TRIGGERS).during("list the triggers")?;
     for name in triggers {
-        // It has no rights but those of its definer, who is kept.
+        // A trigger has only the rights of its definer, which is kept.
         let shown = shown(server, "TRIGGER", &name, &[1, 2])?;
         schema.code.extend(with_mode(shown, |text| without_database(text, &database)));
     }
     Ok(schema)
 }
 
-/// A statement after the modes in which it is to be read.
+/// Returns a statement, preceded by one that sets the SQL mode for parsing it.
 fn with_mode(shown: Vec<String>, plain: impl Fn(&str) -> String) -> [String; 2] {
     let mut shown = shown.into_iter();
     let (mode, text) = (shown.next().unwrap_or_default(), shown.next().unwrap_or_default());
@@ -125,7 +125,7 @@ fn not_understood(kind: &str, name: &str) -> SqlError {
     }
 }
 
-/// Views may show each other: first all are made with their columns only.
+/// Views may select from each other, so all are first created with their columns only.
 fn views(
     server: &mut Server,
     code: &mut Vec<String>,
@@ -154,7 +154,7 @@ fn views(
     Ok(())
 }
 
-/// Where the sequences stand.
+/// Returns the current values of the sequences.
 pub fn sequences(server: &mut Server) -> Result<Vec<Sequence>, SqlError> {
     let names: Vec<String> =
         answer::rows(&mut server.link, SEQUENCES).during("list the sequences")?;

@@ -1,5 +1,5 @@
-//! A database beside the destination, in which a subset is loaded and proved: tables are moved from
-//! it by one statement. What a killed load left in it is removed by the next one.
+//! A database next to the destination in which a subset is loaded and verified; one statement moves
+//! its tables to the destination. Remains of a killed load are removed by the next one.
 
 use mysql::prelude::Queryable;
 use sha2::{Digest, Sha256};
@@ -10,7 +10,7 @@ use crate::sql::error::{During, SqlError};
 
 const PREFIX: &str = "blockstone_subset_";
 const NAME_CHARS: usize = 64;
-/// A table by which it is known as made for a load.
+/// The table that marks the database as created for a load.
 const MARK: &str = "made_by_a_subset";
 const LOOK: &str = "look for leftovers of a load";
 /// Seconds that the session of a killed load may take to end.
@@ -20,7 +20,7 @@ const FIRST: &str = "SELECT TABLE_NAME FROM information_schema.TABLES
     SELECT ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() LIMIT 1";
 const DEFAULTS: &str = "SELECT @@character_set_database, @@collation_database";
 
-/// Its name for a destination.
+/// Returns the name of the staging database of a destination.
 pub fn name(database: &str) -> String {
     let room = NAME_CHARS - PREFIX.len();
     if database.chars().count() <= room {
@@ -32,13 +32,14 @@ pub fn name(database: &str) -> String {
     format!("{PREFIX}{begin}_{hash:016x}")
 }
 
-/// What this user needs for a load.
+/// Returns the privileges that this user needs for a load.
 pub fn grant(server: &Server) -> String {
     let (own, staging) = (quoted(&server.database), quoted(&name(&server.database)));
     format!("GRANT ALL ON {own}.* and ON {staging}.* TO this user")
 }
 
-/// Takes the lock of a load, removes what a killed one left, and makes the database. Ends in it.
+/// Takes the lock of a load, removes the remains of a killed one, creates the database, and selects
+/// it.
 pub fn make(server: &mut Server) -> Result<(), SqlError> {
     let staging = name(&server.database);
     let ask = format!("SELECT GET_LOCK(?, {LOCK_SECONDS})");
@@ -81,7 +82,7 @@ fn remove_left(server: &mut Server, staging: &str) -> Result<(), SqlError> {
         WHERE TABLE_SCHEMA = ?";
     let known: Option<(u64, u64)> =
         answer::executed(&mut server.link, ask, (MARK, staging)).during(LOOK)?;
-    // Killed between the first two statements, a load leaves an empty database.
+    // A load killed between its first two statements leaves an empty database.
     if known.is_some_and(|(tables, marks)| tables > 0 && marks == 0) {
         return Err(SqlError::unsuitable(
             &server.address.name,
@@ -102,8 +103,8 @@ pub fn remove(server: &mut Server) -> Result<(), SqlError> {
     run(server, &drop, "remove the database of a load")
 }
 
-/// Has statements done that are sent at once: the server does all of them, whatever becomes of this
-/// program.
+/// Executes statements sent in one request: the server executes all of them, whatever happens to
+/// this program.
 pub fn run(server: &mut Server, statements: &str, what: &str) -> Result<(), SqlError> {
     let grant = grant(server);
     let failed = failed(what, &grant);

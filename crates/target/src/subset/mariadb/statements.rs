@@ -1,5 +1,5 @@
-//! Statements in a file, as the server's own client reads them: each ends with a line that occurs
-//! in none of them.
+//! Statements in a file, in the format of the server's own client: each ends with a delimiter line
+//! that occurs in none of them.
 
 const WORD: &str = "DELIMITER ";
 
@@ -13,7 +13,7 @@ pub fn text(statements: &[String]) -> String {
     format!("{WORD}{end}\n{}{WORD};\n", all.collect::<String>())
 }
 
-/// None where a file is not of this kind.
+/// Splits a file into statements; `None` if it does not have this format.
 pub fn split(text: &str) -> Option<Vec<String>> {
     let (first, rest) = text.split_once('\n')?;
     let end = first.strip_prefix(WORD)?;

@@ -1,6 +1,6 @@
-//! How the values of each type are compared, read and written.
+//! Comparing, reading and writing values by type.
 
-/// What is known of a column's type.
+/// Properties of a column's type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     Integer,
@@ -15,7 +15,7 @@ pub enum Kind {
     },
     Binary,
     Geometry,
-    /// By what the server writes: dates, times, UUIDs and addresses, of this type.
+    /// Types represented by the server's own text: dates, times, UUIDs and addresses.
     Plain(String),
 }
 
@@ -34,12 +34,12 @@ const SHAPES: [&str; 9] = [
     "geomcollection",
 ];
 
-/// How a value stands in a file.
+/// Representation of a value in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Text,
     Hex,
-    /// A whole number of bits.
+    /// A bit value as a whole number.
     Bits,
 }
 
@@ -76,18 +76,19 @@ impl Kind {
         }
     }
 
-    /// A column as it is written into files.
+    /// Returns a column in the form written to files.
     pub fn written(&self, column: &str) -> String {
         match self {
             Self::Binary | Self::Geometry => format!("HEX({column})"),
             Self::Bit => format!("({column} + 0)"),
-            // As text, a FLOAT has six digits only.
+            // As text, a FLOAT would have only six digits.
             Self::Float => format!("({column} + 0e0)"),
             _ => column.to_owned(),
         }
     }
 
-    /// A column of type `own` as it is compared with one of this: equal values have equal bytes.
+    /// Returns a column of type `own` in the form for comparing it with this type: equal values
+    /// have equal bytes.
     pub fn compared(&self, column: &str, own: &Self) -> String {
         match self {
             Self::Integer => match own {
@@ -116,10 +117,11 @@ impl Kind {
         }
     }
 
-    /// A field of a key, as it is compared, in SQL; none where it cannot be had back from that.
+    /// Returns a field of a key, in the form used for comparison, as SQL; `None` if its value
+    /// cannot be restored from that form.
     pub fn literal(&self, value: &[u8]) -> Option<String> {
         match self {
-            // Larger ones are text, which is longer.
+            // Larger numbers are text, which is longer.
             Self::Integer if value.len() == size_of::<i64>() => {
                 Some(i64::from_be_bytes(value.try_into().ok()?).to_string())
             }
@@ -127,7 +129,7 @@ impl Kind {
         }
     }
 
-    /// What the server answered for a field of a key, in SQL.
+    /// Returns the server's answer for a field of a key as SQL.
     pub fn literal_of(&self, value: &[u8]) -> Option<String> {
         match self {
             Self::Integer | Self::Decimal { .. } | Self::Float | Self::Bit => {
@@ -143,12 +145,12 @@ impl Kind {
     }
 }
 
-/// Without zeros at its end.
+/// Removes trailing zeros.
 fn decimal(value: &str) -> String {
     format!("TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM {value}))")
 }
 
-/// Text as its collation compares it.
+/// Returns text in the form in which its collation compares it.
 fn text(column: &str, own: &Kind, charset: &str, collation: &str) -> String {
     let mut value = match own {
         Kind::Text { collation: own, .. } if own == collation => column.to_owned(),
@@ -171,12 +173,12 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|&byte| [digit(byte >> 4), digit(byte)]).collect()
 }
 
-/// Text in SQL, whatever its characters and the modes of the server.
+/// Returns text as SQL, whatever its characters and the server's modes.
 pub fn characters(text: &[u8]) -> String {
     format!("_utf8mb4 X'{}'", hex(text))
 }
 
-/// The condition that the column, as text, is this.
+/// Returns the condition that the column, as text, equals `is`.
 pub fn condition(column: &str, is: &str) -> String {
     let text = format!("CAST({column} AS CHAR CHARACTER SET utf8mb4)");
     format!("{text} = {} COLLATE utf8mb4_bin", characters(is.as_bytes()))

@@ -1,4 +1,4 @@
-//! Which tables and keys a database has.
+//! The catalogue of a database's tables and keys.
 
 use std::collections::HashMap;
 
@@ -12,17 +12,17 @@ use crate::sql::error::{During, SqlError};
 
 const TABLES: &str = include_str!("../../../sql/subset/postgres/tables.sql");
 const PARTS: &str = include_str!("../../../sql/subset/postgres/parts.sql");
-/// With their types, of tables by their numbers.
+/// Columns with their types, for tables given by their OIDs.
 pub const COLUMNS: &str = include_str!("../../../sql/subset/postgres/columns.sql");
 const UNIQUE: &str = include_str!("../../../sql/subset/postgres/unique.sql");
 const KEYS: &str = include_str!("../../../sql/subset/postgres/keys.sql");
-/// Of a table, as a locator has room for.
+/// Maximum number of partitions of a table, for which a locator has room.
 const PARTS_MAX: usize = 1 << 15;
 
-/// What only PostgreSQL's statements need of the tables, by their position in the catalogue.
+/// Table properties that only PostgreSQL's statements need, by position in the catalogue.
 pub struct Known {
     pub tables: Vec<KnownTable>,
-    /// Tables and their partitions.
+    /// OIDs of tables and their partitions.
     pub relations: Vec<u32>,
 }
 
@@ -32,18 +32,18 @@ pub struct KnownTable {
     pub name: String,
     pub partitioned: bool,
     pub parts: Vec<Part>,
-    /// By column.
+    /// Type of each column.
     pub types: Vec<ColumnType>,
     numbers: Vec<i16>,
 }
 
-/// What holds rows: the table itself, or a partition.
+/// A relation that holds rows: the table itself, or a partition.
 pub struct Part {
     pub schema: String,
     pub name: String,
 }
 
-/// A relation as its own statements know it.
+/// Positions of tables by the OIDs of their relations.
 type Places = HashMap<u32, usize>;
 
 pub fn read(link: &mut Client, server: &str) -> Result<(Known, Catalogue), SqlError> {
@@ -95,7 +95,7 @@ fn oids(known: &Known) -> Vec<u32> {
     known.tables.iter().map(|table| table.oid).collect()
 }
 
-/// Columns of partitions by their number, where a key may be declared on one of them.
+/// Columns of partitions by number, because a key may be declared on a partition.
 type Numbers = HashMap<u32, HashMap<i16, String>>;
 
 fn read_parts(
@@ -175,7 +175,7 @@ fn read_columns(
     Ok(())
 }
 
-/// The positions of columns by their numbers; none where one is not a column of users.
+/// Returns the positions of columns by number; `None` if one is not a user column.
 fn positions(table: &KnownTable, numbers: &[i16]) -> Option<Vec<usize>> {
     let position = |number: &i16| table.numbers.iter().position(|known| known == number);
     numbers.iter().map(position).collect()
@@ -212,7 +212,7 @@ fn read_keys(
         let (Some(&table), Some(&references)) = (places.get(&child), places.get(&parent)) else {
             continue;
         };
-        // Of a partition, the columns by their names in the whole table.
+        // Columns of a partition are found by their names in the whole table.
         let side = |oid: u32, at: usize, wanted: &[i16]| match numbers.get(&oid) {
             Some(names) if known.tables[at].oid != oid => {
                 let columns = &catalogue.tables[at].columns;

@@ -1,4 +1,4 @@
-//! Tuples of COPY's binary format, read without trusting their lengths.
+//! Parses tuples of COPY's binary format without trusting their lengths.
 
 use std::io::{self, BufRead, Error, ErrorKind, Read};
 
@@ -9,7 +9,7 @@ const FIELDS_MAX: i16 = 1664;
 pub struct Tuples<R> {
     input: R,
     bytes: Vec<u8>,
-    /// Where each field lies in `bytes`; none where it is NULL.
+    /// Range of each field in `bytes`; `None` if it is NULL.
     fields: Vec<Option<(usize, usize)>>,
 }
 
@@ -32,13 +32,13 @@ impl<R: BufRead> Tuples<R> {
         Ok(Self { input, bytes: Vec::new(), fields: Vec::new() })
     }
 
-    /// Reads the next tuple; false at the end.
+    /// Reads the next tuple. Returns false at the end.
     pub fn read(&mut self) -> io::Result<bool> {
         let mut count = [0; 2];
         self.input.read_exact(&mut count)?;
         let count = i16::from_be_bytes(count);
         if count == -1 {
-            // What follows is the end of the stream.
+            // Reads the stream to its end.
             io::copy(&mut self.input, &mut io::sink())?;
             return Ok(false);
         }

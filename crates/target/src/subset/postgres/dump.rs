@@ -1,4 +1,4 @@
-//! The schema, as `pg_dump` writes it: what comes before the rows, and what comes after them.
+//! The schema as written by `pg_dump`: one part for before the rows are loaded, and one for after.
 
 use std::ffi::OsStr;
 use std::io;
@@ -18,7 +18,7 @@ use crate::sql::tls::{Mode, system_roots};
 use crate::subset::manifest::{AFTER, BEFORE, SCHEMA_MAX, write_file};
 
 const NAME: &str = "pg_dump";
-/// Directories, and how those in them begin that have the programs of one version.
+/// Directories, and the prefixes of subdirectories that hold the programs of one version.
 const HOMES: [(&str, &str); 5] = [
     ("/usr/lib/postgresql", ""),
     ("/usr", "pgsql-"),
@@ -26,12 +26,12 @@ const HOMES: [(&str, &str); 5] = [
     ("/opt", "pgsql-"),
     ("/opt/postgresql", ""),
 ];
-/// Of what a program says on its standard error.
+/// Maximum length of a program's standard error in a message.
 const SAID_BYTES: usize = 500;
 const ANSWERS_WITHIN: Duration = Duration::from_secs(20);
 const ANSWER_MAX: Bytes = Bytes::kib(64);
 const DUMPS_WITHIN: Duration = Duration::from_hours(1);
-/// Lists of certificates that are no longer believed, which only libpq looks at.
+/// Certificate revocation lists, which only libpq uses.
 const REVOKED: [&str; 2] = ["PGSSLCRL", "PGSSLCRLDIR"];
 
 fn failed(why: String, version: u32) -> SqlError {
@@ -42,7 +42,7 @@ fn failed(why: String, version: u32) -> SqlError {
     }
 }
 
-/// Its major version, as it says itself: `pg_dump (PostgreSQL) 17.6 (Debian …)`.
+/// Returns the major version that a program reports: `pg_dump (PostgreSQL) 17.6 (Debian …)`.
 fn version_of(path: &Path) -> Option<u32> {
     let mut program = Program::at(path).ok()?;
     program.arg("--version");
@@ -53,7 +53,7 @@ fn version_of(path: &Path) -> Option<u32> {
     number.split(|it: char| !it.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// The oldest `pg_dump` that knows servers of this version, where packages have it.
+/// Returns the oldest installed `pg_dump` that supports servers of this version.
 fn program(version: u32) -> Result<PathBuf, SqlError> {
     let mut found: Vec<PathBuf> = Vec::new();
     for (dir, prefix) in HOMES {
@@ -62,7 +62,7 @@ fn program(version: u32) -> Result<PathBuf, SqlError> {
         found.extend(homes.map(|home| Path::new(dir).join(home).join("bin").join(NAME)));
     }
     found.retain(|program| program.is_file());
-    // The system's own may only choose between those.
+    // The system's own `pg_dump` may be a wrapper that selects one of these.
     found.extend(Program::find(NAME).map(|program| PathBuf::from(program.name())));
     let known = found.into_iter().filter_map(|program| Some((version_of(&program)?, program)));
     let mut known: Vec<(u32, PathBuf)> = known.collect();
@@ -78,8 +78,8 @@ fn program(version: u32) -> Result<PathBuf, SqlError> {
     }
 }
 
-/// Where to connect, and whom to believe there, in variables that no other user sees: the same as
-/// this program's own connections do.
+/// Sets the address and the TLS options in environment variables, which no other user sees, to
+/// match this program's own connections.
 fn environment(program: &mut Program, address: &Address) {
     let config = &address.config;
     match config.get_hosts().first() {
@@ -118,12 +118,12 @@ fn environment(program: &mut Program, address: &Address) {
 }
 
 impl PostgresSource<'_> {
-    /// Whether the schema can be written.
+    /// Checks that the schema can be dumped.
     pub fn check_dump(&self) -> Result<(), SqlError> {
         program(self.version).map(|_| ())
     }
 
-    /// Writes the schema into `dir`, in two files.
+    /// Writes the schema to `dir`, in two files.
     pub fn dump_schema(&mut self, dir: &HeldDir) -> Result<(), SqlError> {
         let path = program(self.version)?;
         for (section, file) in [("pre-data", BEFORE), ("post-data", AFTER)] {
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn settings_of_tls_are_those_of_the_address() {
-        // None is read before a connection is made over the network.
+        // No certificate is read before connecting over the network.
         let roots = system_roots().unwrap();
         let roots = roots.display();
         for (parameters, all) in [

@@ -1,4 +1,5 @@
-//! What writing a plan would take, from a few rows of each table that are read and not written.
+//! Estimates the cost of writing a plan from a few rows of each table, which are read and
+//! discarded.
 
 use std::io::Read;
 use std::time::Instant;
@@ -12,7 +13,7 @@ use super::rows::io_error;
 use crate::sql::error::{During, SqlError};
 use crate::subset::source::Expected;
 
-/// Rows that are read of a table, one after the other and by their places.
+/// Rows of a table to read, in sequence and by place.
 const TRIED: u64 = 20_000;
 const TRIED_BY_PLACE: usize = 2_000;
 
@@ -28,7 +29,7 @@ fn trial(link: &mut Client, job: &Job<'_>) -> Result<Trial, SqlError> {
         Wanted::Many(..) => format!("{} LIMIT {TRIED}", job.select_with_places()),
         Wanted::Few(rows, part) => {
             let all = rows.range(places(*part)).count();
-            // Neighbours in the middle, which lie as close to each other as all do.
+            // Neighbours in the middle, which are about as close to each other as all rows.
             let before = all.saturating_sub(TRIED_BY_PLACE) / 2;
             let tried: Vec<u64> =
                 rows.range(places(*part)).skip(before).take(TRIED_BY_PLACE).collect();
@@ -46,7 +47,7 @@ fn trial(link: &mut Client, job: &Job<'_>) -> Result<Trial, SqlError> {
 }
 
 impl PostgresSource<'_> {
-    /// Bytes and seconds that the rows of `plan` would take.
+    /// Estimates the bytes and seconds for the rows of `plan`.
     pub fn expect(&mut self, plan: &Plan, readers: usize) -> Result<Expected, SqlError> {
         let jobs = self.jobs(plan);
         let (mut bytes, mut times) = (0.0, Vec::new());

@@ -1,4 +1,4 @@
-//! The rows of a plan, written into files by several readers of one snapshot.
+//! Writes the rows of a plan to files, with several readers of one snapshot.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
@@ -24,14 +24,14 @@ use crate::subset::manifest::{DataFile, Sequence, file_error};
 use crate::subset::source::{Exported, make_data, no_thread};
 
 const SEQUENCES: &str = include_str!("../../../sql/subset/postgres/sequences.sql");
-/// Rows that are asked for at once.
+/// Rows per query.
 const BATCH: usize = 10_000;
-/// Of a larger share of a table all rows are read.
+/// If more than this share of a table's rows is needed, the whole table is read.
 const SHARE_BY_PLACE: f64 = 0.12;
 const BUFFER_BYTES: usize = 1 << 18;
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Rows of one table or partition.
+/// Rows of one table or partition to write.
 pub struct Job<'a> {
     pub table: usize,
     pub relation: String,
@@ -44,7 +44,7 @@ impl Job<'_> {
         self.entry.columns.iter().map(|name| format!("t.{}", quoted(name)))
     }
 
-    /// The query of all rows.
+    /// Returns the query for all rows.
     pub fn select(&self) -> String {
         let columns = self.columns().collect::<Vec<_>>().join(", ");
         format!("SELECT {columns} FROM ONLY {} t", self.relation)
@@ -60,17 +60,17 @@ impl Job<'_> {
 
 pub enum Wanted<'a> {
     All,
-    /// For which this holds.
+    /// Rows that satisfy this condition.
     Where(String),
-    /// Those of a part by their places, one by one.
+    /// Rows of a part, fetched individually by place.
     Few(&'a Locators, usize),
-    /// Those of a part, among all that are read.
+    /// Rows of a part, filtered while all are read.
     Many(&'a Locators, usize),
 }
 
-/// What the readers share.
+/// State shared by the readers.
 struct Shared<'a> {
-    /// Of the data.
+    /// The data directory.
     dir: &'a HeldDir,
     transform: Option<&'a dyn Transform>,
     jobs: &'a [Job<'a>],
@@ -82,7 +82,7 @@ struct Shared<'a> {
 }
 
 impl Shared<'_> {
-    /// Takes on one table after the other.
+    /// Processes one job after the other.
     fn work(&self, link: &mut Client) -> Result<(), SqlError> {
         while !self.ended.load(Ordering::Relaxed) {
             let at = self.next.fetch_add(1, Ordering::Relaxed);
@@ -93,7 +93,7 @@ impl Shared<'_> {
         Ok(())
     }
 
-    /// The first error ends the work of all.
+    /// Keeps the first error, which stops all readers.
     fn keep(&self, done: Result<(), SqlError>) {
         if let Err(error) = done {
             self.ended.store(true, Ordering::Relaxed);
@@ -148,7 +148,7 @@ impl PostgresSource<'_> {
         jobs
     }
 
-    /// Writes the rows of `plan` into the directory of data in `dir`.
+    /// Writes the rows of `plan` to the data directory in `dir`.
     pub fn export(
         &mut self,
         plan: &Plan,
@@ -203,7 +203,7 @@ impl PostgresSource<'_> {
         Ok(Exported { files, large_objects, readers })
     }
 
-    /// Whether all rows of the plan were written.
+    /// Checks that all rows of the plan were written.
     fn check(
         &self,
         plan: &Plan,
@@ -224,7 +224,7 @@ impl PostgresSource<'_> {
         Ok(())
     }
 
-    /// Where the sequences stand.
+    /// Returns the current values of the sequences.
     pub fn sequences(&mut self) -> Result<Vec<Sequence>, SqlError> {
         let mut all = Vec::new();
         for row in self.link.query(SEQUENCES, &[]).during("list the sequences")? {
@@ -248,7 +248,8 @@ impl PostgresSource<'_> {
 }
 
 impl PostgresSource<'_> {
-    /// Has the name lead to this sequence until the end of the transaction.
+    /// Locks this sequence until the end of the transaction, and checks that the name still refers
+    /// to it.
     fn hold_sequence(&mut self, oid: u32, relation: &str) -> Result<(), SqlError> {
         const LOCK: &str = "SELECT pg_sequence_last_value($1::oid) WHERE NOT pg_is_in_recovery()";
         const LOOK: &str = "SELECT to_regclass($1)::oid = $2";
@@ -262,7 +263,7 @@ impl PostgresSource<'_> {
     }
 }
 
-/// Another reader of the same snapshot.
+/// Opens another connection to the same snapshot.
 pub fn open(address: &Address, snapshot: Option<&str>) -> Result<Client, SqlError> {
     let mut link = address.connect()?;
     link.batch_execute(SETTINGS).during("set up the session")?;
@@ -304,7 +305,7 @@ pub fn copy(select: &str) -> String {
     format!("COPY ({select}) TO STDOUT")
 }
 
-/// The condition that a row lies at one of these places.
+/// Returns the condition that a row is at one of these places.
 pub fn is_at(places: &[u64]) -> String {
     let place = |row: &u64| {
         let (block, place) = ctid(*row);
@@ -324,13 +325,13 @@ fn split_place(line: &[u8]) -> Option<(u64, &[u8])> {
     Some((place, rest.strip_prefix(b"\t").unwrap_or(rest)))
 }
 
-/// The places of a part.
+/// Returns the range of places of a part.
 pub fn places(part: usize) -> Range<u64> {
     let begin = |part: usize| (part as u64) << PART_BITS;
     begin(part)..begin(part + 1)
 }
 
-/// The file of a job.
+/// The output file of a job.
 struct Written<'a> {
     job: &'a Job<'a>,
     shared: &'a Shared<'a>,
@@ -341,7 +342,7 @@ struct Written<'a> {
 }
 
 impl Written<'_> {
-    /// Appends what the server answers.
+    /// Appends the server's answer to a query.
     fn copy(&mut self, link: &mut Client, query: &str) -> Result<(), SqlError> {
         let what = format!("read the rows of {}", self.job.relation);
         let failed = |error: io::Error| io_error(&what, &error);

@@ -1,4 +1,4 @@
-//! Large objects that taken rows name in a column of type `oid`, or of a domain over it.
+//! Large objects named by the subset's rows in a column of type `oid`, or of a domain over it.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -21,7 +21,7 @@ const FILE: &str = "large-objects.copy";
 const BATCH: usize = 1000;
 const WHAT: &str = "read the large objects";
 
-/// A table that pieces are loaded into, and how objects are made of them.
+/// The table for loading pieces, and the statements that build objects from them.
 pub const TABLE: &str = "CREATE TEMPORARY TABLE blockstone_large_object \
     (oid oid, at bigint, data bytea) ON COMMIT DROP";
 pub const COPIED: &str = "pg_temp.blockstone_large_object FROM";
@@ -29,7 +29,7 @@ pub const MAKE: &str = "SELECT pg_catalog.lo_from_bytea(oid, data) \
     FROM pg_temp.blockstone_large_object WHERE at = 0; \
     SELECT pg_catalog.lo_put(oid, at, data) FROM pg_temp.blockstone_large_object WHERE at > 0";
 
-/// Numbers in these columns of lines of COPY.
+/// Collects the numbers in these columns from lines of COPY.
 fn numbers(file: File, columns: &[usize], found: &mut BTreeSet<u32>) -> io::Result<()> {
     let mut input = BufReader::new(file);
     let mut line = Vec::new();
@@ -44,7 +44,8 @@ fn numbers(file: File, columns: &[usize], found: &mut BTreeSet<u32>) -> io::Resu
 }
 
 impl PostgresSource<'_> {
-    /// Writes those that the rows in `files` name, each with its table, beside them in `data`.
+    /// Writes the objects named by the rows in `files`, each given with its table, to the same
+    /// directory `data`.
     pub fn large_objects(
         &mut self,
         data: &HeldDir,

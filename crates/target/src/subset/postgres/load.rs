@@ -1,5 +1,6 @@
-//! A subset into a database: bare tables, rows that are frozen at once, then keys, which the server
-//! checks row by row. All is one transaction: whatever ends it early leaves nothing behind.
+//! Loads a subset into a database: tables without keys, then rows, frozen as they are loaded, then
+//! keys, which the server checks row by row. All is one transaction, so an early end leaves nothing
+//! behind.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -24,11 +25,11 @@ use crate::subset::manifest::{
 use crate::subset::source::{KeyProof, Loaded, Step, Tell};
 
 const ORPHANS: &str = include_str!("../../../sql/subset/postgres/orphans.sql");
-/// The files set the search path to nothing, and may set it to anything.
+/// The files clear the search path, and may set it to anything.
 const OWN_NAMES_ONLY: &str = "SET search_path = pg_catalog, pg_temp";
 const VALIDATED: &str = "SELECT convalidated FROM pg_constraint \
     WHERE contype = 'f' AND conparentid = 0 AND conname = $1 AND conrelid = to_regclass($2)";
-/// What is told while rows are loaded.
+/// Progress text while rows are loaded.
 const ROWS: &str = "rows";
 const BUFFER_BYTES: usize = 1 << 18;
 
@@ -104,7 +105,7 @@ impl Loading<'_, '_> {
         self.run(BEFORE)
     }
 
-    /// Has the statements of a file done.
+    /// Executes the statements in a file.
     fn run(&mut self, file: &str) -> Result<(), SqlError> {
         let text = read_schema(self.dir, file, |text| Ok(script::for_server(&text)))?;
         let done = self.link.batch_execute(&text);
@@ -114,7 +115,7 @@ impl Loading<'_, '_> {
     }
 
     /// Marks the database as a sample in its comment. An existing comment is kept, and a database
-    /// that this user does not own is left as it is.
+    /// that this user does not own is left unchanged.
     fn mark(&mut self) -> Result<(), SqlError> {
         const ASK: &str = "SELECT current_database()::text, \
             pg_has_role(datdba, 'USAGE') AND shobj_description(oid, 'pg_database') IS NULL \
@@ -163,7 +164,7 @@ impl Loading<'_, '_> {
         made.map_err(|error| statement("make the large objects", &error))
     }
 
-    /// Sends a file of data to the server; rows of it.
+    /// Sends a data file to the server; returns the number of rows.
     fn copy(&mut self, file: &str, query: &str, before: u64) -> Result<u64, SqlError> {
         let what = format!("load {DATA}/{file}");
         let input = open_data(self.dir, file)?;
@@ -190,7 +191,7 @@ impl Loading<'_, '_> {
         writer.finish().map_err(|error| statement(&what, &error))
     }
 
-    /// Counts what the server has checked: orphans of each key, and the rows of each table.
+    /// Counts what the server has checked: the orphans of each key and the rows of each table.
     fn prove(&mut self) -> Result<(Vec<KeyProof>, Vec<u64>), SqlError> {
         let manifest = self.manifest;
         let types = self.types()?;
@@ -240,8 +241,8 @@ impl Loading<'_, '_> {
         Ok(types)
     }
 
-    /// Counts the orphans of a key with the operators of the server. Of types of users, whose code
-    /// that would run, the server's own check of the key is believed.
+    /// Counts the orphans of a key with the server's own operators. For user-defined types, whose
+    /// code would run, the server's own check of the key is trusted.
     fn orphans(&mut self, key: &KeyEntry, types: &Types) -> Result<u64, SqlError> {
         let manifest = self.manifest;
         let what = format!("count orphans of {}", key.name);
@@ -317,7 +318,7 @@ fn orphans_text(manifest: &Manifest, key: &KeyEntry, equal: &str, when: Option<S
     let parent = relation(&manifest.tables[key.references]);
     let present = key.columns.iter().map(|name| format!("c.{} IS NOT NULL", quoted(name)));
     let present = present.chain(when).collect::<Vec<_>>().join(" AND ");
-    // Names may contain what stands for others.
+    // Names may contain placeholders.
     with(
         ORPHANS,
         &[("present", &present), ("equal", equal), ("parent", &parent), ("child", &child)],
@@ -331,7 +332,7 @@ fn copy_text(word: &str, file: &DataFile, from: &str) -> String {
     format!("{word} {}{columns} FROM {from} (FREEZE)", qualified(&file.schema, &file.name))
 }
 
-/// The same load as a script for psql, to be run in the directory.
+/// Writes a script that loads the same with psql, run in the directory.
 pub fn write_script(dir: &HeldDir, manifest: &Manifest) -> Result<(), SqlError> {
     let invokers = rights::SCRIPT;
     let mut text = format!(
@@ -340,7 +341,7 @@ pub fn write_script(dir: &HeldDir, manifest: &Manifest) -> Result<(), SqlError> 
     );
     for file in &manifest.files {
         let copy = copy_text("\\copy", file, &format!("'{DATA}/{}'", file.file));
-        // A name with a line break would end the command.
+        // A line break in a name would end the command.
         text.extend([copy.replace('\n', " "), "\n".to_owned()]);
     }
     if let Some(objects) = &manifest.large_objects {
@@ -349,7 +350,7 @@ pub fn write_script(dir: &HeldDir, manifest: &Manifest) -> Result<(), SqlError> 
         text.extend([format!("{table};\n{copy}\n{make};\n")]);
     }
     for sequence in &manifest.sequences {
-        // Whatever the files before have set, no character of the name ends the literal.
+        // Whatever settings the files before it made, no character of the name ends the literal.
         let name = literal(&qualified(&sequence.schema, &sequence.name));
         let (last, is_called) = (sequence.last_value, sequence.is_called);
         text.extend([format!("SELECT pg_catalog.setval({name}, {last}, {is_called});\n")]);

@@ -1,5 +1,5 @@
-//! Whose rights routines of a loaded schema have. Owners are not taken: what ran with the rights of
-//! a user of the source would run with those of the user who loads it.
+//! Rights of routines in a loaded schema. Owners are not restored, so code that ran with the rights
+//! of a user of the source would run with those of the user who loads it.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::sql::error::{During, SqlError};
 use crate::subset::source::named;
 
 const DEFINERS: &str = include_str!("../../../sql/subset/postgres/definers.sql");
-/// The same for psql.
+/// The same as a script for psql.
 pub const SCRIPT: &str = include_str!("../../../sql/subset/postgres/invokers.sql");
 const ROLE: &str = "SELECT rolsuper FROM pg_roles WHERE rolname = current_user";
 const SUPERUSER: &str = "Warning: a superuser loaded it, and with all rights ran what users of the \
@@ -18,15 +18,15 @@ const SUPERUSER: &str = "Warning: a superuser loaded it, and with all rights ran
     that owns only the destination is enough.";
 
 pub struct Rights {
-    /// Routines that are none of the load's.
+    /// Routines that existed before the load.
     known: HashSet<u32>,
     is_superuser: bool,
-    /// Routines whose rights were taken.
+    /// Routines that were changed to the rights of their callers.
     changed: Vec<String>,
 }
 
 impl Rights {
-    /// Before anything is loaded.
+    /// Lists the routines. Call before anything is loaded.
     pub fn look(link: &mut Client) -> Result<Self, SqlError> {
         let known = link.query(DEFINERS, &[]).during("list the routines")?;
         let known = known.iter().map(|row| value(row, 0)).collect::<Result<_, _>>()?;
@@ -34,7 +34,7 @@ impl Rights {
         Ok(Self { known, is_superuser: value(&row, 0)?, changed: Vec::new() })
     }
 
-    /// Has the routines that are new run with the rights of those who call them.
+    /// Makes the new routines run with the rights of their callers.
     pub fn take(&mut self, link: &mut Client) -> Result<(), SqlError> {
         for row in link.query(DEFINERS, &[]).during("list the routines")? {
             if self.known.contains(&value(&row, 0)?) {

@@ -1,4 +1,4 @@
-//! The columns of keys, of all rows of a table or of those with certain values.
+//! Reads key columns of all rows of a table, or of those with certain values.
 
 use std::io::BufReader;
 
@@ -13,16 +13,16 @@ use super::{PostgresSource, qualified, quoted};
 use crate::sql::error::{During, SqlError};
 use crate::subset::key_values::{KeyValues, fields};
 
-/// Estimates of a join with a list do not know that its values are few and sorted.
+/// The planner's estimates for a join with a list ignore that its values are few and sorted.
 const BY_INDEX: &str = "SET enable_hashjoin = off; SET enable_mergejoin = off";
 const AS_BEFORE: &str = "RESET enable_hashjoin; RESET enable_mergejoin";
 
-/// Rows after which the work says how far it is.
+/// Rows between two reports of progress.
 const TELL_ROWS: u64 = 1 << 16;
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// The condition that the column, of type `own`, equals a value of the list, by an index where that
-/// is possible.
+/// Returns the condition that the column, of type `own`, equals a value of the list, in a form that
+/// can use an index if possible.
 fn matches(column: &str, own: &ColumnType, like: &ColumnType, given: &str) -> String {
     match like.kind() {
         Kind::Integer => format!("{column} = {given}::bigint"),
@@ -34,7 +34,7 @@ fn matches(column: &str, own: &ColumnType, like: &ColumnType, given: &str) -> St
     }
 }
 
-/// The condition that the column, as text, is this.
+/// Returns the condition that the column, as text, equals `is`.
 pub fn condition(column: &str, own: &ColumnType, is: &str) -> String {
     format!("{} = {}", own.text(column), literal(is))
 }
@@ -42,13 +42,13 @@ pub fn condition(column: &str, own: &ColumnType, is: &str) -> String {
 /// The text of a whole row of `t`.
 const WHOLE: &str = "pg_catalog.textin(pg_catalog.record_out(t.*))";
 
-/// Text in SQL, whatever the server's settings.
+/// Returns text as SQL, whatever the server's settings.
 pub fn literal(text: &str) -> String {
     format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }
 
-/// What a row draws, by the functions that partition tables by hash: they are the same in all
-/// versions. Text is hashed by its bytes, whatever its collation.
+/// Returns the number that a row draws, computed by the hash functions of partitioning, which are
+/// the same in all versions. Text is hashed by its bytes, whatever its collation.
 fn draw(source: &PostgresSource<'_>, table: usize, lot: Lot) -> String {
     let seed = format!("'{}'::bigint", lot.seed.cast_signed());
     let known = &source.catalogue.tables[table];
@@ -66,10 +66,10 @@ fn draw(source: &PostgresSource<'_>, table: usize, lot: Lot) -> String {
     })
 }
 
-/// Numbers that rows draw are signed in the server, and in the same order.
+/// Drawn numbers are signed in the server; flipping the sign bit keeps their order.
 const SIGN: u64 = 1 << 63;
 
-/// The condition that a row wins.
+/// Returns the condition that a row wins.
 pub fn wins(source: &PostgresSource<'_>, table: usize, lot: Lot) -> String {
     match lot.below {
         None => "true".to_owned(),
@@ -79,13 +79,13 @@ pub fn wins(source: &PostgresSource<'_>, table: usize, lot: Lot) -> String {
     }
 }
 
-/// Which columns are asked for, each once, and where each key has its own.
+/// The selected columns, each once, and the positions of each key's columns among them.
 pub struct Layout {
     columns: Vec<String>,
     keys: Vec<Vec<usize>>,
     drawn: Option<usize>,
     condition: Option<usize>,
-    /// Which rows are handed over; none: all.
+    /// Condition for rows to be passed on; `None` passes all.
     only: Option<String>,
 }
 
@@ -138,10 +138,10 @@ impl Layout {
     }
 }
 
-/// The user's own condition. Where columns have types of others, it sees these as text: no cast
-/// that such a type has is found by a comparison.
+/// Returns the user's own condition. Columns whose types belong to other users are replaced by
+/// their text, so that comparisons use no cast of such a type.
 fn matching(source: &PostgresSource<'_>, table: usize, condition: &str) -> String {
-    // A comment at its end does not hide what follows.
+    // The line break keeps a trailing comment from hiding what follows.
     let condition = format!("(({condition}\n) IS TRUE)");
     let types = &source.known.tables[table].types;
     if types.iter().all(ColumnType::is_trusted) {
@@ -171,22 +171,22 @@ pub fn scan_text(
     format!("COPY (SELECT {columns} FROM {from}{only}) TO STDOUT (FORMAT binary)")
 }
 
-/// Bits of a row's place in its block, and of that in its part. Rows that lie side by side have
-/// numbers next to each other.
+/// Bits of a row's place in its block, and bits of that and the block in its part. Adjacent rows
+/// have adjacent numbers.
 const PLACE_BITS: u32 = 14;
 pub const PART_BITS: u32 = 32 + PLACE_BITS;
 
-/// Where a row lies in its part.
+/// Returns the place of a row in its part.
 pub fn place(block: u64, place: u64) -> u64 {
     block << PLACE_BITS | place
 }
 
-/// Block and place in it.
+/// Returns the block, and the place in it.
 pub fn ctid(locator: u64) -> (u64, u64) {
     (locator >> PLACE_BITS & 0xffff_ffff, locator & ((1 << PLACE_BITS) - 1))
 }
 
-/// Where a row lies: partition, block, and place in the block.
+/// Returns the locator of a row: partition, block, and place in the block.
 fn locator(part: usize, ctid: Option<&[u8]>) -> Option<u64> {
     let ctid: [u8; 6] = ctid?.try_into().ok()?;
     let number = |bytes: &[u8]| bytes.iter().fold(0, |all, &byte| all << 8 | u64::from(byte));
@@ -194,7 +194,7 @@ fn locator(part: usize, ctid: Option<&[u8]>) -> Option<u64> {
     (offset >> PLACE_BITS == 0).then(|| (part as u64) << PART_BITS | place(block, offset))
 }
 
-/// Hands over a row whose fields `field` has; the first is its place.
+/// Passes on a row with the given fields; the first is its place.
 fn hand_over<'f>(
     values: &mut KeyValues,
     layout: &Layout,
@@ -220,7 +220,7 @@ pub fn io_error(what: &str, error: &std::io::Error) -> SqlError {
     }
 }
 
-/// Why the server reads nothing, with a hint that fits.
+/// Explains why the server returns nothing, with a suitable hint.
 fn refused(what: &str, filtered: bool, error: &postgres::Error) -> SqlError {
     let code = error.code().map_or("", SqlState::code);
     match SqlError::statement(what, error) {
@@ -266,7 +266,7 @@ pub fn scan(
     Ok(())
 }
 
-/// Bytes of a field, whatever its type.
+/// The bytes of a field of any type.
 struct Raw<'a>(&'a [u8]);
 
 impl<'a> FromSql<'a> for Raw<'a> {
@@ -283,7 +283,7 @@ fn raw(answer: &Answer, at: usize) -> Option<&[u8]> {
     answer.try_get::<_, Option<Raw<'_>>>(at).ok().flatten().map(|raw| raw.0)
 }
 
-/// The fields of a key's value, as text.
+/// Returns the fields of a key's value as text.
 fn texts(value: &[u8], kinds: &[Kind]) -> Option<Vec<String>> {
     let text = |(field, kind): (Option<&[u8]>, &Kind)| match kind {
         Kind::Integer => Some(i64::from_be_bytes(field?.try_into().ok()?).to_string()),
@@ -294,7 +294,7 @@ fn texts(value: &[u8], kinds: &[Kind]) -> Option<Vec<String>> {
     (all.len() == kinds.len()).then_some(all)
 }
 
-/// The rows of one part of a table whose key has one of `values`.
+/// Reads the rows of one part of a table whose key has one of `values`.
 pub fn fetch(
     source: &mut PostgresSource<'_>,
     scan: &Scan,

@@ -1,24 +1,24 @@
-//! What `pg_dump` writes, as psql and as the server take it.
+//! Converts the output of `pg_dump` for psql and for the server.
 //!
-//! psql obeys a backslash wherever a server's text ends a literal early, and so the server could
-//! have it run programs. Between `\restrict KEY` and `\unrestrict KEY` it obeys none, and the
-//! server does not know the key.
+//! psql executes a backslash command wherever the server's text ends a literal early, so a
+//! malicious server could make it run programs. Between `\restrict KEY` and `\unrestrict KEY` it
+//! executes none, and the server does not know the key.
 
 use std::io;
 
 use blockstone_sys::secret;
 
-/// Of newer programs, for servers that do not know it.
+/// A setting of newer programs, for servers that do not know it.
 const NEW_SETTING: &str = "SET transaction_timeout = 0;";
 
-/// A text for psql, in which it obeys no backslash. Needs psql of August 2025 or later.
+/// Returns the text for psql with backslash commands disabled. Needs psql of August 2025 or later.
 pub fn for_psql(text: &str) -> io::Result<String> {
     let key = format!("{:032x}", u128::from_be_bytes(secret::random()?));
     Ok(format!("\\restrict {key}\n{}\\unrestrict {key}\n", for_server(text)))
 }
 
-/// The statements alone: without the lines that only psql understands and those that servers
-/// before 17 refuse, where such a line stands outside of literals, bodies and comments.
+/// Returns the statements alone: without lines that only psql understands and those that servers
+/// before 17 refuse, if such a line is outside literals, bodies and comments.
 pub fn for_server(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut state = State::Plain;
@@ -34,16 +34,16 @@ pub fn for_server(text: &str) -> String {
     kept
 }
 
-/// In what a place in a text of SQL lies, as `standard_conforming_strings = on` has it.
+/// State of the lexer at a position in SQL, with `standard_conforming_strings = on`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
     Plain,
-    /// In a literal; whether a backslash takes the meaning of what follows it.
+    /// In a literal; whether a backslash escapes the next character.
     Literal(bool),
     Name,
-    /// With the tag that ends it.
+    /// In a body, with the tag that ends it.
     Body(Vec<u8>),
-    /// This deep.
+    /// In comments nested this deep.
     Comment(u32),
 }
 
@@ -51,7 +51,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
 }
 
-/// The tag of a body that begins with these bytes.
+/// Returns the dollar-quote tag at the start of `rest`.
 fn tag(rest: &[u8]) -> Option<&[u8]> {
     let end = 1 + rest.get(1..)?.iter().position(|&byte| byte == b'$' || !is_word(byte))?;
     let is_tag = rest[end] == b'$' && !rest[1].is_ascii_digit();
@@ -59,7 +59,7 @@ fn tag(rest: &[u8]) -> Option<&[u8]> {
 }
 
 impl State {
-    /// At the end of a line that begins in this.
+    /// Returns the state at the end of a line that begins in this state.
     fn after(self, line: &[u8]) -> Self {
         let (mut state, mut at) = (self, 0);
         while at < line.len() {
@@ -81,7 +81,8 @@ impl State {
         state
     }
 
-    /// What begins with `rest`, after `before` in the same line; and the length of its beginning.
+    /// Returns the state that begins with `rest`, after `before` in the same line, and the length
+    /// of its opening.
     fn begin(before: &[u8], rest: &[u8]) -> (Self, usize) {
         let follows_word = before.last().is_some_and(|&byte| is_word(byte));
         match rest[0] {

@@ -1,15 +1,14 @@
-//! What keeps code of the server's users out of this session.
+//! Keeps code of the server's users out of this session.
 //!
-//! A superuser's session runs whatever code a statement leads to with all rights. So the statements
-//! on tables call nothing but the server's own functions, and the tables stay what they are while
-//! they are read:
+//! A superuser's session runs any code that a statement leads to with all rights. So statements on
+//! tables call only the server's own functions, and the tables do not change while they are read:
 //!
-//! - Names lead to the same tables: the tables are locked against changes, and the names of schemas
-//!   as well where other users own schemas or tables and this user is a superuser. What is read
-//!   of the catalogue is read after that.
+//! - Names keep referring to the same tables: the tables are locked against changes, and so are the
+//!   names of schemas if other users own schemas or tables and this user is a superuser. The
+//!   catalogue is read after that.
 //! - The planner evaluates constant parts of expressions in indexes and statistics. Those with code
-//!   of other users are refused, and none can be added where the tables are locked so.
-//! - The rewriter is told to read no views and foreign tables, by servers that can be told.
+//!   of other users are refused, and none can be added while the tables are locked.
+//! - The rewriter refuses to read views and foreign tables, in server versions with that setting.
 
 use crate::postgres::Client;
 use postgres::error::SqlState;
@@ -27,10 +26,10 @@ const TABLES_ONLY: &str = "SELECT set_config(name, 'view,foreign-table', false) 
 const ROLE: &str =
     "SELECT rolsuper, pg_is_in_recovery() FROM pg_roles WHERE rolname = current_user";
 const LOCK: &str = "lock the tables against changes of their columns";
-/// Names in a statement.
+/// Names per statement.
 const BATCH: usize = 500;
 
-/// A session that reads tables only.
+/// Restricts a session to reading tables.
 pub fn read_tables_only(link: &mut Client) -> Result<(), SqlError> {
     link.batch_execute(TABLES_ONLY).during("set up the session")
 }
@@ -43,18 +42,18 @@ struct Relation {
     may_read: bool,
 }
 
-/// What is locked.
+/// The relations to lock.
 pub struct Relations {
     all: Vec<Relation>,
-    /// Against new indexes as well, where others own them: this user is a superuser.
+    /// Also locks tables of other owners against new indexes, because this user is a superuser.
     is_strict: bool,
-    /// Whether others could give another name to a schema.
+    /// Whether other users could rename a schema.
     are_schemas_theirs: bool,
     server: String,
 }
 
 impl Relations {
-    /// Those that are there, which nothing is read of yet.
+    /// Lists the relations, before any of them is read.
     pub fn list(link: &mut Client, server: &str) -> Result<Self, SqlError> {
         let (mut all, mut are_schemas_theirs) = (Vec::new(), false);
         for row in link.query(RELATIONS, &[]).during("list the tables")? {
@@ -83,7 +82,7 @@ impl Relations {
         Ok(Self { all, is_strict, are_schemas_theirs, server: server.to_owned() })
     }
 
-    /// Begins a transaction in which they stay what they are. Its snapshot is taken afterwards.
+    /// Begins a transaction in which they cannot change. Its snapshot is taken afterwards.
     pub fn begin(&self, link: &mut Client) -> Result<(), SqlError> {
         link.batch_execute(BEGIN).during("begin a snapshot")?;
         if self.is_strict {
@@ -99,8 +98,8 @@ impl Relations {
         lock(link, &names(tables), "ACCESS SHARE")
     }
 
-    /// Whether these tables and partitions, which the snapshot shows, are locked, and whether
-    /// the server can plan how to read them without code of others.
+    /// Checks that these tables and partitions, as seen by the snapshot, are locked, and that the
+    /// server can plan reading them without code of others.
     pub fn check(&self, link: &mut Client, oids: &[u32]) -> Result<(), SqlError> {
         let ask = link.query(HELD, &[&oids, &self.is_strict]);
         if let Some(row) = ask.during("look at the locks of tables")?.first() {

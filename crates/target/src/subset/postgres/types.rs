@@ -1,30 +1,30 @@
-//! The types of columns, and how the server turns their values into text without code of its users.
+//! Types of columns, and how the server converts their values to text without code of its users.
 //!
-//! A cast has no schema, so that no search path keeps those of users out. A type's output function
-//! can be made by superusers only, and is what COPY calls as well.
+//! A cast has no schema, so no search path excludes casts of users. A type's output function can
+//! only be created by superusers, and COPY calls it as well.
 
 use postgres::Row;
 
 use crate::postgres::views::value;
 use crate::sql::error::SqlError;
 
-/// The first number of what is made after the server was set up.
+/// The first OID of objects created after the server was set up.
 const FIRST_OF_USERS: u32 = 16_384;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Form {
-    /// The server's own type, or that of a superuser's extension.
+    /// By a cast: the server's own type, or that of a superuser's extension.
     Cast,
     /// By this function of the server, which takes any type of its kind.
     Output(String),
-    /// By a function that users may have to do with.
+    /// By a function that users may control.
     Unknown,
 }
 
-/// The type of a column, domains resolved.
+/// The type of a column, with domains resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnType {
-    /// Without length, and with its schema if it is not the server's own.
+    /// Name without length, and with the schema if it is not the server's own.
     pub name: String,
     oid: u32,
     form: Form,
@@ -33,7 +33,7 @@ pub struct ColumnType {
 }
 
 impl ColumnType {
-    /// From a row of `columns.sql`.
+    /// Creates a type from a row of `columns.sql`.
     pub fn of(row: &Row) -> Result<Self, SqlError> {
         let form = match value::<Option<String>>(row, 8)? {
             None => Form::Unknown,
@@ -43,13 +43,13 @@ impl ColumnType {
         Ok(Self { name: value(row, 6)?, oid: value(row, 7)?, form, is_trusted: value(row, 9)? })
     }
 
-    /// Whether it is the server's own.
+    /// Whether it is the server's own type.
     pub fn is_own(&self) -> bool {
         self.oid < FIRST_OF_USERS
     }
 
-    /// Whether a condition on a column of this type calls nothing of other users, unless it names
-    /// that.
+    /// Whether a condition on a column of this type calls no code of other users, unless the
+    /// condition names it.
     pub fn is_trusted(&self) -> bool {
         self.is_trusted
     }
@@ -58,7 +58,7 @@ impl ColumnType {
         self.form != Form::Unknown
     }
 
-    /// The text of a column of this type, in SQL.
+    /// Returns the text of a column of this type, as SQL.
     pub fn text(&self, column: &str) -> String {
         match &self.form {
             Form::Output(output) => format!("pg_catalog.textin({output}({column}))"),
@@ -66,7 +66,7 @@ impl ColumnType {
         }
     }
 
-    /// How values are compared with values of this type.
+    /// Returns how values are compared with values of this type.
     pub fn kind(&self) -> Kind {
         match self.name.as_str() {
             _ if self.form != Form::Cast => Kind::Other,
@@ -88,7 +88,8 @@ impl ColumnType {
         self.has_text() && (is_same || is_cast && own.form == Form::Cast)
     }
 
-    /// A column of type `own` as it is compared with one of this: equal values have the same bytes.
+    /// Returns a column of type `own` in the form for comparing it with this type: equal values
+    /// have equal bytes.
     pub fn compared(&self, column: &str, own: &Self) -> String {
         match self.kind() {
             Kind::Integer => format!("({column})::bigint"),
@@ -103,17 +104,17 @@ impl ColumnType {
     }
 }
 
-/// How the values of a type are compared.
+/// Ways of comparing the values of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Integer,
     Uuid,
     Numeric,
     Float,
-    /// Equal whatever the case of its letters.
+    /// Text compared without case.
     Caseless,
     Text,
-    /// By what the type writes.
+    /// Compared by the type's output.
     Other,
 }
 
