@@ -524,7 +524,7 @@ mod tests {
         };
         let all = used(0, &files);
         assert!((80..=84).contains(&all), "{all}");
-        // With two blocks per head, each file loses the blocks before the offset.
+        // The heads of both files lose the blocks before the offset.
         assert_eq!(used(16 * 8192, &files), all - 2 * 16);
         // A copy in an unknown format has the same empty blocks.
         let mut copy = vec![7; 8192];

@@ -208,7 +208,7 @@ impl Table {
         (1_u64 << self.share_log2) as f64
     }
 
-    /// The share of hash space that is kept, as a negative power of two; 0 is all of it.
+    /// Returns n, where 2^-n is the share of hash space that is kept; 0 means all of it.
     pub fn share_log2(&self) -> u32 {
         self.share_log2
     }

@@ -63,7 +63,7 @@ impl Sample {
         self.sizes.get(&print)?.as_ref()
     }
 
-    /// The share of hash space whose contents are compressed, as a negative power of two.
+    /// Returns n, where 2^-n is the share of hash space whose contents are compressed.
     pub fn share_log2(&self) -> u32 {
         self.share_log2
     }
