@@ -22,6 +22,7 @@
 pub mod capability;
 pub mod clock;
 pub mod column;
+pub mod csv;
 pub mod database;
 mod declare;
 pub mod dist;

@@ -13,8 +13,6 @@ mod statspack;
 
 use crate::{ImportError, Report, Source};
 
-pub use csv::fields;
-
 /// A layout of reports.
 pub struct Layout {
     pub name: &'static str,

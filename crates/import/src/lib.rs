@@ -29,7 +29,7 @@ mod table;
 mod text;
 mod time;
 
-pub use layout::{Layout, fields, recognises};
+pub use layout::{Layout, recognises};
 pub use report::{Advice, Database, Instance, Interval, Kind, Report, Section, Statement, Totals};
 pub use series::{Series, Skipped, series};
 pub use time::seconds_iso;

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use blockstone_import::{fields, seconds_iso};
+use blockstone_base::csv::{self, Dialect};
+use blockstone_import::seconds_iso;
 
 use crate::assign::{Assigned, Way, assign};
 use crate::error::CountersError;
@@ -109,14 +110,18 @@ type Snapshots = BTreeMap<Time, Snapshot>;
 /// Reads a table. Counters of bytes are in `unit` unless it has a column of units.
 pub fn read(text: &str, unit: Unit) -> Result<Counters, CountersError> {
     let text = text.trim_start_matches('\u{feff}');
-    let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line));
-    let mut lines = lines.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
-    let (line, head) = lines.next().ok_or(CountersError::Empty)?;
-    let columns = Columns::of(&fields(head), line)?;
+    let records = csv::records(text, Dialect::Loose);
+    let records = records.map_err(|(line, why)| CountersError::NotCsv { line, why })?;
+    let mut records = records.map(|(line, record)| {
+        let fields: Vec<String> = record.iter().map(str::to_owned).collect();
+        (line, fields)
+    });
+    let (line, head) = records.next().ok_or(CountersError::Empty)?;
+    let columns = Columns::of(&head, line)?;
     let mut reader =
         Reader { columns, unit, first_unit: None, runs: Vec::new(), places: BTreeMap::new() };
-    for (line, text) in lines {
-        let row = reader.row(&fields(text), line)?;
+    for (line, fields) in records {
+        let row = reader.row(&fields, line)?;
         reader.add(row)?;
     }
     reader.finish()

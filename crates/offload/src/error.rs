@@ -13,6 +13,8 @@ pub enum CountersError {
              statistic, value and unit"
     )]
     UnknownColumn { line: usize, name: String },
+    #[error("line {line}: {why}\nhint: a quote inside of quotes is written twice")]
+    NotCsv { line: usize, why: &'static str },
     #[error(
         "line {line}: {found} fields for {columns} columns\nhint: put fields that contain \
              commas in quotes"

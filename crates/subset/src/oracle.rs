@@ -5,10 +5,10 @@
 //! tables, adds all rows that they reference, and QUERY exports what the lists name. The keys come
 //! from a file that a query wrote; the files have not been tested with Oracle.
 
-mod csv;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+
+use blockstone_base::csv::{self, Dialect};
 
 /// How much of a file is read.
 pub const FILE_MAX: usize = 64 << 20;
@@ -330,7 +330,8 @@ fn closure(catalogue: &Catalogue) -> String {
     text
 }
 
-fn records(text: &str, file: &str) -> Result<csv::Records, OracleError> {
+/// Records, each with its first line.
+fn records(text: &str, file: &str) -> Result<Vec<(usize, Vec<String>)>, OracleError> {
     let refuse = |line: usize, why: &str| OracleError::Line {
         file: file.to_owned(),
         line,
@@ -340,7 +341,9 @@ fn records(text: &str, file: &str) -> Result<csv::Records, OracleError> {
     if text.len() > FILE_MAX {
         return Err(refuse(1, "the file has more than 64 MiB"));
     }
-    csv::records(text).map_err(|(line, why)| refuse(line, why))
+    let records = csv::records(text, Dialect::Strict).map_err(|(line, why)| refuse(line, why))?;
+    let fields = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect();
+    Ok(records.map(|(line, record)| (line, fields(&record))).collect())
 }
 
 /// Oracle allows no double quote in a name, so that what is quoted cannot end early.

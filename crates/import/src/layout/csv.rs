@@ -1,10 +1,11 @@
 //! A user's own table: `docs/import.md` describes its columns.
 
-use blockstone_base::units::counted;
 use std::collections::BTreeMap;
 
 use blockstone_base::column::{Kind as ColumnKind, Unit};
+use blockstone_base::csv::{self, Dialect};
 use blockstone_base::database::LOAD;
+use blockstone_base::units::counted;
 
 use crate::report::{Database, Instance, Interval, Kind, Report};
 use crate::{ImportError, Source, time};
@@ -15,9 +16,12 @@ use super::facts::SECOND;
 pub const CSV: Layout = Layout { name: "CSV of loads", recognises: is_it, read };
 
 fn is_it(head: &str) -> bool {
-    let names = fields(head.lines().find(|line| !line.trim().is_empty()).unwrap_or_default());
-    let has = |name: &str| names.iter().any(|known| known == name);
-    (has("time") || has("end")) && names.iter().any(|name| meaning(name).is_some())
+    let head = head.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let Ok(mut records) = csv::records(head, Dialect::Loose) else { return false };
+    records.next().is_some_and(|(_, names)| {
+        let has = |name: &str| names.iter().any(|known| known == name);
+        (has("time") || has("end")) && names.iter().any(|name| meaning(name).is_some())
+    })
 }
 
 /// Counter filled by a numeric column.
@@ -66,15 +70,17 @@ fn read(source: &Source<'_>) -> Result<Report, ImportError> {
         ends: BTreeMap::new(),
         without_begin: 0,
     };
-    let lines = source.text.split_inclusive('\n').enumerate();
-    for (index, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
-        let fields = fields(line);
+    let damaged = |line, what| ImportError::Damaged { line, what };
+    // A file that is being written may end anywhere.
+    let whole = source.text.rfind('\n').map_or(source.text, |end| &source.text[..=end]);
+    let records = csv::records(whole, Dialect::Loose);
+    for (line, record) in records.map_err(|(line, why)| damaged(line, why.to_owned()))? {
+        let fields: Vec<String> = record.iter().map(str::to_owned).collect();
         if reader.names.is_empty() {
             reader.names = fields;
             reader.check()?;
-        } else if line.ends_with('\n') {
-            let damaged = |what| ImportError::Damaged { line: index + 1, what };
-            reader.row(&fields).map_err(damaged)?;
+        } else if whole.ends_with('\n') {
+            reader.row(&fields).map_err(|what| damaged(line, what))?;
         }
     }
     let mut notes = Vec::new();
@@ -157,30 +163,4 @@ impl Reader {
         self.intervals.push(interval);
         Ok(())
     }
-}
-
-/// Maximum number of fields in a line; no table has as many columns, and fields beyond are left
-/// out.
-const FIELDS_MAX: usize = 16 << 10;
-
-/// Returns the fields of a CSV line; a quoted one may contain commas, and doubled quotes.
-pub fn fields(line: &str) -> Vec<String> {
-    let mut fields = vec![String::new()];
-    let mut in_quotes = false;
-    let mut characters = line.trim_end_matches(['\r', '\n']).chars().peekable();
-    while let Some(character) = characters.next() {
-        let is_last = fields.len() == FIELDS_MAX;
-        let Some(field) = fields.last_mut() else { break };
-        match character {
-            '"' if in_quotes && characters.peek() == Some(&'"') => {
-                characters.next();
-                field.push('"');
-            }
-            '"' => in_quotes = !in_quotes,
-            ',' if !in_quotes && is_last => break,
-            ',' if !in_quotes => fields.push(String::new()),
-            other => field.push(other),
-        }
-    }
-    fields.iter().map(|field| field.trim().to_owned()).collect()
 }

@@ -1,5 +1,6 @@
 //! Processors: from what was busy to the cores of another host.
 
+use blockstone_base::csv::{self, Dialect};
 use serde::Serialize;
 
 use super::HardwareError;
@@ -104,28 +105,25 @@ pub struct PerformanceError {
 /// comments; a first line without a number is a heading.
 pub fn performances(name: &str, text: &str) -> Result<Vec<(String, f64)>, PerformanceError> {
     const MOST: usize = 100_000;
+    let wrong = |line: usize, why: &str| {
+        let (name, why) = (name.to_owned(), why.to_owned());
+        PerformanceError { name, line, why }
+    };
     let mut found = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        let wrong = |why: &str| {
-            let (name, why) = (name.to_owned(), why.to_owned());
-            PerformanceError { name, line: index + 1, why }
-        };
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
+    let records = csv::records(text, Dialect::Loose).map_err(|(line, why)| wrong(line, why))?;
+    for (at, (line, record)) in records.enumerate() {
         if found.len() >= MOST {
-            return Err(wrong("too many lines"));
+            return Err(wrong(line, "too many lines"));
         }
-        let Some((processor, value)) = line.rsplit_once(',') else {
-            return Err(wrong("no comma"));
+        let fields: Vec<&str> = record.iter().collect();
+        // A name without quotes may have commas.
+        let Some((value, name)) = fields.split_last().filter(|(_, name)| !name.is_empty()) else {
+            return Err(wrong(line, "no comma"));
         };
-        match value.trim().parse::<f64>() {
-            Ok(value) if value > 0.0 && value.is_finite() => {
-                found.push((processor.trim().trim_matches('"').to_owned(), value));
-            }
-            Err(_) if found.is_empty() && index == 0 => {}
-            _ => return Err(wrong("the last column is no number above zero")),
+        match value.parse::<f64>() {
+            Ok(value) if value > 0.0 && value.is_finite() => found.push((name.join(", "), value)),
+            Err(_) if at == 0 => {}
+            _ => return Err(wrong(line, "the last column is no number above zero")),
         }
     }
     Ok(found)

@@ -65,7 +65,8 @@ fn a_bad_export_is_refused_by_line() {
     let cases = [
         (String::new(), "line 1: it is empty"),
         ("A,B\n".to_owned(), "line 1: the columns are not OWNER"),
-        (EXPORT.replace("1,\"P_ID\"\n", "1,\"P_ID\n"), "line 3: text follows a quoted field"),
+        (EXPORT.replacen("\"P_ID\"\n", "\"P_ID\n", 1), "a quote is not closed"),
+        (EXPORT.replace("\"P_ID\"\n", "\"P_ID\n"), "is no name of Oracle"),
         (EXPORT.replace("Mixed Case", "a\"\"b"), "line 6: \"a\\\"b\" is no name"),
         (EXPORT.replace(",2,\"LINE", ",1,\"LINE"), "line 4: CHILD_PK has position 1 twice"),
         (EXPORT.replace(",2,", ",x,"), "line 3: \"x\" is no position"),
