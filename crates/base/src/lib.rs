@@ -35,6 +35,7 @@ pub mod rng;
 pub mod rule;
 pub mod stats;
 pub mod table;
+pub mod text;
 pub mod units;
 pub mod verdict;
 

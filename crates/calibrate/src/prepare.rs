@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use blockstone_base::Capability;
 use blockstone_base::identity::{Host, PathKind, StorageTarget};
 use blockstone_base::rng;
+use blockstone_base::text::parent_dir;
 use blockstone_base::units::Bytes;
 use blockstone_engine::registry;
 use blockstone_measure::capability::{self, named};
@@ -128,7 +129,7 @@ impl Prepared<'_> {
     pub(crate) fn remove_orphans(&self) -> Vec<PathBuf> {
         let directories = self.settings.subjects.iter().filter_map(|subject| match subject {
             Subject::Path(path) if path.is_dir() => Some(path.as_path()),
-            Subject::TestFile(path) => path.parent(),
+            Subject::TestFile(path) => Some(parent_dir(path)),
             Subject::Path(_) | Subject::Destroy(_) => None,
         });
         let own: Vec<&Path> = self.files.files().iter().map(TestFile::path).collect();

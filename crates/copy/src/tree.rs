@@ -14,7 +14,7 @@ use crate::attributes::Note;
 use crate::file::{Copied, Kept};
 
 pub use pace::{Steady, smooth_request};
-pub use plan::{Entry, Kind, Plan, PlanError, pipe_target, plan, plan_into, shown};
+pub use plan::{Entry, Kind, Plan, PlanError, pipe_target, plan, plan_into};
 pub use run::{Settings, Step, copy};
 
 /// Why one file could not be copied; the others are copied all the same.

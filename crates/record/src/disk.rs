@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use blockstone_base::text::parent_dir;
 use blockstone_sys::held::HeldDir;
 
 use crate::error::RecordError;
@@ -108,7 +109,7 @@ pub(crate) fn create_dir_on(disk: &dyn Disk, path: &Path) -> Result<(), RecordEr
     let new: Vec<&Path> = path.ancestors().take_while(is_new).collect();
     disk.create_dir(path).map_err(RecordError::io("create directory", path))?;
     for dir in new {
-        match disk.sync_dir(parent(dir)) {
+        match disk.sync_dir(parent_dir(dir)) {
             // It may be writable but not readable: its entries become durable some time later.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
             synced => synced.map_err(RecordError::io("sync directory of", dir))?,
@@ -143,7 +144,7 @@ pub(crate) fn publish(
             output.into_inner().map_err(|e| RecordError::io("write", path)(e.into_error()))?;
         output.sync().map_err(RecordError::io("sync", path))?;
         disk.rename(&temporary, path).map_err(RecordError::io("rename", path))?;
-        disk.sync_dir(parent(path)).map_err(RecordError::io("sync directory of", path))
+        disk.sync_dir(parent_dir(path)).map_err(RecordError::io("sync directory of", path))
     })();
     if result.is_err() {
         // Frees the space on a full file system; if that fails too, nothing changes.
@@ -156,12 +157,4 @@ pub(crate) fn publish(
 fn temporary(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.tmp"))
-}
-
-pub(crate) fn parent(path: &Path) -> &Path {
-    match path.parent() {
-        Some(here) if here.as_os_str().is_empty() => Path::new("."),
-        Some(parent) => parent,
-        None => path,
-    }
 }

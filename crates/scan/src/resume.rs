@@ -11,7 +11,9 @@ use blockstone_sys::file::{Access, BlockFile, FileState};
 use crate::error::{ScanError, first_line};
 use crate::saved::{Document, KeptFile, load};
 use crate::scan::{Outcome, Progress, Settings, Start, go_on};
-use crate::survey::{Found, Survey, shown};
+use blockstone_base::text::shown;
+
+use crate::survey::{Found, Survey};
 
 /// Reads a saved scan.
 pub fn read(dir: &Path) -> Result<Outcome, ScanError> {

@@ -22,7 +22,9 @@ use blockstone_sys::{thread, usage};
 
 use crate::error::ScanError;
 use crate::saved::{self, Position};
-use crate::survey::{Survey, shown};
+use blockstone_base::text::shown;
+
+use crate::survey::Survey;
 use crate::workers::{Bytes, Compressed, Job, Message, Piece, Pool, Segment, Work, work};
 
 #[derive(Clone, Debug)]

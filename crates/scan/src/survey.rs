@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use blockstone_base::text::shown;
 use blockstone_reduce::hash::SEGMENT_BYTES;
 use blockstone_reduce::page::{self, Recognised};
 use blockstone_reduce::scanned::Skipped;
@@ -331,19 +332,6 @@ fn kind_name(found: &Metadata) -> &'static str {
     } else {
         "node of unknown kind"
     }
-}
-
-/// Returns a path as text that is safe for a terminal: a file name must not control it.
-pub(crate) fn shown(path: &Path) -> String {
-    let mut shown = String::new();
-    for c in path.display().to_string().chars() {
-        if c.is_control() {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use blockstone_base::Capability;
 use blockstone_base::load::SyncFlag;
+use blockstone_base::text::parent_dir;
 use rustix::fs::{
     CWD, FallocateFlags, FileType, FlockOperation, Mode, OFlags, SeekFrom, fstat, openat,
 };
@@ -460,8 +461,7 @@ impl AsRawFd for BlockFile {
 impl Home {
     fn of(path: &Path) -> io::Result<Self> {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-        let dir = HeldDir::reach(above.unwrap_or(Path::new(".")))?;
+        let dir = HeldDir::reach(parent_dir(path))?;
         Ok(Self { dir: Arc::new(dir), name: name.to_owned() })
     }
 

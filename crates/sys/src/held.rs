@@ -8,6 +8,7 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
+use blockstone_base::text::parent_dir;
 use blockstone_base::units::Bytes;
 use rustix::fs::{
     AtFlags, CWD, Dir, Mode, RenameFlags, ResolveFlags, Stat, StatxFlags, Timestamps, fstat, fsync,
@@ -120,8 +121,7 @@ impl HeldDir {
     /// Fails with [`crate::path::ForeignLink`] when a link of another user leads to it.
     pub fn hold_parent(path: &Path) -> io::Result<(Self, PathBuf)> {
         let (dir, name) = crate::path::parent(path)?;
-        let above = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-        Ok((Self::of(dir, above.unwrap_or(Path::new("."))), name.into()))
+        Ok((Self::of(dir, parent_dir(path)), name.into()))
     }
 
     /// Opens the directory `path` below this one, on any file system, reached without links; if the

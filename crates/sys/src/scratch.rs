@@ -15,6 +15,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use blockstone_base::text::parent_dir;
 use rustix::fs::{
     AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstat, openat, statat,
     unlinkat,
@@ -54,13 +55,9 @@ struct Entry {
 
 impl Entry {
     fn of(path: &Path) -> io::Result<Self> {
-        let parent = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Self { parent: openat(CWD, parent, flags, Mode::empty())?, name })
+        Ok(Self { parent: openat(CWD, parent_dir(path), flags, Mode::empty())?, name })
     }
 
     fn look(&self) -> io::Result<Stat> {

@@ -1,5 +1,5 @@
-//! A virtual machine whose power can be cut: QEMU with Debian's own kernel and one NVMe disk with a
-//! volatile write cache, provided by nbdkit or by a faulty disk in this process. It uses pure
+//! A virtual machine whose power can be cut: QEMU with Debian's own kernel and one `NVMe` disk with
+//! a volatile write cache, provided by nbdkit or by a faulty disk in this process. It uses pure
 //! emulation, so it also runs inside another virtual machine. A script switches it on and off for
 //! programs that cut the power.
 

@@ -17,11 +17,12 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use blockstone_base::rule::listed;
+use blockstone_base::text::shown;
 use blockstone_base::units::Bytes;
 use blockstone_copy::cost::{Cost, Meter, cached_bytes};
 use blockstone_copy::device;
 use blockstone_copy::file::Options;
-use blockstone_copy::tree::{self, Kind, Outcome, Plan, Settings, Step, shown};
+use blockstone_copy::tree::{self, Kind, Outcome, Plan, Settings, Step};
 use blockstone_record::manifest::End;
 use blockstone_report::render::json::schema::Document;
 use blockstone_sys::held::HeldDir;

@@ -5,7 +5,6 @@ mod walk;
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
@@ -14,6 +13,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use blockstone_base::text::shown;
 use blockstone_base::units::Bytes;
 use blockstone_sys::held::HeldDir;
 use blockstone_sys::path;
@@ -71,27 +71,6 @@ pub enum PlanError {
         shown(path)
     )]
     NoSpace { path: PathBuf, needed: Bytes, free: Bytes },
-}
-
-/// A path for messages: control characters and bytes that are not UTF-8 appear as `\x..`.
-pub fn shown(path: &Path) -> String {
-    let mut text = String::new();
-    let escape = |text: &mut String, bytes: &[u8]| {
-        for byte in bytes {
-            let _ = write!(text, "\\x{byte:02x}");
-        }
-    };
-    for chunk in path.as_os_str().as_bytes().utf8_chunks() {
-        for letter in chunk.valid().chars() {
-            if letter.is_control() {
-                escape(&mut text, letter.encode_utf8(&mut [0; 4]).as_bytes());
-            } else {
-                text.push(letter);
-            }
-        }
-        escape(&mut text, chunk.invalid());
-    }
-    text
 }
 
 #[derive(Debug)]

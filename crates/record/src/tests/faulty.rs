@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use blockstone_sys::held::HeldDir;
 
-use crate::disk::{Disk, Output, System, parent};
+use blockstone_base::text::parent_dir;
+
+use crate::disk::{Disk, Output, System};
 
 /// Clones share their state.
 #[derive(Clone, Default)]
@@ -123,8 +125,8 @@ impl Disk for FaultyDisk {
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         // `State` tracks what is durable: waiting for the real disk would only take time.
         let mut state = self.step()?;
-        state.renamed.retain(|(to, _)| parent(to) != path);
-        state.new_dirs.retain(|dir| parent(dir) != path);
+        state.renamed.retain(|(to, _)| parent_dir(to) != path);
+        state.new_dirs.retain(|dir| parent_dir(dir) != path);
         Ok(())
     }
 }

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 
 use blockstone_base::column::{Cell, Reading};
 use blockstone_base::database::STATEMENT_TEXT;
+use blockstone_base::text::one_line;
 
-use super::text::one_line;
+use super::text::TEXT_CHARACTERS;
 use super::values::row;
 
 /// Maximum number of statements remembered; beyond it, all are reported again.
@@ -23,7 +24,7 @@ impl Reported {
         }
         if !self.knows(id) {
             self.0.insert(id.to_owned());
-            let said = Cell::Text(one_line(text));
+            let said = Cell::Text(one_line(text, TEXT_CHARACTERS));
             readings.push(row(&STATEMENT_TEXT, id.to_owned(), |_| said.clone()));
         }
     }

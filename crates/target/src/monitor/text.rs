@@ -4,21 +4,6 @@
 /// The longest text that is reported, in characters.
 pub const TEXT_CHARACTERS: usize = 200;
 
-/// Returns `text` on one line, truncated.
-pub fn one_line(text: &str) -> String {
-    let mut line = String::new();
-    for word in text.split_whitespace() {
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-        if line.len() > 4 * TEXT_CHARACTERS {
-            break;
-        }
-    }
-    line.chars().take(TEXT_CHARACTERS).collect()
-}
-
 /// A server's syntax of literals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
@@ -126,6 +111,8 @@ pub fn identity(normalised: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use blockstone_base::text::one_line;
+
     use super::*;
 
     #[test]
@@ -169,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_long_text_is_cut_between_characters() {
-        let line = one_line(&"µ \n".repeat(900));
+        let line = one_line(&"µ \n".repeat(900), TEXT_CHARACTERS);
         assert_eq!(line.chars().count(), TEXT_CHARACTERS);
         assert!(line.starts_with("µ µ"));
     }

@@ -7,11 +7,12 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context as _, Result, bail};
 use blockstone_base::row;
 use blockstone_base::table::{Heading, Table, bytes, happened, text};
+use blockstone_base::text::{parent_dir, shown};
 use blockstone_base::units::Bytes;
 use blockstone_copy::CopyError;
 use blockstone_copy::file::Watch as _;
 use blockstone_copy::file::manifest::{self, Compared};
-use blockstone_copy::tree::{Steady, shown};
+use blockstone_copy::tree::Steady;
 use blockstone_record::manifest::End;
 use blockstone_report::render::json;
 use blockstone_report::{Headline, Report, Section, Tone};
@@ -70,9 +71,8 @@ pub fn run(args: &CopyArgs, list: &Path, context: &Context) -> Result<Exit> {
         );
     };
     // Of a copy to one file, the manifest has its name only.
-    let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty());
     let is_dir = path::look(path).is_ok_and(|found| found.is_dir());
-    let root = if is_dir { path } else { parent.unwrap_or(Path::new(".")) };
+    let root = if is_dir { path } else { parent_dir(path) };
     let held = HeldDir::hold(root)
         .with_context(|| format!("check {}\nhint: name the target of the copy", shown(path)))?;
     let from = input::open(list).with_context(|| {

@@ -1,8 +1,8 @@
 //! Keys of the JSON document of `copy`; schema, version and tables are the renderer's.
 
+use blockstone_base::text::shown;
 use blockstone_base::verdict::Verdict;
 use blockstone_copy::against::Round;
-use blockstone_copy::tree::shown;
 use blockstone_record::manifest::End;
 use schemars::JsonSchema;
 use serde::Serialize;

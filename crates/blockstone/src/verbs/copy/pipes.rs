@@ -6,13 +6,14 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
+use blockstone_base::text::{parent_dir, shown};
 use blockstone_base::units::Bytes;
 use blockstone_copy::CopyError;
 use blockstone_copy::cost::{Meter, cached_bytes};
 use blockstone_copy::device;
 use blockstone_copy::file::pipe::{self, Piped};
 use blockstone_copy::file::{Copied, onto_device};
-use blockstone_copy::tree::{self, CopiedFile, Outcome, Steady, shown};
+use blockstone_copy::tree::{self, CopiedFile, Outcome, Steady};
 use blockstone_measure::claim::Device;
 use blockstone_record::manifest::End;
 use blockstone_sys::file::BlockFile;
@@ -192,8 +193,7 @@ fn through(
     let page_cache_before = cached_bytes([open()]);
     let all = device::size_bytes(source).unwrap_or(0);
     let mut bar = Progress::start(context.printer)?;
-    let parent = target.parent().filter(|dir| !dir.as_os_str().is_empty());
-    let onto = if device::is_device(target) { target } else { parent.unwrap_or(Path::new(".")) };
+    let onto = if device::is_device(target) { target } else { parent_dir(target) };
     let meter = Meter::start([source], onto);
     let piped = {
         let watch = Steady::new(args.rate, |done: u64| {

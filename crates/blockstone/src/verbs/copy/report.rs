@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use blockstone_base::row;
 use blockstone_base::rule::judge;
 use blockstone_base::table::{Heading, Row, Table, Value, bytes, count, happened, text, time};
+use blockstone_base::text::shown;
 use blockstone_base::units::{Bytes, counted, format_ns, three_digits};
 use blockstone_copy::against::{Round, Tool};
 use blockstone_copy::file::{Method, Verified};
-use blockstone_copy::tree::{CopiedFile, Outcome, shown};
+use blockstone_copy::tree::{CopiedFile, Outcome};
 use blockstone_report::render::json;
 use blockstone_report::{Headline, Report, Section, Tone};
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use blockstone_base::row;
 use blockstone_base::table::{Heading, Table, text};
+use blockstone_base::text::parent_dir;
 use blockstone_base::units::Bytes;
 use blockstone_pushdown::cards::{COLUMNS, Cards, OWN, OWN_SHARE, ROW_BYTES, TABLE};
 use blockstone_report::render::json;
@@ -143,11 +144,7 @@ fn refuse_full(file: &Path, cards: &Cards) -> Result<()> {
     if path::look(file).is_ok_and(|found| found.is_file() && found.len() > 0) {
         bail!("write {}: it is not empty\nhint: name a new file", file.display());
     }
-    let dir = match file.parent() {
-        Some(dir) if !dir.as_os_str().is_empty() => dir,
-        _ => Path::new("."),
-    };
-    let found = survey::target(Path::new("/"), dir)?;
+    let found = survey::target(Path::new("/"), parent_dir(file))?;
     let asked = cards.rows().saturating_mul(LINE_BYTES);
     if found.free_bytes < asked && !file.exists() {
         bail!(

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
+use blockstone_base::text::shown;
 use blockstone_base::units::Bytes;
-use blockstone_copy::tree::shown;
 use blockstone_import::{ImportError, Interval, Names};
 use blockstone_offload::fit::Measured;
 use blockstone_offload::{Counters, Ledger, Unit, counters, of_statistics};

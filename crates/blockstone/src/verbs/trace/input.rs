@@ -4,8 +4,8 @@ use std::io::{self, Read as _};
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
+use blockstone_base::text::shown;
 use blockstone_base::units::Bytes;
-use blockstone_copy::tree::shown;
 use blockstone_trace::{Options, Reader, Trace};
 
 use crate::input;

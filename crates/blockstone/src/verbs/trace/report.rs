@@ -10,8 +10,8 @@ mod words;
 use std::path::PathBuf;
 
 use blockstone_base::rule::judge;
+use blockstone_base::text::shown;
 use blockstone_base::units::{Bytes, counted, format_ns};
-use blockstone_copy::tree::shown;
 use blockstone_record::manifest::End;
 use blockstone_report::render::json;
 use blockstone_report::{Block, Card, Headline, Report, Section, Tone, percent};

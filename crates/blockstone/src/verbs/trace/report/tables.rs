@@ -4,6 +4,7 @@ use blockstone_base::row;
 use blockstone_base::table::{
     Heading, Measure, Merge, Missing, Row, Table, Value, count, happened, share, text, time, total,
 };
+use blockstone_base::text as base;
 use blockstone_base::units::format_ns;
 use blockstone_report::short;
 use blockstone_trace::{By, Component, RowSource, Spent, Statement, Trace};
@@ -110,8 +111,7 @@ pub fn statements(trace: &Trace, top: usize) -> Table {
 }
 
 pub fn one_line(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().take(TEXT_WIDTH).collect();
-    short(&words.join(" "), TEXT_WIDTH)
+    short(&base::one_line(text, TEXT_WIDTH + 1), TEXT_WIDTH)
 }
 
 const CALLS: &[Heading] = &[
