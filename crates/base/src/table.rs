@@ -6,17 +6,20 @@ use std::borrow::Cow;
 use std::ops::Deref;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::stats::Estimate;
 
 mod keyed;
 mod merge;
 mod missing;
+pub mod rows;
 mod spread;
 
+pub use keyed::Unmeasured;
 pub use merge::{divisors, merge};
 pub use missing::{Known, Missing};
+pub use rows::Rows;
 pub use spread::Spread;
 
 /// The key of the unit of a row in JSON and CSV.
@@ -65,11 +68,15 @@ pub struct Heading {
     pub doc: Text,
     /// What a reader looks for in the table: it is shown however narrow the screen is.
     pub is_answer: bool,
+    /// A sentence: on a narrow screen it stands below its row, in full.
+    pub is_prose: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     Text,
+    /// Whether something is so, written as `yes` and `no`.
+    Flag,
     /// A number of things, per second or as a mean.
     Count,
     /// Bytes: a level or a mean, written with binary prefixes.
@@ -92,7 +99,7 @@ impl Measure {
     /// The unit of its numbers in JSON and CSV; empty for texts.
     pub const fn unit(self) -> &'static str {
         match self {
-            Self::Text => "",
+            Self::Text | Self::Flag => "",
             Self::Count | Self::OfRow => "count",
             Self::Bytes => "bytes",
             Self::BytesPerS => "bytes_per_s",
@@ -152,12 +159,26 @@ pub struct Row {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Value {
+    #[serde(serialize_with = "plain")]
     Number(f64),
     /// A number with its 95 % interval, in the column's measure.
     Estimate(Estimate),
     Text(String),
+    Flag(bool),
     /// No value, and why.
     Missing(Missing),
+}
+
+/// Writes whole numbers without a point: a count is `32` and not `32.0`.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn plain<S: Serializer>(number: &f64, to: S) -> Result<S::Ok, S::Error> {
+    /// Above this, not every whole number has a float of its own.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if number.fract() == 0.0 && number.abs() < EXACT {
+        to.serialize_i64(*number as i64)
+    } else {
+        to.serialize_f64(*number)
+    }
 }
 
 impl Table {
@@ -267,11 +288,12 @@ pub fn name_of(columns: &[Heading], row: &[Value]) -> String {
 pub fn order(a: &Value, b: &Value) -> std::cmp::Ordering {
     let rank = |value: &Value| match value {
         Value::Number(_) | Value::Estimate(_) => 0,
-        Value::Text(_) => 1,
+        Value::Text(_) | Value::Flag(_) => 1,
         Value::Missing(_) => 2,
     };
     match (a, b) {
         (Value::Text(a), Value::Text(b)) => a.cmp(b),
+        (Value::Flag(a), Value::Flag(b)) => b.cmp(a),
         (a, b) => match (a.number(), b.number()) {
             (Some(a), Some(b)) => b.total_cmp(&a),
             _ => rank(a).cmp(&rank(b)),
@@ -289,7 +311,14 @@ impl Heading {
     ) -> Self {
         let merge = if measure == Measure::Text { Merge::Key } else { Merge::Mean };
         let (key, heading, doc) = (key.into(), heading.into(), doc.into());
-        Self { key, heading, measure, merge, doc, is_answer: false }
+        Self { key, heading, measure, merge, doc, is_answer: false, is_prose: false }
+    }
+
+    /// The same column as one of sentences.
+    #[must_use]
+    pub const fn prose(mut self) -> Self {
+        self.is_prose = true;
+        self
     }
 
     /// The same column as one that a reader looks for.
@@ -372,7 +401,7 @@ impl Value {
         match self {
             Self::Number(number) => Some(*number),
             Self::Estimate(estimate) => Some(estimate.value),
-            Self::Text(_) | Self::Missing(_) => None,
+            Self::Text(_) | Self::Flag(_) | Self::Missing(_) => None,
         }
     }
 }
@@ -384,9 +413,15 @@ impl Default for Value {
     }
 }
 
-impl From<Known> for Value {
-    fn from(known: Known) -> Self {
-        known.map_or_else(Self::Missing, Self::Number)
+impl<T: Into<Self>> From<Result<T, Missing>> for Value {
+    fn from(known: Result<T, Missing>) -> Self {
+        known.map_or_else(Self::Missing, Into::into)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(is_so: bool) -> Self {
+        Self::Flag(is_so)
     }
 }
 
@@ -466,12 +501,25 @@ pub const fn column(
     doc: &'static str,
 ) -> Heading {
     let (key, heading) = (Cow::Borrowed(key), Cow::Borrowed(heading));
-    Heading { key, heading, measure, merge, doc: Cow::Borrowed(doc), is_answer: false }
+    Heading {
+        key,
+        heading,
+        measure,
+        merge,
+        doc: Cow::Borrowed(doc),
+        is_answer: false,
+        is_prose: false,
+    }
 }
 
 /// A column of texts that name a row.
 pub const fn text(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
     column(key, heading, Measure::Text, Merge::Key, doc)
+}
+
+/// A column that says whether something is so.
+pub const fn flag(key: &'static str, heading: &'static str, doc: &'static str) -> Heading {
+    column(key, heading, Measure::Flag, Merge::Never, doc)
 }
 
 /// A column of numbers of things, per second or as a mean over time.

@@ -55,7 +55,7 @@ fn asked(matches: &ArgMatches) -> Result<Asked, clap::Error> {
     if let Some(text) = unknown_table(verb, options, &global) {
         return Err(clap::Error::raw(ErrorKind::InvalidValue, text));
     }
-    if let (true, Some(file)) = (global.json || global.csv.is_some(), &global.html)
+    if let (true, Some(file)) = (global.json.is_some() || global.csv.is_some(), &global.html)
         && file.as_os_str() == "-"
     {
         let text = "--html - cannot be used with --json or --csv: both print on standard output\n";

@@ -36,9 +36,10 @@ pub fn finish(report: &Report, context: &Context) -> Result<Exit> {
         answer(&html::page(report)?)?;
         return Ok(exit(report));
     }
-    if global.json {
+    if let Some(version) = &global.json {
         debug_assert!(is_declared(report), "no verb declares the document {}", report.verb);
-        answer(&json::text(report))?;
+        let document = if version.is_empty() { json::document } else { json::earlier };
+        answer(&json::text(&document(report)))?;
     } else if let Some(table) = &global.csv {
         let text = one_table(report, table, context)?;
         // A file or a program gets the table as it is.

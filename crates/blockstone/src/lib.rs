@@ -13,6 +13,7 @@
 mod chapters;
 mod choice;
 mod cli;
+mod earlier;
 mod exit;
 mod finish;
 mod input;

@@ -48,9 +48,11 @@ pub struct Verb {
 /// Options of every verb.
 #[derive(Args, Clone, Debug)]
 pub struct Global {
-    /// Print a JSON document on standard output instead of text
-    #[arg(long, global = true)]
-    pub json: bool,
+    /// Print a JSON document on standard output instead of text. With --json=1, in its version
+    /// before the newest, which remains for one release
+    #[arg(long, global = true, value_name = "1", num_args = 0..=1, require_equals = true,
+          value_parser = ["1", ""], hide_possible_values = true, default_missing_value = "")]
+    pub json: Option<String>,
     /// Print one table as CSV on standard output instead of text: the one named, or the first
     #[arg(long, global = true, value_name = "TABLE", num_args = 0..=1, require_equals = true,
           default_missing_value = "", conflicts_with = "json")]
@@ -102,7 +104,7 @@ impl Global {
     /// The first option given that only a report can answer.
     pub fn asks_for_report(&self) -> Option<&'static str> {
         let given = [
-            ("--json", self.json),
+            ("--json", self.json.is_some()),
             ("--csv", self.csv.is_some()),
             ("--html", self.html.is_some()),
             ("--verbose", self.verbose),

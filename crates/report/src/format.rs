@@ -98,12 +98,13 @@ pub fn value(value: &Value, measure: Measure) -> String {
             return format!("{}{}", sign(estimate), self::value(&estimate.value.into(), measure));
         }
         Value::Text(text) => return text.clone(),
+        Value::Flag(is_so) => return yes_or_no(*is_so).to_owned(),
         Value::Missing(missing) => return absent(*missing).to_owned(),
     };
     match measure {
         // A thousandth of a second for each transaction is not nothing.
         Measure::Count if number != 0.0 && number.abs() < 0.1 => small(number),
-        Measure::Text | Measure::Count | Measure::OfRow => three_digits(number),
+        Measure::Text | Measure::Flag | Measure::Count | Measure::OfRow => three_digits(number),
         Measure::Ratio if number.abs() < 1.0 => format!("{number:.3}×"),
         Measure::Ratio => format!("{}×", three_digits(number)),
         Measure::ToOne => to_one(number),
@@ -113,6 +114,10 @@ pub fn value(value: &Value, measure: Measure) -> String {
         Measure::Nanoseconds => format_ns(number),
         Measure::Share => percent(number),
     }
+}
+
+pub const fn yes_or_no(is_so: bool) -> &'static str {
+    if is_so { "yes" } else { "no" }
 }
 
 /// A number below a tenth, with two digits that are not zero.

@@ -12,6 +12,9 @@ use serde_json::{Map, Value as Json};
 use crate::chart::Chart;
 use crate::timeline::Timeline;
 
+/// Makes of the keys of a JSON document those of the version before it.
+pub type Earlier = fn(Map<String, Json>) -> Map<String, Json>;
+
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The verb, also the first part of the JSON schema's name: `run`, `flash-sim`.
@@ -41,8 +44,12 @@ pub struct Report {
     pub has_page: bool,
     /// Version of Blockstone that measured.
     pub tool_version: String,
-    /// Keys of the JSON document besides `schema`, `version` and `tables`.
+    /// Keys of a JSON document of version 1, besides `schema`, `version` and `tables`.
     pub document: Map<String, Json>,
+    /// Single figures of a JSON document of version 2 or later: a table of one row.
+    pub scalars: Option<Table>,
+    /// Makes the document of the version before this one, for scripts that need it.
+    pub earlier: Option<Earlier>,
     /// The key in the JSON document under which the tables stand.
     pub tables_key: Option<&'static str>,
     /// When the recording began. If known, time axes on the page show the time of day.

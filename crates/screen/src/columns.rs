@@ -66,6 +66,7 @@ fn widest(table: &Table, index: usize) -> usize {
 fn has_values(table: &Table, index: usize) -> bool {
     table.rows.iter().any(|row| match &row[index] {
         Value::Text(text) => !text.is_empty(),
+        Value::Flag(_) => true,
         value => value.number().is_some_and(|number| number != 0.0),
     })
 }

@@ -14,6 +14,7 @@ pub fn views_page() -> String {
         let _ = write!(page, "\n## {name}\n{title}. {doc} From the probe `{probe}`.\n\n{heading}");
         for column in view.columns {
             let measure = match column.measure {
+                Measure::Flag => "yes or no",
                 Measure::Text => "text",
                 Measure::Count => "count",
                 Measure::Bytes => "bytes",

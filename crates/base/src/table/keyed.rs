@@ -67,15 +67,15 @@ impl Serialize for Keyed<'_> {
     }
 }
 
-/// Null where nothing happened that a number could describe, else why it was not measured.
+/// Why a number was not measured.
 #[derive(Serialize, JsonSchema)]
-pub struct Why {
-    #[schemars(extend("enum" = Missing::REASONS.map(Missing::word)))]
+pub struct Unmeasured {
+    #[schemars(extend("enum" = Missing::ALL.map(Missing::word)))]
     unmeasured: &'static str,
 }
 
-impl From<Missing> for Option<Why> {
+impl From<Missing> for Option<Unmeasured> {
     fn from(missing: Missing) -> Self {
-        (missing != Missing::Nothing).then(|| Why { unmeasured: missing.word() })
+        (missing != Missing::Nothing).then(|| Unmeasured { unmeasured: missing.word() })
     }
 }

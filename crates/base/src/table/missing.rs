@@ -10,7 +10,7 @@ pub type Known = Result<f64, Missing>;
 
 /// Why a number is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(into = "Option<keyed::Why>")]
+#[serde(into = "Option<keyed::Unmeasured>")]
 pub enum Missing {
     /// It could be measured, but is switched off.
     Off,
@@ -39,6 +39,16 @@ impl Missing {
         Self::NoEvidence,
     ];
 
+    pub const ALL: [Self; 7] = [
+        Self::Off,
+        Self::NotInVersion,
+        Self::NotInLog,
+        Self::NotPermitted,
+        Self::Unknown,
+        Self::NoEvidence,
+        Self::Nothing,
+    ];
+
     pub const fn word(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -47,7 +57,7 @@ impl Missing {
             Self::NotPermitted => "not permitted",
             Self::Unknown => "unknown",
             Self::NoEvidence => "no evidence",
-            Self::Nothing => "nothing",
+            Self::Nothing => "nothing happened",
         }
     }
 }

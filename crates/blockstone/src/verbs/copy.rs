@@ -4,10 +4,11 @@ mod against;
 mod args;
 mod beside;
 mod check;
-mod document;
+mod earlier;
 mod manifest;
 mod pipes;
 mod report;
+mod rows;
 mod rules;
 mod words;
 
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use blockstone_base::rule::listed;
+use blockstone_base::table::Rows as _;
 use blockstone_base::text::shown;
 use blockstone_base::units::Bytes;
 use blockstone_copy::cost::{Cost, Meter, cached_bytes};
@@ -35,6 +37,7 @@ use crate::progress::Progress;
 use crate::verb::{Context, Verb};
 use args::CopyArgs;
 use beside::Against;
+use rows::Summary;
 
 pub const VERB: Verb = Verb {
     name: "copy",
@@ -46,10 +49,13 @@ pub const VERB: Verb = Verb {
     finds_runs: true,
     writes: true,
     documents: &[
-        Document::of::<document::CopyDocument<'_>>("copy", "A copy of files")
-            .with_tables(&[report::TABLES]),
-        Document::of::<check::CheckDocument<'_>>("copy-check", "Files compared with a manifest")
-            .with_tables(&[check::TABLES]),
+        Document::of_tables(("copy", 2), "A copy of files", Summary::COLUMNS, report::TABLES),
+        Document::of_tables(
+            ("copy-check", 2),
+            "Files compared with a manifest",
+            check::Summary::COLUMNS,
+            check::TABLES,
+        ),
     ],
     ..Verb::PLAIN
 };

@@ -85,7 +85,7 @@ fn run(args: &RunsArgs, context: &Context) -> Result<Exit> {
     let recorded = runs.len();
     runs.retain(|run| is_wanted(run, args));
     let global = &context.global;
-    let on_screen = !global.json && global.csv.is_none() && global.html.is_none();
+    let on_screen = global.json.is_none() && global.csv.is_none() && global.html.is_none();
     if runs.is_empty() && on_screen {
         let dir = dir.display();
         context.printer.note(&match recorded {

@@ -166,7 +166,7 @@ fn a_tree_has_all_that_its_source_has() {
     assert!(found["data_bytes"].as_u64().unwrap() < 12 << 20, "holes are not moved: {found:#}");
     let blocks = to.join("sparse").metadata().unwrap().blocks();
     assert!(blocks < 1 << 11, "holes are kept: {blocks}");
-    for key in ["seconds", "cpu_seconds"] {
+    for key in ["time_ns", "cpu_ns"] {
         assert!(found[key].as_f64().unwrap() > 0.0, "{key}");
     }
     for key in
@@ -174,7 +174,10 @@ fn a_tree_has_all_that_its_source_has() {
     {
         assert!(found.get(key).is_some(), "{key}");
     }
-    assert_eq!(found["reasons"][0]["why"], "no reflink: hashes are of bytes that are read");
+    assert_eq!(
+        found["tables"]["reasons"][0]["why"],
+        "no reflink: hashes are of bytes that are read"
+    );
     // What is complete is kept; what is not there any more is copied.
     fs::remove_file(to.join("41")).unwrap();
     fs::remove_file(to.join("dangling")).unwrap();
@@ -443,10 +446,10 @@ fn cp_takes_turns_and_leaves_one_target() {
     let (from, to) = (place.file("from"), place.file("to"));
     fs::write(&from, bytes(9, 8 << 20)).unwrap();
     let found = document(&copy(&["--json", "--against", "cp"], &[&from, &to]), 0);
-    let rounds = found["against"].as_array().unwrap();
+    let rounds = found["tables"]["against"].as_array().unwrap();
     let programs: Vec<&str> = rounds.iter().map(|it| it["program"].as_str().unwrap()).collect();
     assert_eq!(programs, ["blockstone", "cp", "cp", "blockstone"]);
-    assert!(rounds.iter().all(|it| it["seconds"].as_f64().unwrap() > 0.0), "{found:#}");
+    assert!(rounds.iter().all(|it| it["time_ns"].as_f64().unwrap() > 0.0), "{found:#}");
     assert_eq!(fs::read(&to).unwrap(), fs::read(&from).unwrap());
     assert_eq!(names(&place.data()), ["from", "to"]);
 }
@@ -459,8 +462,14 @@ fn a_database_is_read_before_the_first_round_and_around_each() {
     fs::write(&from, bytes(9, 1 << 20)).unwrap();
     let runs = place.runs();
     let runs = ["--runs-dir", runs.to_str().unwrap()];
-    let compare = ["--json", "--against", "cp", "--db", "run:last"];
-    let found = document(&copy(&[&compare[..], &runs].concat(), &[&from, &to]), 0);
+    let compare = ["--json=1", "--against", "cp", "--db", "run:last"];
+    let ran = copy(&[&compare[..], &runs].concat(), &[&from, &to]);
+    // In the version before the newest: keys, seconds and nulls of scripts written for it.
+    let found = ran.json();
+    assert_eq!((ran.code, &found["schema"]), (Some(0), &"blockstone.copy/1".into()), "{ran:#?}");
+    assert!(found["seconds"].as_f64().unwrap() > 0.0 && found["verified"].is_null(), "{found:#}");
+    assert_eq!(found["reasons"][0]["files"], 1);
+    assert!(found["failed"].as_array().unwrap().is_empty() && found["tables"]["reasons"].is_null());
     signal(&child, "TERM");
     child.wait().unwrap();
     for name in ["physical_reads_per_s", "read_latency_ns_mean"] {

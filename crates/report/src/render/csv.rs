@@ -75,6 +75,7 @@ fn fields<'a>(row: &'a Row, estimated: &[bool]) -> Vec<Cow<'a, str>> {
     for (value, estimated) in row.cells.iter().zip(estimated) {
         match value {
             Value::Text(text) => fields.push(Cow::Borrowed(text)),
+            Value::Flag(is_so) => fields.push(Cow::Borrowed(if *is_so { "true" } else { "false" })),
             Value::Missing(_) => fields.push(Cow::Borrowed("")),
             Value::Number(number) => fields.push(number_field(*number)),
             Value::Estimate(estimate) => {

@@ -5,28 +5,74 @@ pub mod schema;
 
 use std::fmt::Write as _;
 
+use blockstone_base::table::Missing;
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::terminal::is_obeyed;
 use crate::report::Report;
 
+/// The document of the newest version.
 pub fn document(report: &Report) -> Json {
     let mut document = Map::new();
     let schema = schema::title(&report.verb, report.version);
     document.insert("schema".to_owned(), schema.into());
     document.insert("version".to_owned(), report.version.into());
-    document.extend(report.document.clone());
     let tables = report.tables().map(|table| (table.name.to_string(), json!(table)));
+    let mut tables = Json::Object(tables.collect());
+    if report.version > 1 {
+        document.insert("tool_version".to_owned(), json!(report.tool_version));
+        document.insert("end".to_owned(), json!(report.end));
+        document.insert("verdicts".to_owned(), json!(report.verdicts));
+        let mut scalars = json!(report.scalars);
+        for part in [&mut scalars, &mut tables] {
+            explain_nulls(part);
+        }
+        document.extend(
+            scalars
+                .get_mut(0)
+                .and_then(Json::as_object_mut)
+                .map(std::mem::take)
+                .into_iter()
+                .flatten(),
+        );
+    } else {
+        document.extend(report.document.clone());
+    }
     let key = report.tables_key.unwrap_or(schema::TABLES);
-    document.insert(key.to_owned(), Json::Object(tables.collect()));
+    document.insert(key.to_owned(), tables);
     Json::Object(document)
 }
 
-/// The document, indented, ending in a newline. What a terminal would obey, and marks that change
+/// The document of the version before the newest; the newest if there is no other.
+pub fn earlier(report: &Report) -> Json {
+    match (report.earlier, document(report)) {
+        (Some(earlier), Json::Object(newest)) => {
+            let mut document = earlier(newest);
+            let version = report.version - 1;
+            document.insert("schema".to_owned(), schema::title(&report.verb, version).into());
+            document.insert("version".to_owned(), version.into());
+            Json::Object(document)
+        }
+        (_, newest) => newest,
+    }
+}
+
+/// A cell is null where nothing happened that a number could describe, and where a number is not
+/// finite. From version 2 on, it says so.
+fn explain_nulls(part: &mut Json) {
+    match part {
+        Json::Null => *part = json!({ "unmeasured": Missing::Nothing.word() }),
+        Json::Array(parts) => parts.iter_mut().for_each(explain_nulls),
+        Json::Object(parts) => parts.values_mut().for_each(explain_nulls),
+        _ => {}
+    }
+}
+
+/// A document, indented, ending in a newline. What a terminal would obey, and marks that change
 /// the direction of a text, stand in it as escapes of JSON.
-pub fn text(report: &Report) -> String {
-    escaped(format!("{:#}\n", document(report)))
+pub fn text(document: &Json) -> String {
+    escaped(format!("{document:#}\n"))
 }
 
 fn escaped(text: String) -> String {

@@ -7,8 +7,6 @@ use anyhow::Result;
 use blockstone_base::column::{Cell, Reading};
 use blockstone_copy::against::Round;
 use blockstone_target::monitor::{self, Monitor};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 /// How long the database is watched without a copy.
 pub const ALONE: Duration = Duration::from_secs(5);
@@ -18,7 +16,7 @@ const READ: &str = "session/db file sequential read";
 
 /// Figures of a database over a round. Null where it does not count them, and for rounds shorter
 /// than three seconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Got {
     pub commits_per_s: Option<f64>,
     pub physical_reads_per_s: Option<f64>,

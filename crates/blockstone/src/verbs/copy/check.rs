@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, bail};
-use blockstone_base::row;
-use blockstone_base::table::{Heading, Table, bytes, happened, text};
+use blockstone_base::rows;
+use blockstone_base::table::{Measure, Rows as _, Table, Value, bytes, happened, text, total};
 use blockstone_base::text::{parent_dir, shown};
 use blockstone_base::units::Bytes;
 use blockstone_copy::CopyError;
@@ -14,43 +14,58 @@ use blockstone_copy::file::Watch as _;
 use blockstone_copy::file::manifest::{self, Compared};
 use blockstone_copy::tree::Steady;
 use blockstone_record::manifest::End;
-use blockstone_report::render::json;
+use blockstone_report::render::json::schema::Tables;
 use blockstone_report::{Headline, Report, Section, Tone};
 use blockstone_sys::held::HeldDir;
 use blockstone_sys::{input, memory, path};
-use schemars::JsonSchema;
-use serde::Serialize;
+use serde_json::{Map, Value as Json};
 
 use super::args::CopyArgs;
 use super::options;
+use crate::earlier::{null, null_nothing};
 use crate::exit::Exit;
 use crate::finish::finish;
 use crate::progress::Progress;
 use crate::verb::Context;
 
-const VERSION: &str = env!("CARGO_PKG_VERSION");
 const SCREEN_ROWS: usize = 20;
 
-const CHANGED: &[Heading] = &[
-    text("file", "file", "Its name in the manifest."),
-    text("what", "what", "How it differs."),
-    bytes("size_bytes", "size then", "Its size when it was copied."),
-    bytes("offset_bytes", "from", "Where the first chunk begins that differs."),
-];
+rows! {
+    /// Single figures of files that were compared with a manifest.
+    pub(super) struct Summary {
+        /// Files of the manifest that were looked at.
+        files: u64 = total("files", Measure::Count),
+        /// Those of them that are equal.
+        equal_files: u64 = total("equal", Measure::Count),
+        /// Compared, of files that are equal.
+        read_bytes: u64 = total("read", Measure::Bytes),
+        /// Charged by the kernel as read from storage for that; unknown if one of the files does
+        /// not tell.
+        medium_bytes: Option<u64> = total("from the medium", Measure::Bytes),
+    }
+}
 
-pub const TABLES: &[(&str, &[Heading])] = &[("changed", CHANGED)];
+rows! {
+    /// Files that are not what the manifest says.
+    pub(super) struct ChangedRow {
+        /// Its name in the manifest.
+        file: String = text("file").answer(),
+        /// How it differs.
+        what: String = text("what").answer(),
+        /// Its size when it was copied.
+        size_bytes: u64 = bytes("size then"),
+        /// Where the first chunk begins that differs.
+        offset_bytes: Value = bytes("from"),
+    }
+}
 
-#[derive(Serialize, JsonSchema)]
-pub struct CheckDocument<'a> {
-    tool_version: &'static str,
-    files: u64,
-    equal_files: u64,
-    /// Compared, of files that are equal.
-    read_bytes: u64,
-    /// Charged by the kernel as read from storage for that; null where one of the files does not
-    /// tell.
-    medium_bytes: Option<u64>,
-    end: &'a End,
+pub const TABLES: &[Tables] = &[&[("changed", ChangedRow::COLUMNS)]];
+
+fn earlier(mut document: Map<String, Json>) -> Map<String, Json> {
+    document.values_mut().for_each(null);
+    null_nothing(&mut document);
+    document.remove("verdicts");
+    document
 }
 
 #[derive(Default)]
@@ -80,8 +95,7 @@ pub fn run(args: &CopyArgs, list: &Path, context: &Context) -> Result<Exit> {
     })?;
     let all_bytes = from.metadata().map_or(0, |found| found.len());
     let mut bar = Progress::start(context.printer)?;
-    let mut changed = Table::new("changed", "Files that are not as they were", CHANGED);
-    changed = changed.on_screen(SCREEN_ROWS);
+    let mut changed = ChangedRow::table("changed", "Changed files", []).on_screen(SCREEN_ROWS);
     let mut sums = Sums { medium_bytes: Some(0), ..Sums::default() };
     let mut line_bytes = 0;
     // How far it is, and with which file: signals are heard while a large one is read.
@@ -130,7 +144,8 @@ fn add(sums: &mut Sums, changed: &mut Table, entry: &manifest::Entry, compared: 
         Compared::Missing => ("it is not there".to_owned(), None),
         Compared::NoFile => ("it is not a file, or is reached by a link".to_owned(), None),
     };
-    changed.push(row![shown(&entry.path), what, entry.size_bytes, happened(offset)]);
+    let (file, size_bytes) = (shown(&entry.path), entry.size_bytes);
+    changed.push(ChangedRow { file, what, size_bytes, offset_bytes: happened(offset) });
 }
 
 fn report(
@@ -150,10 +165,12 @@ fn report(
     if let Some(medium) = sums.medium_bytes {
         text = format!("{text}, {} from the medium", Bytes(medium));
     }
+    let &Sums { files, equal_files, read_bytes, medium_bytes } = sums;
+    let summary = Summary { files, equal_files, read_bytes, medium_bytes };
     Report {
         verb: "copy-check".into(),
-        version: 1,
-        tool_version: VERSION.to_owned(),
+        version: 2,
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         headline: Headline {
             subject: format!("{} · {}", shown(root), shown(list)),
             text,
@@ -161,14 +178,8 @@ fn report(
             ..Headline::default()
         },
         sections: if differ > 0 { vec![Section::of("changed", changed)] } else { Vec::new() },
-        document: json::keys(CheckDocument {
-            tool_version: VERSION,
-            files: sums.files,
-            equal_files: sums.equal_files,
-            read_bytes: sums.read_bytes,
-            medium_bytes: sums.medium_bytes,
-            end: &end,
-        }),
+        scalars: Some(Summary::table("copy-check", "Comparison", [summary])),
+        earlier: Some(earlier),
         end,
         ..Report::default()
     }

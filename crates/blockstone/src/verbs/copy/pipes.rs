@@ -48,7 +48,10 @@ pub fn run(args: &CopyArgs, sources: &[PathBuf], target: &Path, context: &Contex
 }
 
 fn to_pipe(args: &CopyArgs, source: &Path, context: &Context) -> Result<Exit> {
-    if context.global.json || context.global.csv.is_some() || context.global.html.is_some() {
+    if context.global.json.is_some()
+        || context.global.csv.is_some()
+        || context.global.html.is_some()
+    {
         bail!(
             "copy {} to standard output: the report would be in it\n\
              hint: omit --json, --csv and --html",

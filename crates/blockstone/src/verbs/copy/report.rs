@@ -2,72 +2,35 @@
 
 use std::path::{Path, PathBuf};
 
-use blockstone_base::row;
 use blockstone_base::rule::judge;
-use blockstone_base::table::{Heading, Row, Table, Value, bytes, count, happened, text, time};
+use blockstone_base::table::{Rows as _, Table};
 use blockstone_base::text::shown;
 use blockstone_base::units::{Bytes, counted, format_ns, three_digits};
 use blockstone_copy::against::{Round, Tool};
-use blockstone_copy::file::{Method, Verified};
-use blockstone_copy::tree::{CopiedFile, Outcome};
-use blockstone_report::render::json;
+use blockstone_copy::file::Verified;
+use blockstone_copy::tree::Outcome;
+use blockstone_report::render::json::schema::Tables;
 use blockstone_report::{Headline, Report, Section, Tone};
 
 use super::Ran;
 use super::beside::{Against, Got};
-use super::document::document;
+use super::earlier;
+use super::rows::{
+    CacheRow, DatabaseRow, EvidenceRow, FailedRow, FileRow, NoteRow, ReasonRow, RoundRow, Summary,
+};
 use super::rules::{self, CopyFindings};
-use super::words::{self, method, name, program, verified};
+use super::words::{method, program, verified};
 
-const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-const FILES: &[Heading] = &[
-    text("file", "file", "The target."),
-    bytes("bytes", "bytes", "Its size, holes included."),
-    bytes("data_bytes", "data", "Bytes that were moved or shared."),
-    text("method", "method", "How."),
-    time("time_ns", "time", "Empty for one of several that were copied together."),
-    bytes("resumed_bytes", "resumed", "Moved by an earlier copy that was interrupted."),
-    text("verified", "verified", "Whether the target was read again and is equal."),
-];
-
-const EVIDENCE: &[Heading] = &[
-    text("side", "side", "Reading the sources, or writing the target."),
-    bytes("copied_bytes", "copied", "What this program moved or shared."),
-    bytes("charged_bytes", "charged", "What the kernel charged to this process."),
-    bytes("device_bytes", "device", "What the devices moved, for whomever."),
-];
-
-const CACHE: &[Heading] = &[
-    text("when", "page cache", "Before or after the copy."),
-    bytes("cached_bytes", "sources and targets", "Their bytes in the page cache."),
-];
-
-const AGAINST: &[Heading] = &[
-    text("program", "program", "In the order of the rounds."),
-    time("time_ns", "time", "Until all is durable."),
-    time("cpu_ns", "CPU", "Processor time, in the kernel too."),
-    bytes("files_before_bytes", "files before", "Sources and target in the page cache, before."),
-    bytes("files_after_bytes", "files after", "Likewise, after."),
-    bytes("all_before_bytes", "all before", "All files of the machine in the page cache, before."),
-    bytes("all_after_bytes", "all after", "Likewise, after."),
-];
-
-const DATABASE: &[Heading] = &[
-    text("while", "while", "Without a copy, then in the order of the rounds."),
-    count("commits_per_s", "commits/s", "Commits a second; empty for rounds shorter than 3 s."),
-    count("physical_reads_per_s", "reads/s", "Blocks read from storage a second."),
-    time("read_latency_ns_mean", "read", "Mean time of a read."),
-    time("commit_latency_ns_mean", "commit", "Mean time of a commit."),
-];
-
-pub const TABLES: &[(&str, &[Heading])] = &[
-    ("files", FILES),
-    ("evidence", EVIDENCE),
-    ("page-cache", CACHE),
-    ("against", AGAINST),
-    ("database", DATABASE),
-];
+pub const TABLES: &[Tables] = &[&[
+    ("files", FileRow::COLUMNS),
+    ("reasons", ReasonRow::COLUMNS),
+    ("failed", FailedRow::COLUMNS),
+    ("not-carried", NoteRow::COLUMNS),
+    ("evidence", EvidenceRow::COLUMNS),
+    ("page-cache", CacheRow::COLUMNS),
+    ("against", RoundRow::COLUMNS),
+    ("database", DatabaseRow::COLUMNS),
+]];
 
 /// Files in the table; all of them are in the sums.
 const ROWS: usize = 1000;
@@ -85,8 +48,8 @@ pub fn report(ran: &Ran, (sources, target): (&[PathBuf], &Path), compared: &Agai
     let named: Vec<String> = sources.iter().map(|source| shown(source)).collect();
     Report {
         verb: "copy".into(),
-        version: 1,
-        tool_version: VERSION.to_owned(),
+        version: 2,
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         headline: Headline {
             subject: format!(
                 "{} → {}",
@@ -100,7 +63,8 @@ pub fn report(ran: &Ran, (sources, target): (&[PathBuf], &Path), compared: &Agai
         warnings: warnings(ran),
         sections: sections(ran, compared),
         notes: notes(&ran.outcome),
-        document: json::keys(document(ran, compared, &verdicts, VERSION)),
+        scalars: Some(Summary::table("copy", "Copy", [Summary::of(ran)])),
+        earlier: Some(earlier::keys),
         end: ran.end.clone(),
         verdicts,
         ..Report::default()
@@ -154,14 +118,28 @@ fn warnings(ran: &Ran) -> Vec<String> {
 
 fn sections(ran: &Ran, compared: &Against) -> Vec<Section> {
     let outcome = &ran.outcome;
-    let mut files = Table::new("files", "Files", FILES).on_screen(SCREEN_ROWS);
-    files = files.with(outcome.files.iter().take(ROWS).map(file));
+    let files = outcome.files.iter().take(ROWS).map(FileRow::of);
+    let mut files = FileRow::table("files", "Files", files).on_screen(SCREEN_ROWS);
     if let Some(more) = outcome.files.len().checked_sub(ROWS).filter(|&more| more > 0) {
         files.notes.push(format!("{more} more files are in the sums only."));
     }
+    let reasons = ReasonRow::table("reasons", "Why this way", ReasonRow::of(ran));
+    let failed = outcome.failed.iter().map(|it| {
+        let (path, error) = (shown(&it.path), it.error.to_string());
+        FailedRow { path, error }
+    });
+    let failed = FailedRow::table("failed", "Not copied", failed);
+    let notes = outcome.notes.iter().map(|note| {
+        let (what, first, why) = (note.lack.name(), shown(&note.first), note.why.clone());
+        NoteRow { what, files: note.count, first, why }
+    });
+    let notes = NoteRow::table("not-carried", "Not carried", notes);
+    let few = |table: Table| table.on_screen(SCREEN_ROWS);
     let mut sections = vec![
         Section::of("files", files),
-        Section::new("method", "Why this way").with(reasons(outcome)),
+        Section::of("failed", few(failed)),
+        Section::of("not-carried", few(notes)),
+        Section::of("reasons", few(reasons)),
         Section::of("evidence", evidence(ran)),
         Section::of("page-cache", page_cache(ran)),
     ];
@@ -173,36 +151,6 @@ fn sections(ran: &Ran, compared: &Against) -> Vec<Section> {
     }
     sections.retain(|section| !section.blocks.is_empty());
     sections
-}
-
-fn file(file: &CopiedFile) -> Row {
-    let copied = &file.copied;
-    let verified = match &copied.verified {
-        Verified::NotAsked => Value::default(),
-        Verified::Equal { medium_bytes, .. } => {
-            format!("{} from the medium", Bytes(*medium_bytes)).into()
-        }
-        Verified::Unproven { why } => format!("not proven: {why}").into(),
-        Verified::NotCompared => "not compared: its bytes were not read".into(),
-    };
-    let time_ns = file.seconds.map(|seconds| seconds * 1e9);
-    row![
-        shown(&file.target),
-        copied.bytes,
-        copied.data_bytes,
-        name(copied.method),
-        happened(time_ns),
-        happened((copied.resumed_bytes > 0).then_some(copied.resumed_bytes)),
-        verified
-    ]
-}
-
-/// Each way that was taken, why, and by how many files.
-fn reasons(outcome: &Outcome) -> Vec<String> {
-    let line = |((method, why), count): ((Method, &str), u64)| {
-        format!("{}, {}: {why}", name(method), counted(count, "file"))
-    };
-    words::reasons(outcome).into_iter().take(SCREEN_ROWS).map(line).collect()
 }
 
 fn evidence(ran: &Ran) -> Table {
@@ -217,10 +165,17 @@ fn evidence(ran: &Ran) -> Table {
     let again: u64 = copied.chain(kept().map(|kept| again(&kept.verified))).sum();
     let hashed = kept().flat_map(|kept| &kept.chunks).map(|chunk| u64::from(chunk.len_bytes));
     let hashed: u64 = hashed.sum();
-    let mut table = Table::new("evidence", "Bytes copied, charged and moved", EVIDENCE).with([
-        row!["read", data, cost.charged_read_bytes, cost.device_read_bytes],
-        row!["written", data, cost.charged_write_bytes, cost.device_write_bytes],
-    ]);
+    let row = |side, charged_bytes, device_bytes| EvidenceRow {
+        side,
+        copied_bytes: data,
+        charged_bytes,
+        device_bytes,
+    };
+    let rows = [
+        row("read", cost.charged_read_bytes, cost.device_read_bytes),
+        row("written", cost.charged_write_bytes, cost.device_write_bytes),
+    ];
+    let mut table = EvidenceRow::table("evidence", "Bytes copied, charged and moved", rows);
     if again > 0 {
         table.notes.push(format!(
             "What was charged and moved by reads includes {} of the target, to verify it.",
@@ -237,23 +192,14 @@ fn evidence(ran: &Ran) -> Table {
 }
 
 fn page_cache(ran: &Ran) -> Table {
-    Table::new("page-cache", "Page cache", CACHE)
-        .with([row!["before", ran.page_cache_before], row!["after", ran.page_cache_after]])
+    let row = |when, cached_bytes| CacheRow { when, cached_bytes };
+    let rows = [row("before", ran.page_cache_before), row("after", ran.page_cache_after)];
+    CacheRow::table("page-cache", "Page cache", rows)
 }
 
 fn against(rounds: &[(Round, Option<Got>)]) -> Section {
-    let mut table = Table::new("against", "In turn with cp", AGAINST);
-    for (round, _) in rounds {
-        table.push(row![
-            program(round.tool),
-            round.seconds * 1e9,
-            round.cpu_seconds * 1e9,
-            round.files_cached_bytes[0],
-            round.files_cached_bytes[1],
-            round.all_cached_bytes[0],
-            round.all_cached_bytes[1]
-        ]);
-    }
+    let rows = rounds.iter().map(|(round, _)| RoundRow::of(round));
+    let mut table = RoundRow::table("against", "In turn with cp", rows);
     let ratio = |of: fn(&Round) -> f64| {
         let rounds = || rounds.iter().map(|(round, _)| round);
         let sum = |tool| -> f64 { rounds().filter(|it| it.tool == tool).map(of).sum() };
@@ -270,24 +216,15 @@ fn against(rounds: &[(Round, Option<Got>)]) -> Section {
 
 /// What a database got without a copy and during each round.
 fn database(alone: &Got, rounds: &[(Round, Option<Got>)]) -> Section {
-    let row = |what, got: &Got| {
-        row![
-            what,
-            got.commits_per_s,
-            got.physical_reads_per_s,
-            got.read_latency_ns_mean,
-            got.commit_latency_ns_mean
-        ]
-    };
-    let mut table = Table::new("database", "The database meanwhile", DATABASE);
-    table.push(row("alone", alone));
-    for (round, got) in rounds {
-        table.push(row(program(round.tool), &got.unwrap_or_default()));
-    }
-    Section::of("database", table)
+    let alone = DatabaseRow::of("alone", alone);
+    let during = rounds
+        .iter()
+        .map(|(round, got)| DatabaseRow::of(program(round.tool), &got.unwrap_or_default()));
+    let rows = [alone].into_iter().chain(during);
+    Section::of("database", DatabaseRow::table("database", "The database meanwhile", rows))
 }
 
-/// What else was made, and what could not be carried.
+/// What else was made.
 fn notes(outcome: &Outcome) -> Vec<String> {
     let made = [
         (outcome.directories, "directory", "directories"),
@@ -307,10 +244,6 @@ fn notes(outcome: &Outcome) -> Vec<String> {
     if outcome.kept_files > 0 {
         let (kept, bytes) = (counted(outcome.kept_files, "name"), Bytes(outcome.kept_bytes));
         notes.push(format!("Complete from an earlier copy: {kept}, {bytes}."));
-    }
-    for note in &outcome.notes {
-        let (what, of, first) = (note.lack.name(), counted(note.count, "name"), shown(&note.first));
-        notes.push(format!("Not carried: {what} of {of}, first {first}: {}.", note.why));
     }
     notes
 }

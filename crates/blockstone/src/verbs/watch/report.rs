@@ -41,7 +41,7 @@ pub fn report(watched: &Watched<'_>, views: &[String], global: &Global) -> Repor
     };
     let (sections, timeline) = layers(*manifest, interval, views, global.shows_page());
     let mut notes = absent(interval, views);
-    let is_text = !global.json && global.csv.is_none() && !global.verbose;
+    let is_text = global.json.is_none() && global.csv.is_none() && !global.verbose;
     let sections = if views.is_empty() && is_text {
         let (sections, others) = overview::beside(sections);
         notes.push(format!(
@@ -59,7 +59,7 @@ pub fn report(watched: &Watched<'_>, views: &[String], global: &Global) -> Repor
         keys.remove(VIEWS);
         keys
     };
-    let document = if global.json { document() } else { Map::new() };
+    let document = if global.json.is_some() { document() } else { Map::new() };
     let imported = interval.history().imported();
     let tool_version = manifest.map_or(env!("CARGO_PKG_VERSION"), |it| &it.tool_version);
     let subject = manifest.map_or_else(super::hostname, |manifest| manifest.host.hostname.clone());

@@ -124,6 +124,7 @@ fn name_of(columns: &[Heading], row: &Row) -> String {
 fn field(value: &Value) -> Cow<'_, str> {
     match value {
         Value::Text(text) => Cow::Borrowed(text),
+        Value::Flag(is_so) => Cow::Borrowed(if *is_so { "true" } else { "false" }),
         value => value.number().map_or(Cow::Borrowed(""), number_field),
     }
 }

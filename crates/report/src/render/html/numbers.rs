@@ -32,7 +32,7 @@ fn rounded(value: f64, digits: usize) -> f64 {
 /// The letter for a measure in the script.
 pub const fn letter(measure: Measure) -> &'static str {
     match measure {
-        Measure::Text => "",
+        Measure::Text | Measure::Flag => "",
         Measure::Count => "c",
         Measure::Bytes => "b",
         Measure::BytesPerS => "f",

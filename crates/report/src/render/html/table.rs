@@ -109,7 +109,7 @@ fn cell(table: &Table, row: &Row, column: usize) -> Cell {
     let (class, title, beside) = match value {
         Value::Number(_) => ("", String::new(), String::new()),
         Value::Text(words) if words.len() > LONG => ("t long", String::new(), String::new()),
-        Value::Text(_) => ("t", String::new(), String::new()),
+        Value::Text(_) | Value::Flag(_) => ("t", String::new(), String::new()),
         Value::Missing(missing) => ("m", why(*missing).to_owned(), String::new()),
         Value::Estimate(estimate) => {
             let ends = [estimate.low, estimate.high].map(|end| format::value(&end.into(), measure));
@@ -181,7 +181,7 @@ fn numbers(table: &Table, row: &Row) -> Json {
             Value::Estimate(e) => {
                 json!([figure(e.value), figure(e.low), figure(e.high), e.samples])
             }
-            Value::Text(_) | Value::Missing(_) => Json::Null,
+            Value::Text(_) | Value::Flag(_) | Value::Missing(_) => Json::Null,
         }
     };
     table.columns.iter().zip(&row.cells).map(number).collect()
@@ -283,6 +283,7 @@ fn value_of(value: &Value, digits: usize) -> Json {
         Value::Number(number) => figure(*number, digits),
         Value::Estimate(estimate) => figure(estimate.value, digits),
         Value::Text(text) => json!([text]),
+        Value::Flag(is_so) => json!([format::yes_or_no(*is_so)]),
         Value::Missing(Missing::Nothing) => json!(""),
         Value::Missing(missing) => json!(format::absent(*missing)),
     }

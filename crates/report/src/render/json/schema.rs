@@ -1,7 +1,10 @@
 //! The JSON schema of a document: that of the type its verb fills in, and what [`super::document`]
 //! puts around it. It is closed, so that a key that is missing or new is noticed.
 
-use blockstone_base::table::{Heading, Table, Value};
+use blockstone_base::stats::Estimate;
+use blockstone_base::table::{Heading, Measure, Table, Unmeasured, Value};
+use blockstone_base::verdict::Verdict;
+use blockstone_record::manifest::End;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema, json_schema};
@@ -23,6 +26,7 @@ pub struct Document {
     tables: &'static [Tables],
     names: &'static [&'static [&'static str]],
     keys: fn(&mut SchemaGenerator) -> Schema,
+    scalars: &'static [Heading],
 }
 
 /// Names of tables with their columns.
@@ -37,7 +41,19 @@ impl Document {
     /// Version 1 of a document whose own keys are those of `Keys`.
     pub const fn of<Keys: JsonSchema>(name: &'static str, about: &'static str) -> Self {
         let keys = Keys::json_schema;
-        Self { name, version: 1, about, tables_key: TABLES, tables: &[], names: &[], keys }
+        let (version, tables_key) = (1, TABLES);
+        Self { name, version, about, tables_key, tables: &[], names: &[], keys, scalars: &[] }
+    }
+
+    /// A document of scalars and tables, of version 2 or later.
+    pub const fn of_tables(
+        (name, version): (&'static str, u32),
+        about: &'static str,
+        scalars: &'static [Heading],
+        tables: &'static [Tables],
+    ) -> Self {
+        let keys = Common::json_schema;
+        Self { name, version, about, tables_key: TABLES, tables, names: &[], keys, scalars }
     }
 
     /// The same document with its tables under another key.
@@ -90,10 +106,15 @@ impl Document {
         if let Some(Json::Object(own)) = keys.remove("properties") {
             properties.extend(own);
         }
+        for heading in self.scalars {
+            let cell = cell_schema(heading.measure, &mut generator);
+            properties.extend([property(&heading.key, &heading.doc, cell)]);
+        }
         let about = "Every table of the report by name, the same that --csv=NAME prints.";
         let tables = self.tables_schema(&mut generator);
         properties.extend([property(self.tables_key, about, tables)]);
         let mut required = vec![json!("schema"), json!("version"), json!(self.tables_key)];
+        required.extend(self.scalars.iter().map(|heading| json!(heading.key)));
         if let Some(Json::Array(own)) = keys.remove("required") {
             required.extend(own);
         }
@@ -119,21 +140,50 @@ impl Document {
             let table = generator.subschema_for::<Table>();
             return json!({ "type": "object", "additionalProperties": table });
         }
-        let (cell, rows) =
-            (json!(generator.subschema_for::<Value>()), Table::json_schema(generator));
+        let rows = Table::json_schema(generator);
+        let any = json!(generator.subschema_for::<Value>());
         let table = |&(name, columns): &(&str, &[Heading])| {
             let mut rows = json!(rows);
             let row = &mut rows["items"];
             row["required"] = columns.iter().map(|column| json!(column.key)).collect();
             row["additionalProperties"] = false.into();
             for column in columns {
-                let (key, cell) = property(&column.key, &column.doc, cell.clone());
+                let cell = match self.version {
+                    1 => any.clone(),
+                    _ => cell_schema(column.measure, generator),
+                };
+                let (key, cell) = property(&column.key, &column.doc, cell);
                 row["properties"][key] = cell;
             }
             (name.to_owned(), rows)
         };
         let tables: Map<String, Json> = self.tables.iter().copied().flatten().map(table).collect();
         json!({ "type": "object", "properties": tables })
+    }
+}
+
+/// Keys of every document from version 2 on.
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "only its schema is used")]
+struct Common {
+    /// Version of Blockstone that measured.
+    tool_version: String,
+    /// How the measurement ended.
+    end: End,
+    /// What the rules concluded.
+    verdicts: Vec<Verdict>,
+}
+
+/// What a cell of this measure can be: a value, or why there is none.
+fn cell_schema(measure: Measure, generator: &mut SchemaGenerator) -> Json {
+    let why = generator.subschema_for::<Unmeasured>();
+    match measure {
+        Measure::Text => json!({ "anyOf": [{ "type": "string" }, why] }),
+        Measure::Flag => json!({ "anyOf": [{ "type": "boolean" }, why] }),
+        _ => {
+            let estimate = generator.subschema_for::<Estimate>();
+            json!({ "anyOf": [{ "type": "number" }, estimate, why] })
+        }
     }
 }
 
@@ -176,7 +226,7 @@ fn lists_its_keys(object: &Map<String, Json>) -> bool {
 #[cfg(test)]
 mod tests {
     use blockstone_base::stats::Estimate;
-    use blockstone_base::table::{Missing, Row, count, text};
+    use blockstone_base::table::{Missing, Row, Rows as _, count, flag, text, time};
 
     use crate::render::json;
     use crate::{Report, Section};
@@ -251,5 +301,58 @@ mod tests {
                 assert!(!validator.is_valid(&document), "a missing key must be refused");
             }
         }
+    }
+
+    blockstone_base::rows! {
+        /// Single figures.
+        struct Scalars {
+            /// Whether it is so.
+            is_so: Value = flag("so"),
+            /// Its name.
+            name: Option<&'static str> = text("name"),
+            /// How long it took.
+            time_ns: Value = time("time"),
+        }
+    }
+
+    #[test]
+    fn from_version_2_on_nothing_is_null_and_the_earlier_one_is_made_of_it() {
+        let mut table = Table::new("all", "", COLUMNS);
+        table.push([Value::from("x"), Value::Missing(Missing::Nothing)]);
+        table.push([Value::from("y"), f64::NAN.into()]);
+        let scalars = Scalars { is_so: true.into(), name: None, time_ns: 2_000_000_000_u64.into() };
+        let report = Report {
+            verb: "test".into(),
+            version: 2,
+            sections: vec![Section::new("all", "").with([table])],
+            scalars: Some(Scalars::table("test", "", [scalars])),
+            earlier: Some(|mut document| {
+                document["time_ns"] = "earlier".into();
+                document
+            }),
+            ..Report::default()
+        };
+        let document =
+            Document::of_tables(("test", 2), "A test", Scalars::COLUMNS, &[&[("all", COLUMNS)]]);
+        let written = json::document(&report);
+        let nothing = json!({ "unmeasured": "nothing happened" });
+        assert_eq!(written["is_so"], true);
+        assert_eq!(written["name"], json!({ "unmeasured": "unknown" }));
+        assert_eq!(written["time_ns"].to_string(), "2000000000");
+        assert_eq!(written["tables"]["all"][0]["reads"], nothing);
+        assert_eq!(written["tables"]["all"][1]["reads"], nothing);
+        let validator = jsonschema::validator_for(&document.schema()).unwrap();
+        let errors: Vec<_> = validator.iter_errors(&written).map(|e| e.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:#?}");
+        for (key, bad) in [("is_so", json!("yes")), ("name", json!(null)), ("end", json!(1))] {
+            let mut document = written.clone();
+            document[key] = bad;
+            assert!(!validator.is_valid(&document), "{key} must be refused");
+        }
+        let earlier = json::earlier(&report);
+        assert_eq!(
+            (&earlier["schema"], &earlier["time_ns"]),
+            (&"blockstone.test/1".into(), &"earlier".into())
+        );
     }
 }

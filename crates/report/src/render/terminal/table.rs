@@ -94,7 +94,7 @@ fn folded(rows: Vec<&Row>, is_folded: impl Fn(&Row) -> bool) -> (Vec<&Row>, Vec<
 
 /// Whether a row has a name but no figures.
 fn is_unmeasured(row: &Row) -> bool {
-    let is_text = |value: &&Value| matches!(value, Value::Text(_));
+    let is_text = |value: &&Value| matches!(value, Value::Text(_) | Value::Flag(_));
     let is_missing = |value: &Value| matches!(value, Value::Missing(_));
     let texts = row.cells.iter().filter(is_text).count();
     let missing = row.cells.iter().filter(|value| is_missing(value)).count();
@@ -131,6 +131,8 @@ struct Plan<'a> {
     shown: Vec<usize>,
     /// Those of the second one.
     folded: Vec<usize>,
+    /// Sentences below a row.
+    prose: Vec<usize>,
     /// Texts are cut to this.
     text_width: usize,
     reasons: Reasons,
@@ -140,8 +142,9 @@ impl<'a> Plan<'a> {
     fn of(table: &'a Table, rows: &'a [&'a Row], style: &Style) -> Self {
         let widths = Widths::of(table, rows, style);
         let shown = (0..table.columns.len()).collect();
-        let (folded, text_width, reasons) = (Vec::new(), usize::MAX, Reasons::Beside);
-        let mut plan = Self { table, rows, shown, folded, text_width, reasons };
+        let (folded, prose) = (Vec::new(), Vec::new());
+        let (text_width, reasons) = (usize::MAX, Reasons::Beside);
+        let mut plan = Self { table, rows, shown, folded, prose, text_width, reasons };
         let fits = |plan: &Self| widths.of_line(plan) <= style.width;
         if fits(&plan) {
             return plan;
@@ -150,6 +153,11 @@ impl<'a> Plan<'a> {
         let stays = |index: usize| index < keys || table.columns[index].is_answer;
         let is_answer = |index: usize| table.columns[index].is_answer;
         plan.shown.retain(|&index| index == 0 || is_answer(index) || has_something(table, index));
+        if fits(&plan) {
+            return plan;
+        }
+        let is_prose = |index: &usize| table.columns[*index].is_prose;
+        (plan.prose, plan.shown) = plan.shown.into_iter().partition(is_prose);
         if fits(&plan) {
             return plan;
         }
@@ -176,7 +184,9 @@ impl<'a> Plan<'a> {
 
     /// Columns that say something and are not shown.
     fn hidden(&self) -> impl Iterator<Item = &'a Heading> {
-        let is_shown = |index: &usize| self.shown.contains(index) || self.folded.contains(index);
+        let is_shown = |index: &usize| {
+            [&self.shown, &self.folded, &self.prose].iter().any(|part| part.contains(index))
+        };
         let all = 0..self.table.columns.len();
         all.filter(move |index| !is_shown(index) && has_something(self.table, *index))
             .map(|index| &self.table.columns[index])
@@ -184,7 +194,8 @@ impl<'a> Plan<'a> {
 
     fn lines(&self, style: &Style) -> Vec<String> {
         let mut columns = Columns::new(2);
-        let is_number = |index: usize| self.table.columns[index].measure != Measure::Text;
+        let measure = |index: usize| self.table.columns[index].measure;
+        let is_number = |index| !matches!(measure(index), Measure::Text | Measure::Flag);
         let heading =
             |&index: &usize| (style.dim(&self.table.columns[index].heading), is_number(index));
         columns.mixed(self.shown.iter().map(heading).collect());
@@ -201,6 +212,11 @@ impl<'a> Plan<'a> {
         for (index, (row, line)) in self.rows.iter().zip(lines).enumerate() {
             all.push(line);
             all.extend(self.second_line(row, style));
+            for &index in &self.prose {
+                if let Value::Text(text) = &row[index] {
+                    all.extend(wrap(text, style.width, 4, 4));
+                }
+            }
             // Of rows with one reason the last is followed by it.
             let next = self.rows.get(index + 1).map(|row| &row.condemned_by);
             if self.reasons == Reasons::Below && next != Some(&row.condemned_by) {
@@ -255,7 +271,8 @@ impl Widths {
                 _ => visible_width(&cell(table, row, index, style)),
             };
             let widest = rows.iter().map(width).max().unwrap_or(0);
-            let is_text = rows.iter().any(|row| matches!(row[index], Value::Text(_)));
+            let is_text =
+                rows.iter().any(|row| matches!(row[index], Value::Text(_) | Value::Flag(_)));
             (visible_width(&column.heading), widest, is_text)
         };
         let columns = (0..table.columns.len()).map(column).collect();
@@ -293,6 +310,7 @@ fn cell(table: &Table, row: &Row, column: usize, style: &Style) -> String {
 fn has_something(table: &Table, index: usize) -> bool {
     table.rows.iter().any(|row| match &row[index] {
         Value::Text(text) => !text.is_empty(),
+        Value::Flag(_) => true,
         value => value.number().is_some_and(|number| number != 0.0),
     })
 }
@@ -330,6 +348,25 @@ mod tests {
             table.push(row);
         }
         table
+    }
+
+    #[test]
+    fn a_sentence_stands_in_full_beside_its_row_or_below_it() {
+        let columns = vec![
+            text("method", "method", ""),
+            count("files", "files", ""),
+            text("why", "why", "").prose(),
+        ];
+        let mut table = Table::new("reasons", "Why", columns);
+        let why = "no reflink: the files are on two file systems; no server has both files";
+        table.push([Value::from("direct"), 2.0.into(), why.into()]);
+        let lines = |width| super::lines(&table, false, &style(width));
+        assert!(lines(100).iter().any(|line| line.contains("direct") && line.ends_with(why)));
+        let narrow = lines(60);
+        assert!(narrow.iter().all(|line| visible_width(line) <= 60), "{narrow:#?}");
+        let below = narrow.iter().skip_while(|line| !line.contains("direct")).skip(1);
+        let below: Vec<&str> = below.map(|line| line.trim()).collect();
+        assert_eq!(below.join(" "), why);
     }
 
     #[test]
